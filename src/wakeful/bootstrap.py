@@ -324,10 +324,10 @@ def check_not_lost(location: str | Path) -> None:
 def forget_store_end(location: str | Path) -> int:
     """Forget what the anchor of a store says; of how many agents it had records. Raises StoreLocked while in use."""
     from wakeful.store.sqlite.anchor import forget_anchor
-    from wakeful.store.sqlite.owners import Living
+    from wakeful.store.sqlite.owners import LivingOwners
 
     path = Path(location).absolute()
-    holder = Living(path).anybody()
+    holder = LivingOwners(path).anybody()
     if holder is not None:
         raise StoreLocked(f"{location} is in use by {holder}", "Wait until that process has ended, or stop it.")
     return forget_anchor(path)

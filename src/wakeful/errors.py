@@ -56,7 +56,7 @@ WakefulError                 `message` says what happened, `hint` what to do nex
 ├── ModelFailure             a request to a provider failed; what is retried is over when a program sees it
 │   └── ResponseGone             the provider does not have the answer that was left with it
 └── Ours                     a bug, or a guard against one
-    ├── Fenced                   this owner was replaced and may not write
+    ├── OwnerFenced                   this owner was replaced and may not write
     ├── EventRefused             an event that may not be written
     └── ReplayDiverged           the log and the decisions disagree
 
@@ -77,7 +77,6 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import ContextWindowUnknown as ContextWindowUnknown
     from wakeful.contracts.errors import DepsMissing as DepsMissing
     from wakeful.contracts.errors import EventRefused as EventRefused
-    from wakeful.contracts.errors import Fenced as Fenced
     from wakeful.contracts.errors import ForTheCaller as ForTheCaller
     from wakeful.contracts.errors import ForTheModel as ForTheModel
     from wakeful.contracts.errors import ForThePerson as ForThePerson
@@ -95,6 +94,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import NotEntitled as NotEntitled
     from wakeful.contracts.errors import Ours as Ours
     from wakeful.contracts.errors import OutcomeUnknown as OutcomeUnknown
+    from wakeful.contracts.errors import OwnerFenced as OwnerFenced
     from wakeful.contracts.errors import ReplayDiverged as ReplayDiverged
     from wakeful.contracts.errors import RequestNotFound as RequestNotFound
     from wakeful.contracts.errors import ResponseGone as ResponseGone
@@ -136,7 +136,7 @@ _WHERE = {
     "ContextWindowUnknown": "wakeful.contracts.errors",
     "DepsMissing": "wakeful.contracts.errors",
     "EventRefused": "wakeful.contracts.errors",
-    "Fenced": "wakeful.contracts.errors",
+    "OwnerFenced": "wakeful.contracts.errors",
     "ForTheCaller": "wakeful.contracts.errors",
     "ForTheModel": "wakeful.contracts.errors",
     "ForThePerson": "wakeful.contracts.errors",

@@ -10,7 +10,7 @@ from crash.provider_scenarios import Mortal
 from crash.scenarios import check, refund
 from kit.wires.background_server import ANSWER, WORLD, Created, bill
 from wakeful import Agent, RunResult, cancel, run
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import (
     ModelCompleted,
     ModelRequested,
@@ -101,7 +101,7 @@ async def check_bill(store: Store, created: list[Created]) -> None:
             assert entry.fact.event.response_id in accepted
 
 
-def _first(facts: list[Recorded], kind: type[Any]) -> dict[int | None, int]:
+def _first(facts: list[StoredFact], kind: type[Any]) -> dict[int | None, int]:
     found: dict[int | None, int] = {}
     for entry in facts:
         if isinstance(entry.fact.event, kind):

@@ -15,7 +15,7 @@ from crash.paid_models import ANSWER, FIRST, SECOND, WORLD, Paid, bill
 from crash.scenarios import check, refund, send_letter
 from wakeful import Agent, RunResult
 from wakeful.bootstrap import new_engine, opened_store
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptTimeline, Reply
 from wakeful.engine.run_request import RunRequest
@@ -68,7 +68,7 @@ async def retries_and_fallbacks(url: str, key: str | None, store: Store, ledger:
     await check(store, ledger, result)
 
 
-def check_bill(facts: list[Recorded], paid: list[Paid]) -> None:
+def check_bill(facts: list[StoredFact], paid: list[Paid]) -> None:
     """Every request had its intent first, and no round is asked for when its answer is known."""
     intents: Counter[tuple[int | None, str]] = Counter()
     answered: dict[int | None, int] = {}
@@ -86,7 +86,7 @@ def check_bill(facts: list[Recorded], paid: list[Paid]) -> None:
         assert not late, f"round {each.round} was answered, and {each.model_ref} was paid for it again"
 
 
-def check_moves(facts: list[Recorded]) -> None:
+def check_moves(facts: list[StoredFact]) -> None:
     """Attempts are counted from 1 on each model, and a move follows the attempt that it names, once."""
     by_round: dict[int | None, list[Any]] = {}
     for entry in facts:

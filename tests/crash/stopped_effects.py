@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wakeful import Agent, DidNotHappen, Happened, RunContext, run, tool
-from wakeful.contracts.errors import Fenced
+from wakeful.contracts.errors import OwnerFenced
 from wakeful.contracts.probes import ProbeAnswer
 from wakeful.ports import Claim
 from wakeful.providers.scripted import ScriptedModel
@@ -147,7 +147,7 @@ async def main(folder: Path, lease: float, scenario: str, unchecked: bool) -> No
     try:
         result = await run(agent, "go", store=Unchecked(store) if unchecked else store, key="k")
         say(f"{result.status} unknown={len(result.unknown)}")
-    except Fenced:
+    except OwnerFenced:
         await asyncio.to_thread(FINISHED.wait)
         say("fenced")
     finally:

@@ -7,7 +7,7 @@ from typing import Any
 
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing.crash_checks import BrokenPromise, Moment, check_kill, check_recovery
-from wakeful.testing.crash_children import Ending, Nursery
+from wakeful.testing.crash_children import Nursery, ProcessEnd
 from wakeful.testing.crash_snapshot import Snapshot
 from wakeful.testing.crash_suite import _live, _look
 from wakeful.testing.crash_switch import KillPoint
@@ -47,7 +47,7 @@ def storm(scenario: Callable[..., Any], seed: int, folder: Path) -> list[BrokenP
     return found
 
 
-def _run(nursery: Nursery, scenario: Callable[..., Any], place: Path, armed: KillPoint | None) -> Ending:
+def _run(nursery: Nursery, scenario: Callable[..., Any], place: Path, armed: KillPoint | None) -> ProcessEnd:
     given = (scenario, SqliteStore.open, place, place / "ledger.jsonl", armed)
     return nursery.run(_live, *given, output=place / "output", seconds=SECONDS)
 

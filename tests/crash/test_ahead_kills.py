@@ -15,13 +15,13 @@ import pytest
 from crash import ahead_scenarios
 from crash.reached import assert_reached
 from crash.storms import storm
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import ToolStarted
 from wakeful.contracts.tools import Effect
 from wakeful.ports import Claim, Store
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import Ledger, kill_everywhere
-from wakeful.testing.crash_children import Ending, Nursery
+from wakeful.testing.crash_children import Nursery, ProcessEnd
 from wakeful.testing.crash_suite import _live
 from wakeful.testing.crash_switch import KillPoint
 from wakeful.testing.wrapped_store import WrappedStore
@@ -37,7 +37,7 @@ def test_a_run_whose_calls_begin_ahead_is_killed_again_and_again(scenario: Calla
     assert storm(scenario, 0, tmp_path) == []
 
 
-def lived(nursery: Nursery, scenario: Callable[..., Any], place: Path, armed: KillPoint | None = None) -> Ending:
+def lived(nursery: Nursery, scenario: Callable[..., Any], place: Path, armed: KillPoint | None = None) -> ProcessEnd:
     place.mkdir(exist_ok=True)
     given = (scenario, SqliteStore.open, place, place / "ledger.jsonl", armed)
     return nursery.run(_live, *given, output=place / "output", seconds=60.0)
@@ -87,7 +87,7 @@ class Misdeclared(WrappedStore):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         said = [
             replace(fact, event=fact.event.model_copy(update={"effect": self._effect}))
             if isinstance(fact.event, ToolStarted)

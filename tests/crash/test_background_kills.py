@@ -10,7 +10,7 @@ from crash.background_scenarios import cancelled, two_rounds, world_of
 from crash.reached import assert_reached
 from crash.storms import storm
 from kit.wires.background_server import BackgroundServer, background_server, bill
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import ModelResponseAccepted
 from wakeful.ports import Claim, Store
 from wakeful.store.sqlite import SqliteStore
@@ -58,7 +58,7 @@ class Forgetful(WrappedStore):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         kept = [fact for fact in facts if not isinstance(fact.event, ModelResponseAccepted)]
         return await super().append(claim, kept, barrier=barrier, rest=rest)
 

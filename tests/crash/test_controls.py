@@ -8,7 +8,7 @@ import pytest
 
 from crash import scenarios
 from crash.reached import assert_reached
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import ModelRequested, PermissionEvaluated, ToolStarted
 from wakeful.ports import Claim, Store
 from wakeful.store.sqlite import SqliteStore
@@ -25,7 +25,7 @@ class WithoutIntents(WrappedStore):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         due = [*self._held, *(fact for fact in facts if not self._is_intent(fact))]
         self._held = [fact for fact in facts if self._is_intent(fact)]
         return await super().append(claim, due, barrier=barrier, rest=rest)

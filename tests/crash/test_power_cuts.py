@@ -17,9 +17,9 @@ import pytest
 
 from unit.store.sqlite.disks import ForgetfulDisk
 from wakeful import Agent, RunContext, run, tool
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import ToolStarted
-from wakeful.ports import Admitted, Claim, Store
+from wakeful.ports import AdmissionAnswer, Claim, Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing.wrapped_store import WrappedStore
@@ -61,14 +61,14 @@ class CutStore(WrappedStore):
         super().__init__(inner)
         self._world = world
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         answer = await super().admit(agent_id, facts, reserve=reserve)
         await self._safe(agent_id)
         return answer
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         others = await super().append(claim, facts, barrier=barrier, rest=rest)
         if barrier:
             await self._safe(claim.agent_id)
@@ -86,7 +86,7 @@ class NoBarriers(CutStore):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         return await super().append(claim, facts, barrier=False, rest=rest)
 
     async def sync(self) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 
 from crash.worker import note
 from wakeful import Agent, RunContext, run, tool
-from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.ports import Admitted, Claim, ModelRequest, Store
+from wakeful.contracts.envelope import Fact, StoredFact
+from wakeful.ports import AdmissionAnswer, Claim, ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing.wrapped_store import WrappedStore
@@ -44,7 +44,7 @@ class Mortal(WrappedStore):
         self._moments = moments
         self._folder = folder
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         self._moments.pass_one()
         answer = await super().admit(agent_id, facts, reserve=reserve)
         note(self._folder / "begun", "admitted")
@@ -58,7 +58,7 @@ class Mortal(WrappedStore):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         self._moments.pass_one()
         others = await super().append(claim, facts, barrier=barrier, rest=rest)
         self._moments.pass_one()

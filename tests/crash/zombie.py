@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from wakeful import Agent, RunContext, run, tool
-from wakeful.contracts.envelope import Fact, Recorded
-from wakeful.contracts.errors import Fenced
+from wakeful.contracts.envelope import Fact, StoredFact
+from wakeful.contracts.errors import OwnerFenced
 from wakeful.contracts.events import ModelCompleted
 from wakeful.ports import Claim, Store
 from wakeful.providers.scripted import ScriptedModel
@@ -42,7 +42,7 @@ class Sleepy(WrappedStore):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         if any(isinstance(fact.event, ModelCompleted) for fact in facts):
             self._sleep("before-an-append")
         return await super().append(claim, facts, barrier=barrier, rest=rest)
@@ -67,7 +67,7 @@ async def main(folder: Path, lease: float, when: str) -> None:
     try:
         result = await run(agent, "go", store=Sleepy(store, when), key="k")
         say(f"{result.status} unknown={len(result.unknown)}")
-    except Fenced:
+    except OwnerFenced:
         say("fenced")
     finally:
         await store.close()

@@ -1,7 +1,7 @@
 """What stands around an event: who, where, when, in which order.
 
-A `Fact` is an event with its ids and its time, before or after it is stored. `Recorded` is a fact with its place in the
-agent's stream. `RuntimeEvent` is the same for readers outside: plain JSON with a published schema.
+A `Fact` is an event with its ids and its time, before or after it is stored. `StoredFact` is a fact with its place in
+the agent's stream. `RuntimeEvent` is the same for readers outside: plain JSON with a published schema.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from wakeful.contracts.events import AnyEvent, MessageAdmitted, ModelCompleted, Unrecognised
+from wakeful.contracts.events import AnyEvent, MessageAdmitted, ModelCompleted, UnrecognisedEvent
 from wakeful.contracts.messages import trigger_of, trust_of
 from wakeful.contracts.values import Value
 
@@ -40,7 +40,7 @@ class Fact:
     """The level it belongs to; None: the root."""
 
 
-class Recorded(NamedTuple):
+class StoredFact(NamedTuple):
     """A stored fact."""
 
     agent_id: str
@@ -87,7 +87,7 @@ def event_id(agent_id: str, seq: int) -> str:
     return f"{agent_id}:{seq}"
 
 
-def once(delivered: Iterable[Recorded]) -> Iterator[Recorded]:
+def once(delivered: Iterable[StoredFact]) -> Iterator[StoredFact]:
     """Each fact the first time it comes: a reader that connects again may be given some of them twice."""
     seen: set[tuple[str, int]] = set()
     for recorded in delivered:
@@ -137,11 +137,11 @@ def _name_references(payload: dict[str, Any], agent_id: str, seq: int) -> None:
             holder[field] = event_id(agent_id, seq - int(ref[len(BEFORE) :]))
 
 
-def published(recorded: Recorded, runtime_id: str) -> RuntimeEvent:
+def published(recorded: StoredFact, runtime_id: str) -> RuntimeEvent:
     """A stored fact in the form readers outside get, arguments and all: redact it before showing it."""
     agent_id, seq, fact = recorded
     event = fact.event
-    if isinstance(event, Unrecognised):
+    if isinstance(event, UnrecognisedEvent):
         kind, payload = event.original_kind, event.body
     else:
         kind, payload = event.kind, event.model_dump(mode="json", exclude_none=True)

@@ -274,7 +274,7 @@ class Ours(WakefulError):
     """A bug, or a guard that keeps one from doing harm."""
 
 
-class Fenced(Ours):
+class OwnerFenced(Ours):
     """Another owner took over; what this one wanted to write was not written."""
 
 

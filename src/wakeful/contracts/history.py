@@ -1,8 +1,8 @@
 """Old event shapes to today's, on read. Stored bytes are never rewritten.
 
 An upcaster is a pure function from one payload version to the next; the registry names it by kind and the version it
-starts from. What this version does not know, a kind or a payload version from the future, is kept as `Unrecognised`:
-reading goes on, and nothing is lost.
+starts from. What this version does not know, a kind or a payload version from the future, is kept as
+`UnrecognisedEvent`: reading goes on, and nothing is lost.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from pydantic_core import from_json, to_json
 
-from wakeful.contracts.events import BY_KIND, AnyEvent, Unrecognised
+from wakeful.contracts.events import BY_KIND, AnyEvent, UnrecognisedEvent
 from wakeful.contracts.messages import library_message
 
 Body: TypeAlias = dict[str, Any]
@@ -39,7 +39,7 @@ def parse(kind: str, version: int, body: bytes, upcasters: Upcasters = UPCASTERS
     """The same from JSON bytes: what is current already is validated without being taken apart first."""
     event = BY_KIND.get(kind)
     if event is None or version > event.version:
-        return Unrecognised(original_kind=kind, original_version=version, body=from_json(body))
+        return UnrecognisedEvent(original_kind=kind, original_version=version, body=from_json(body))
     if version < event.version:
         shape: Body = from_json(body)
         for old in range(version, event.version):

@@ -62,7 +62,7 @@ _SAID = "\n\nWhat the user wrote there, word for word:\n"
 Item: TypeAlias = UserItem | AssistantItem | ToolItem
 
 
-class Due(NamedTuple):
+class CompactionNeed(NamedTuple):
     """A conversation that has to be made shorter before its model is asked again."""
 
     trigger: CompactionTrigger
@@ -109,7 +109,7 @@ def measured(level: Level, usage: TokenUsage | None) -> None:
     level.next_request.known_at = len(level.conversation.items)
 
 
-def due(level: Level, history_tokens: int | None) -> Due | None:
+def due(level: Level, history_tokens: int | None) -> CompactionNeed | None:
     """Is the conversation too long for the next request?"""
     config = level.config
     if config is None or isinstance(level.role, SummaryRole):
@@ -120,12 +120,12 @@ def due(level: Level, history_tokens: int | None) -> Due | None:
     limit = awareness_limit(config.budget_awareness)
     used = context_tokens(level)
     if limit is not None and window is not None and used * 100 > limit * window:
-        return Due("context_budget", used, window, window * limit // 100)
+        return CompactionNeed("context_budget", used, window, window * limit // 100)
     if history_tokens is not None and used > history_tokens:
-        return Due("token_pressure", used, history_tokens, history_tokens)
+        return CompactionNeed("token_pressure", used, history_tokens, history_tokens)
     by_share = config.compaction.enabled and limit is None  # who sets a limit says when
     if window is not None and by_share and used > config.compaction.threshold * window:
-        return Due("token_pressure", used, window, int(config.compaction.threshold * window))
+        return CompactionNeed("token_pressure", used, window, int(config.compaction.threshold * window))
     return None
 
 

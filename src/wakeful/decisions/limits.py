@@ -9,7 +9,7 @@ says nothing about later turns.
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import ModelCompleted, ModelFailed, QuotaBlocked, QuotaLow, RateLimitHit
 from wakeful.contracts.models import ProviderLimit
 from wakeful.decisions.routing import KnownLimit
@@ -57,7 +57,7 @@ def quota_low(model_ref: str, attempt: int, limits: Sequence[ProviderLimit]) -> 
     )
 
 
-def known_limits(facts: Iterable[Recorded], now_ms: int) -> dict[str, KnownLimit]:
+def known_limits(facts: Iterable[StoredFact], now_ms: int) -> dict[str, KnownLimit]:
     """What still holds of what providers said, by model. Facts in the order of the log."""
     known: dict[str, KnownLimit] = {}
     for _, _, fact in facts:

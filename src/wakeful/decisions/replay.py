@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
@@ -57,7 +57,7 @@ from wakeful.contracts.events import (
     WarningIssued,
     WorkflowNodeResolved,
 )
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.spending import WindowPassed
 from wakeful.contracts.tools import BY_DANGER
 from wakeful.contracts.workflows import EDITOR_TOOLS
@@ -106,7 +106,7 @@ from wakeful.decisions.turn import (
 )
 from wakeful.decisions.turn_end import ending
 
-Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"], tuple[Said, ...]], Sequence[AnyEvent]]
+Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"], tuple[Opinion, ...]], Sequence[AnyEvent]]
 """The events with which a call is let through, asked about or refused, given what code outside the log said."""
 
 
@@ -141,7 +141,7 @@ class Replay:
     _settlements: list[Settlement] = field(default_factory=list)
     """What a recovery has settled and has not written yet."""
 
-    def feed(self, recorded: Recorded) -> None:
+    def feed(self, recorded: StoredFact) -> None:
         """Take in the next fact. Nothing is taken in after a divergence."""
         if self.divergence is not None:
             return
@@ -158,7 +158,7 @@ class Replay:
         if difference is not None:
             self.divergence = Divergence(recorded.event_id, fact.event.kind, *difference)
 
-    def same_page(self, recorded: Recorded, differs: Sequence[str]) -> None:
+    def same_page(self, recorded: StoredFact, differs: Sequence[str]) -> None:
         """A page of the conversation is what the thread's facts make of it, or differs in something."""
         kind = recorded.fact.event.kind
         if differs:
@@ -389,7 +389,7 @@ class Replay:
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    def _taken_up(self, fact: Fact, scheduling: str | None, said: tuple[Said, ...] = ()) -> Difference | None:
+    def _taken_up(self, fact: Fact, scheduling: str | None, said: tuple[Opinion, ...] = ()) -> Difference | None:
         call_id = fact.call_id or ""
         step = self._find(
             lambda each: isinstance(each, TakeUp) and each.call_id == call_id and scheduling in (None, each.scheduling)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import ActionRequired, ActionResolved, AssistantRecorded, HistoryImported, ToolStarted
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.redaction import declared_by, redact
@@ -43,7 +43,7 @@ class RunSecrets(SecretValues):
     def hide_keys_in(self, value: Any) -> Any:
         return hide_shapes_in(super().hide_keys_in(value))
 
-    def learn(self, facts: Iterable[Recorded], declarations: Mapping[str, ToolDeclaration] | None = None) -> None:
+    def learn(self, facts: Iterable[StoredFact], declarations: Mapping[str, ToolDeclaration] | None = None) -> None:
         """Learn from all of them at once."""
         if declarations is not None:
             self.declarations = declarations

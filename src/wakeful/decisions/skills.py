@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import SkillActivated, ToolResult, TurnCompleted
 from wakeful.contracts.skills import ActiveSkill, LoadReason, SkillEntry
 
@@ -122,7 +122,7 @@ def _full(path: str, cwd: str | None) -> str:
     return posixpath.normpath(posixpath.join(cwd or "/", path))
 
 
-def active_skills(facts: Iterable[Recorded], turn_id: str | None = None) -> list[ActiveSkill]:
+def active_skills(facts: Iterable[StoredFact], turn_id: str | None = None) -> list[ActiveSkill]:
     """The skills of a thread that are active, from its facts.
 
     As of a turn: what it activated itself is `turn_active`, and what completed turns before it used was brought back

@@ -15,7 +15,7 @@ from typing_extensions import is_protocol, is_typeddict
 from wakeful.contracts.budgets import Budget, LimitOverrides, Limits
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import MAIN_THREAD, Fact, Recorded
+from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact
 from wakeful.contracts.errors import DepsMissing, InvalidValue, KeyReused, WrongDeps
 from wakeful.contracts.events import HistoryImported, MessageAdmitted, SessionStarted
 from wakeful.contracts.messages import library_message
@@ -46,7 +46,7 @@ class NewTurn(NamedTuple):
     """False: the key was there already and nothing was written."""
     reservation: str | None
     """What this process claims the turn with, if it was reserved."""
-    facts: list[Recorded]
+    facts: list[StoredFact]
     """The turn's own, as they were stored: as long as nothing else was written, nobody has to read them again."""
 
 
@@ -92,7 +92,7 @@ async def admit(
         answer.turn,
         answer.created,
         answer.reservation,
-        [Recorded(agent_id, first + index, fact) for index, fact in enumerate(own)],
+        [StoredFact(agent_id, first + index, fact) for index, fact in enumerate(own)],
     )
 
 

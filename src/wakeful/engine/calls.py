@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, before, event_id
-from wakeful.contracts.errors import Fenced, InvalidConfig, ToolAsks
+from wakeful.contracts.errors import InvalidConfig, OwnerFenced, ToolAsks
 from wakeful.contracts.events import (
     ActionRequired,
     AnyEvent,
@@ -107,8 +107,8 @@ HOLD_SECONDS = 60.0
 """How long a tool's thread waits to hear that the turn is still ours: twice as long as a lease lasts."""
 
 
-def _nobody_answers(turn_id: str) -> Fenced:
-    return Fenced(
+def _nobody_answers(turn_id: str) -> OwnerFenced:
+    return OwnerFenced(
         f"nobody can say that turn {turn_id} still belongs to this process", "Stop working on it; begin nothing more."
     )
 

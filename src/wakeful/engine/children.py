@@ -47,7 +47,7 @@ from wakeful.decisions.planning import PLANNER, read_plan
 from wakeful.decisions.runtime_answers import DELEGATING, FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
 from wakeful.decisions.turn import EndLevel, stopped_level
 from wakeful.decisions.workflows.children import agent_child
-from wakeful.decisions.workflows.planning import MAX_TOLD, Correct, GivenUp, judged, planner_instructions
+from wakeful.decisions.workflows.planning import MAX_TOLD, BuildFailure, GraphCorrection, judged, planner_instructions
 from wakeful.engine.context_facts import resolved_again
 from wakeful.engine.turn_work import OtherAgent, TurnWork
 from wakeful.engine.whole_texts import reference_of
@@ -111,12 +111,12 @@ class RuntimeCalls:
         work = self._work
         assert work.code.desk is not None
         judgement = judged(work.texts.of(level), work.code.desk.types, level.answer.rejections)
-        if isinstance(judgement, Correct):
+        if isinstance(judgement, GraphCorrection):
             item = UserItem(parts=(Text(judgement.text),), origin="runtime")
             errors = tuple(str(problem) for problem in judgement.problems[:10])
             return [work.fact(AnswerRejected(item=item, errors=errors), level.step, None, level)]
         ended, record = self._ended(level, step), self._record(call)
-        if isinstance(judgement, GivenUp):
+        if isinstance(judgement, BuildFailure):
             problems = [problem.model_dump(mode="json") for problem in judgement.problems[:MAX_TOLD]]
             words = "no valid workflow came of it, and nothing was saved"
             failure = _no_result(record, Refusal("invalid_workflow", words, {"problems": problems}), work.now())

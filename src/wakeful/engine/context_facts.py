@@ -23,7 +23,7 @@ from wakeful.decisions.planning import plan_section
 from wakeful.decisions.prompt import changes, cut
 from wakeful.decisions.prompt_size import Measure, characters, tokens
 from wakeful.decisions.state import TurnState
-from wakeful.engine.prepare.prompt import TurnContext
+from wakeful.engine.prepare.prompt import TurnMaterial
 from wakeful.ports import TurnRow
 
 
@@ -31,7 +31,7 @@ def resolved(
     row: TurnRow,
     state: TurnState,
     config: TurnConfig,
-    found: TurnContext,
+    found: TurnMaterial,
     *,
     config_ref: BlobRef,
     policy_digest: str,
@@ -95,7 +95,7 @@ def _instruction(block: tuple[str, str | None, str, int], config_ref: BlobRef) -
     )
 
 
-def _workspace(config: TurnConfig, found: TurnContext) -> tuple[ContextItem, ...]:
+def _workspace(config: TurnConfig, found: TurnMaterial) -> tuple[ContextItem, ...]:
     if config.workspace is None:
         return ()
     items = [ContextItem(ref=config.workspace, kind="workspace")]

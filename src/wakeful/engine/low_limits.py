@@ -6,7 +6,7 @@ the log says of earlier answers counts: a turn that is taken up, or the thread's
 
 from collections.abc import Sequence
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import QuotaLow
 from wakeful.decisions.limits import until_ms
 
@@ -14,7 +14,7 @@ from wakeful.decisions.limits import until_ms
 class LowLimits:
     """What was told, by model and limit, and until when it says the same."""
 
-    def __init__(self, recent: Sequence[Recorded] = ()) -> None:
+    def __init__(self, recent: Sequence[StoredFact] = ()) -> None:
         self._recent = recent
         """Looked through when an answer has something to say about limits, and not before."""
         self._told: dict[tuple[str, str | None], int] | None = None

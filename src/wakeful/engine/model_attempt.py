@@ -23,7 +23,7 @@ from wakeful.decisions.limits import limit_fact, quota_low
 from wakeful.decisions.retries import MAX_ATTEMPTS, dispose, too_long
 from wakeful.engine.low_limits import LowLimits
 from wakeful.engine.replies import check_size, fit
-from wakeful.engine.settings_left_out import LeftOut
+from wakeful.engine.settings_left_out import UnsentSettings
 from wakeful.gate.large_content import Keep, offload
 from wakeful.ports import Clock, Model, ModelRequest, Pricing, Reattachable, Secretive
 from wakeful.tools.results import clean
@@ -68,7 +68,7 @@ class Attempt:
         pricing: Pricing | None = None,
         reattach_to: str | None = None,
         low_limits: LowLimits | None = None,
-        left_out: LeftOut | None = None,
+        left_out: UnsentSettings | None = None,
         withheld_tools: Sequence[str] = (),
     ) -> None:
         self.model = model
@@ -83,7 +83,7 @@ class Attempt:
         self.reattach_to = reattach_to
         """The id of an answer that the provider has, or is making; None for a request that is sent."""
         self.low_limits = low_limits if low_limits is not None else LowLimits()
-        self.left_out = left_out if left_out is not None else LeftOut()
+        self.left_out = left_out if left_out is not None else UnsentSettings()
         self.withheld_tools = withheld_tools
         self.waited_ms = 0
         """How long was waited before it was sent."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import WarningIssued
 from wakeful.contracts.model_settings import ModelSettings, owner_of
 from wakeful.contracts.setting_names import EXTRAS, VENDORS
@@ -42,10 +42,10 @@ def settings_for(model: Model, config: TurnConfig, models: Sequence[Model]) -> R
     return RequestSettings(settings.without(*withheld) if withheld else settings, tuple(withheld))
 
 
-class LeftOut:
+class UnsentSettings:
     """What was said about settings in a turn, so that it is said once and not with every reply."""
 
-    def __init__(self, of_turn: Iterable[Recorded] = ()) -> None:
+    def __init__(self, of_turn: Iterable[StoredFact] = ()) -> None:
         events = (entry.fact.event for entry in of_turn)
         self._said = {
             event.message for event in events if isinstance(event, WarningIssued) and event.code in (LEFT_OUT, WITHHELD)

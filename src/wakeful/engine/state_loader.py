@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import ITEM, AssistantItem, ToolItem, UserItem
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import StoreDamaged, TurnUnreadable
 from wakeful.contracts.events import (
     AssistantRecorded,
@@ -66,7 +66,7 @@ class Thread:
     """Every call id the conversation has seen."""
     config: TurnConfig | None = None
     """Of the newest turn that began."""
-    limits: list[Recorded] = field(default_factory=list)
+    limits: list[StoredFact] = field(default_factory=list)
     """What providers said lately about their limits."""
     facts: int = 0
     """How many facts were folded, beside what stands in pages."""
@@ -113,10 +113,10 @@ def _items(data: bytes) -> tuple[UserItem | AssistantItem | ToolItem, ...]:
     return tuple(ITEM.validate_python(item) for item in json.loads(data))
 
 
-def _turns(recorded: Iterable[Recorded]) -> dict[str, list[Recorded]]:
+def _turns(recorded: Iterable[StoredFact]) -> dict[str, list[StoredFact]]:
     """A thread's facts by turn. The next message may be admitted while a turn still runs; in the conversation it comes
     after that turn's end all the same. A turn that began before the window is no part of it."""
-    turns: dict[str, list[Recorded]] = {}
+    turns: dict[str, list[StoredFact]] = {}
     for entry in recorded:
         turn_id = entry.fact.turn_id
         if turn_id in turns:
@@ -126,12 +126,12 @@ def _turns(recorded: Iterable[Recorded]) -> dict[str, list[Recorded]]:
     return turns
 
 
-def _opens_turn(entry: Recorded) -> bool:
+def _opens_turn(entry: StoredFact) -> bool:
     event = entry.fact.event
     return isinstance(event, MessageAdmitted) or (isinstance(event, TurnStarted) and event.opens_turn)
 
 
-def start_of_window(row: TurnRow, recorded: Sequence[Recorded]) -> int:
+def start_of_window(row: TurnRow, recorded: Sequence[StoredFact]) -> int:
     """The first event that a turn which has not begun rests on, given what its predecessor rested on."""
     firsts = _firsts(recorded)
     starts: list[int] = []
@@ -151,7 +151,7 @@ def start_of_window(row: TurnRow, recorded: Sequence[Recorded]) -> int:
     return max(filter(None, starts), default=recorded[0].seq if recorded else row.first_seq)
 
 
-def _firsts(recorded: Iterable[Recorded]) -> dict[str | None, int]:
+def _firsts(recorded: Iterable[StoredFact]) -> dict[str | None, int]:
     """Where the turns begin that begin among these facts."""
     firsts: dict[str | None, int] = {}
     for entry in recorded:
@@ -160,7 +160,7 @@ def _firsts(recorded: Iterable[Recorded]) -> dict[str | None, int]:
     return firsts
 
 
-def newest_seal(row: TurnRow, recorded: Sequence[Recorded]) -> Recorded | None:
+def newest_seal(row: TurnRow, recorded: Sequence[StoredFact]) -> StoredFact | None:
     """Where the newest of the earlier turns put the conversation into pages at its end, with all that follows it."""
     firsts = _firsts(recorded)
     for place, entry in reversed(list(enumerate(recorded))):
@@ -172,7 +172,7 @@ def newest_seal(row: TurnRow, recorded: Sequence[Recorded]) -> Recorded | None:
     return None
 
 
-def is_seal(entry: Recorded) -> bool:
+def is_seal(entry: StoredFact) -> bool:
     """Does it name pages that a turn made at its end?"""
     return isinstance(entry.fact.event, ThreadCheckpointed) and entry.fact.event.with_turn
 
@@ -192,11 +192,11 @@ class FoldStart(NamedTuple):
     """What a thread's fold begins with."""
 
     thread: Thread
-    facts: list[Recorded]
+    facts: list[StoredFact]
     """What it takes in from there on, each turn's together."""
 
 
-async def beginning(store: Store, row: TurnRow, recorded: Sequence[Recorded], *, lost: bool = False) -> FoldStart:
+async def beginning(store: Store, row: TurnRow, recorded: Sequence[StoredFact], *, lost: bool = False) -> FoldStart:
     """Nothing, the newest pages, or so many items as lie before the window. Raises TurnUnreadable when a page is gone;
     with `lost` its items are taken as unread."""
     turns = {name: await with_messages(store, name, facts) for name, facts in _turns(recorded).items()}
@@ -232,7 +232,7 @@ async def _from_pages(store: Store, agent_id: str, event: ThreadCheckpointed, *,
     state, call_ids = restored([page for _, page in pages])
     if told.config is not None and config is not None:
         state.configs = {told.config: config}
-    limits = [Recorded(agent_id, 0, Fact(upcast(each.kind, each.version, each.event), each.at)) for each in told.limits]
+    limits = [StoredFact(agent_id, 0, Fact(upcast(each.kind, each.version, each.event), each.at)) for each in told.limits]
     return Thread(state, call_ids, config, limits, sealed=marks_of(pages))
 
 
@@ -247,7 +247,7 @@ async def load_pages(store: Store, newest: str) -> list[tuple[str, StoredPage]]:
     return pages[::-1]
 
 
-def told_after(state: TurnState, limits: Sequence[Recorded]) -> NextTurn:
+def told_after(state: TurnState, limits: Sequence[StoredFact]) -> NextTurn:
     """What the next turn has to know beside the conversation."""
     config = next((digest for digest, config in state.configs.items() if config == state.config), None)
     facts = [entry.fact for entry in limits[-MOST_LIMITS:]]
@@ -257,7 +257,7 @@ def told_after(state: TurnState, limits: Sequence[Recorded]) -> NextTurn:
     return NextTurn(config, tuple(told))
 
 
-def _window(entry: Recorded) -> WindowStart | None:
+def _window(entry: StoredFact) -> WindowStart | None:
     event = entry.fact.event
     return event.window if isinstance(event, CompactionCompleted) else None
 
@@ -270,7 +270,7 @@ class ThreadFolder:
         store: Store,
         row: TurnRow,
         thread: Thread,
-        before: Callable[[Recorded, TurnState], None] | None = None,
+        before: Callable[[StoredFact, TurnState], None] | None = None,
         *,
         lost: bool = False,
     ) -> None:
@@ -283,7 +283,7 @@ class ThreadFolder:
         self._states: dict[str, TurnState] = {}
         self._started: TurnStarted | None = None
 
-    async def take(self, ordered: Sequence[Recorded]) -> None:
+    async def take(self, ordered: Sequence[StoredFact]) -> None:
         """Take in facts turn by turn."""
         row, states, thread = self._row, self._states, self.thread
         call_ids = thread.call_ids
@@ -346,8 +346,8 @@ class ThreadFolder:
 async def fold(
     store: Store,
     row: TurnRow,
-    recorded: Sequence[Recorded],
-    before: Callable[[Recorded, TurnState], None] | None = None,
+    recorded: Sequence[StoredFact],
+    before: Callable[[StoredFact, TurnState], None] | None = None,
     *,
     lost: bool = False,
 ) -> FoldedTurn:

@@ -7,7 +7,7 @@ over all of them again and again.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
     AssistantRecorded,
     HistoryImported,
@@ -24,7 +24,7 @@ MOST_LIMITS = 100
 _LIMITS = (RateLimitHit, QuotaBlocked, QuotaLow)
 
 
-def note_limit(limits: list[Recorded], entry: Recorded) -> None:
+def note_limit(limits: list[StoredFact], entry: StoredFact) -> None:
     """Keep what is needed to know which limits of providers still hold."""
     event = entry.fact.event
     if isinstance(event, _LIMITS) or (limits and isinstance(event, ModelCompleted)):
@@ -48,14 +48,14 @@ def call_ids_of(event: AssistantRecorded | HistoryImported) -> Iterator[str]:
 class KnownFacts:
     """What is known of a turn's facts in this process."""
 
-    def __init__(self, agent_id: str, recorded: Sequence[Recorded], read: Callable[[], list[Recorded]]) -> None:
+    def __init__(self, agent_id: str, recorded: Sequence[StoredFact], read: Callable[[], list[StoredFact]]) -> None:
         self._agent_id = agent_id
         self._facts: list[Fact] | None = []
         self._seqs: list[int] = []
         """Where each of the facts stands. An object for the pair would be one more for each fact of every open turn."""
         self._read = read
         self.count = 0
-        self.limits: list[Recorded] = []
+        self.limits: list[StoredFact] = []
         """What providers said about their limits."""
         self.last_seq = 0
         self.call_ids: list[str] = []
@@ -63,7 +63,7 @@ class KnownFacts:
         self.add(recorded)
         self.call_ids.clear()
 
-    def add(self, recorded: Sequence[Recorded]) -> None:
+    def add(self, recorded: Sequence[StoredFact]) -> None:
         """Facts that are stored now, wherever they stand."""
         self._keep([entry.fact for entry in recorded], [entry.seq for entry in recorded])
 
@@ -79,7 +79,7 @@ class KnownFacts:
                 if isinstance(event, AssistantRecorded):
                     self.call_ids.extend(call_ids_of(event))
                 elif self.limits or type(event) in _LIMITS:
-                    note_limit(self.limits, Recorded(self._agent_id, seqs[place], fact))
+                    note_limit(self.limits, StoredFact(self._agent_id, seqs[place], fact))
             self.last_seq = seqs[-1]
             if self._facts is not None:
                 self._facts.extend(facts)
@@ -88,8 +88,8 @@ class KnownFacts:
                     self._facts = None
                     self._seqs.clear()
 
-    def __call__(self) -> list[Recorded]:
+    def __call__(self) -> list[StoredFact]:
         """All of them, in order."""
         if self._facts is None:
             return self._read()
-        return [Recorded(self._agent_id, seq, fact) for seq, fact in zip(self._seqs, self._facts, strict=True)]
+        return [StoredFact(self._agent_id, seq, fact) for seq, fact in zip(self._seqs, self._facts, strict=True)]

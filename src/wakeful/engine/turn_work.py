@@ -20,7 +20,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -39,7 +39,7 @@ from wakeful.decisions.levels import Level, PlannerRole, SummaryRole, as_child
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.validation import Types
 from wakeful.engine.low_limits import LowLimits
-from wakeful.engine.settings_left_out import LeftOut
+from wakeful.engine.settings_left_out import UnsentSettings
 from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.watchers import Glimpse, Watcher
@@ -180,7 +180,7 @@ class ModelTerms:
     """None: no spend window holds."""
     low_limits: LowLimits = field(default_factory=LowLimits)
     """Limits of providers that were told of as low."""
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: UnsentSettings = field(default_factory=UnsentSettings)
     """Settings that were told of as left out."""
     stream: bool = True
 
@@ -204,7 +204,7 @@ class Audience:
     on_dropped: Callable[[Exception], None] | None = None
     """Told when the watcher has raised: it is shown nothing more."""
 
-    def tell(self, recorded: Sequence[Recorded]) -> None:
+    def tell(self, recorded: Sequence[StoredFact]) -> None:
         """Show stored facts."""
         if self.watcher is not None:
             try:
@@ -320,7 +320,7 @@ class TurnWork:
         other = self.code.other_of(level)
         return windows.of(other.config.agent_name if other is not None else self.config.agent_name)
 
-    def show(self, others: list[Recorded], facts: Sequence[Fact], first_seq: int) -> None:
+    def show(self, others: list[StoredFact], facts: Sequence[Fact], first_seq: int) -> None:
         """Keep and show what is stored now, in the order of the log: what others wrote, then what the owner did."""
         known = self.place.known
         if others:
@@ -328,7 +328,7 @@ class TurnWork:
         known.add_own(facts, first_seq)
         if self.audience.watcher is not None:
             agent_id = self.place.claim.agent_id
-            own = (Recorded(agent_id, first_seq + index, fact) for index, fact in enumerate(facts))
+            own = (StoredFact(agent_id, first_seq + index, fact) for index, fact in enumerate(facts))
             self.audience.tell([*others, *own])
 
     def _look(self) -> None:

@@ -7,7 +7,7 @@ raises disturbs nobody: it is dropped, and the turn goes on.
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.models import ModelGlimpse
 
 
@@ -52,6 +52,6 @@ Glimpse: TypeAlias = ModelGlimpsed | ProgressGlimpsed | OutputGlimpsed
 class Watcher(Protocol):
     """Sees a turn. Must not block."""
 
-    def facts(self, recorded: Sequence[Recorded]) -> None: ...
+    def facts(self, recorded: Sequence[StoredFact]) -> None: ...
 
     def glimpse(self, seen: Glimpse) -> None: ...

@@ -10,7 +10,7 @@ from typing import Any
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.events import ActionRequired, AnyEvent, SandboxApplied, ToolDispatched
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.verdicts import Verdict
 from wakeful.gate import consultation, outside_answers, outside_requests, refusals, verdicts
 from wakeful.gate.call_at_gate import Admission, CallAtGate, Consultation
@@ -32,7 +32,7 @@ class AnsweredCalls:
         self._preparation = preparation
         self._locks = locks
 
-    def admit(self, at: CallAtGate, arguments: dict[str, Any] | None, said: tuple[Said, ...] | None) -> Admission:
+    def admit(self, at: CallAtGate, arguments: dict[str, Any] | None, said: tuple[Opinion, ...] | None) -> Admission:
         call, parts = at.call, self._parts
         at.taken_up_at = call.started_at / 1_000_000 if call.started_at else at.taken_up_at
         answer = outside_answers.take(at)
@@ -75,7 +75,7 @@ class AnsweredCalls:
 
         return Admission([], later=wait)
 
-    def _decided(self, at: CallAtGate, said: tuple[Said, ...] | None) -> Admission:
+    def _decided(self, at: CallAtGate, said: tuple[Opinion, ...] | None) -> Admission:
         """Judged once more, and held to what was decided about. `said`: a recorded call, judged again."""
         at.verdict = verdicts.judge(at, at.heard.denies, self._parts)
         if at.verdict.decision == "deny":
@@ -91,7 +91,7 @@ class AnsweredCalls:
         """What was approved is not what would run now."""
         heard, verdict = at.heard, Verdict("ask", "mode", _CHANGED, layer=verdicts.BINDING)
         if not any(said.by == verdicts.BINDING for said in heard.said):  # a recorded call has it already
-            heard = heard.and_then(Consultation((Said(by=verdicts.BINDING, decision="ask", reason=_CHANGED),)))
+            heard = heard.and_then(Consultation((Opinion(by=verdicts.BINDING, decision="ask", reason=_CHANGED),)))
         asks = outside_requests.approval(at, verdict, heard, self._parts)
         more = {"approval_action_id": asks.action_id, "expires_at": asks.expires_at}
         return Admission([*heard.events, permission(at, verdict, heard, **more), asks])

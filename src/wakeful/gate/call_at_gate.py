@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.events import AnyEvent
-from wakeful.contracts.events.tools import HookOutcome, Said
+from wakeful.contracts.events.tools import HookOutcome, Opinion
 from wakeful.contracts.tools import Confinement, ToolDeclaration, ToolError
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.levels import Call
@@ -25,7 +25,7 @@ Scheduling: TypeAlias = Literal["parallel", "serial"]
 class Consultation:
     """What predicates, hooks and mediators said, together."""
 
-    said: tuple[Said, ...] = ()
+    said: tuple[Opinion, ...] = ()
     events: tuple[AnyEvent, ...] = ()
     """`hook.*` facts, in order."""
     arguments: dict[str, Any] | None = None
@@ -43,7 +43,7 @@ class Consultation:
         )
 
     @property
-    def denies(self) -> tuple[Said, ...]:
+    def denies(self) -> tuple[Opinion, ...]:
         return tuple(said for said in self.said if said.decision == "deny")
 
     @property

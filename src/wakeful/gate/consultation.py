@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import replace
 
 from wakeful.contracts.events import AnyEvent
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.policies import ToolPolicy
 from wakeful.contracts.tools import ToolError
 from wakeful.gate import verdicts
@@ -86,13 +86,13 @@ async def word_of(consult: Consult, at: CallAtGate, parts: GateParts) -> Consult
 def _raised(error: BaseException, parts: GateParts) -> Consultation:
     """Whoever has a say and raises has denied."""
     reason = parts.safe_words(f"what is asked before a call raised {type(error).__name__}: {error}")
-    return Consultation((Said(by="hooks", decision="deny", reason=reason),))
+    return Consultation((Opinion(by="hooks", decision="deny", reason=reason),))
 
 
-def _not_as_edited() -> Said:
-    return Said(by="hooks", decision="deny", reason="a hook would change what a person wrote, and may not")
+def _not_as_edited() -> Opinion:
+    return Opinion(by="hooks", decision="deny", reason="a hook would change what a person wrote, and may not")
 
 
-def _only_denies(said: Said) -> Said:
+def _only_denies(said: Opinion) -> Opinion:
     """A person has answered what is asked; what is denied stays denied."""
     return said if said.decision == "deny" else said.model_copy(update={"decision": "allow", "arguments": None})

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.events import AnyEvent, HookCompleted, HookFailed, HookStarted, WarningIssued
 from wakeful.contracts.events.tools import HookOutcome
-from wakeful.gate.time_limit import Late, answered_within
+from wakeful.gate.time_limit import LateAnswer, answered_within
 from wakeful.gate.turn_gate import GateParts
 from wakeful.tools.hooks import AFTER, Hook, HookInput, HookVerdict, NoVerdict, read_verdict
 from wakeful.tools.results import clean
@@ -37,7 +37,7 @@ async def ask(hook: Hook, given: HookInput, parts: GateParts) -> HookWord:
     try:
         said = await _within(hook, given)
         verdict = read_verdict(hook.point, said, read_only=hook.read_only)
-    except Late:
+    except LateAnswer:
         failure = "timeout", f"did not answer within {hook.timeout:g} s"
     except NoVerdict as wrong:
         failure = "invalid_answer", str(wrong)

@@ -18,7 +18,7 @@ from wakeful.contracts.events import (
     ToolFailed,
     ToolResult,
 )
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.tools import PREVIEW_CHARS, HookPoint
 from wakeful.decisions.levels import path_of
 from wakeful.decisions.policy.command_tools import items_of, single_of, with_item
@@ -98,18 +98,18 @@ class TurnHooks:
             rewritten = None
         problem = "" if rewritten is None else _unfit(at, dict(rewritten), again=again)
         if problem:
-            deny = Said(by=by, decision="deny", reason=f"the hook {hook.name} {problem}", error_type="hook_blocked")
+            deny = Opinion(by=by, decision="deny", reason=f"the hook {hook.name} {problem}", error_type="hook_blocked")
             return Consultation((deny,), tuple(heard.events)), arguments
         if verdict.decision in ("deny", "block"):
-            return Consultation((Said(by=by, decision="deny", reason=reason),), tuple(heard.events)), arguments
+            return Consultation((Opinion(by=by, decision="deny", reason=reason),), tuple(heard.events)), arguments
         asks = verdict.decision == "ask"
         if rewritten is None:
-            said = (Said(by=by, decision="ask", reason=reason),) if asks else ()
+            said = (Opinion(by=by, decision="ask", reason=reason),) if asks else ()
             return Consultation(said, tuple(heard.events)), arguments
         changed = dict(rewritten)
         ref = await self._keep(json.dumps(changed, ensure_ascii=False).encode(), "application/json")
         events = [_referring(event, updated_input_ref=ref.digest) for event in heard.events]
-        word = Said(by=by, decision="ask" if asks else "allow", reason=reason, arguments=changed)
+        word = Opinion(by=by, decision="ask" if asks else "allow", reason=reason, arguments=changed)
         return Consultation((word,), tuple(events), changed), changed
 
     async def asked(self, at: CallAtGate) -> Consultation:
@@ -119,10 +119,10 @@ class TurnHooks:
             for item in _items(hook, at, at.arguments):
                 given = self._input(hook.point, at, at.arguments, item=item, reason=at.verdict.reason)
                 one = await ask(hook, given, self.parts)
-                said: tuple[Said, ...] = ()
+                said: tuple[Opinion, ...] = ()
                 if one.verdict.decision in ("deny", "block"):
                     reason = one.verdict.reason or f"the hook {hook.name} said {one.verdict.decision}"
-                    said = (Said(by=hook.handler_ref, decision="deny", reason=reason),)
+                    said = (Opinion(by=hook.handler_ref, decision="deny", reason=reason),)
                 heard = heard.and_then(Consultation(said, tuple(one.events)))
                 if said:
                     return heard

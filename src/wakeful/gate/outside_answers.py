@@ -15,7 +15,7 @@ from wakeful.contracts.events import (
     ToolFailed,
     ToolResult,
 )
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.tools import Effect, Effects, ToolError
 from wakeful.decisions.levels import OutsideRequest
 from wakeful.gate.approval_binding import bind, held_by, holds
@@ -66,7 +66,7 @@ def _answer_of(pending: OutsideRequest) -> OutsideAnswer:
     )
 
 
-def holds_for(at: CallAtGate, secret: bytes, said: tuple[Said, ...] | None) -> bool:
+def holds_for(at: CallAtGate, secret: bytes, said: tuple[Opinion, ...] | None) -> bool:
     """Is what would run now what was decided about?
 
     Whoever edits may do so where the tool's code is not, and cannot say where it will work. So what they saw has to be

@@ -44,7 +44,7 @@ from wakeful.contracts.events import (
     SandboxApplied,
     ToolStarted,
 )
-from wakeful.contracts.events.tools import Policy, Said
+from wakeful.contracts.events.tools import Opinion, Policy
 from wakeful.decisions.levels import Call
 from wakeful.decisions.policy.rules import forbidden
 from wakeful.gate import consultation, outside_answers, outside_requests, refusals, verdicts
@@ -78,7 +78,7 @@ class Mediator:
         now: float,
         batch_id: str,
         scheduling: Scheduling,
-        said: tuple[Said, ...] | None = None,
+        said: tuple[Opinion, ...] | None = None,
     ) -> Admission:
         """Bring a call before the gate. `arguments` is None when the model did not write a JSON object.
 
@@ -165,14 +165,14 @@ class Mediator:
 
         return Admission([], later=wait)
 
-    def _as_said(self, at: CallAtGate, said: tuple[Said, ...]) -> Admission:
+    def _as_said(self, at: CallAtGate, said: tuple[Opinion, ...]) -> Admission:
         at.heard = Consultation(said)
         rewritten = next((each.arguments for each in reversed(said) if each.arguments is not None), None)
         if rewritten is not None:
             rewrite(at, rewritten)
         return self._conclude(at)
 
-    def _unfit(self, at: CallAtGate, said: tuple[Said, ...] | None) -> Admission:
+    def _unfit(self, at: CallAtGate, said: tuple[Opinion, ...] | None) -> Admission:
         """Where it is known that steps 5 to 9 have nothing to say, they are left out (`gate.quick_verdict`).
 
         A call that steps 1 to 4 refuse."""

@@ -13,12 +13,12 @@ GRACE_SECONDS = 1.0
 """How long one that was told to stop may take to clean up: a command has processes to end."""
 
 
-class Late(Exception):
+class LateAnswer(Exception):
     """It did not answer in its time."""
 
 
 async def answered_within(answer: Awaitable[Any], seconds: float) -> Any:
-    """The answer. Raises Late, or what was raised."""
+    """The answer. Raises LateAnswer, or what was raised."""
     work = asyncio.ensure_future(answer)
     try:
         done, _ = await asyncio.wait({work}, timeout=seconds)
@@ -27,7 +27,7 @@ async def answered_within(answer: Awaitable[Any], seconds: float) -> Any:
         raise
     if not done:
         await _leave(work)
-        raise Late
+        raise LateAnswer
     if work.cancelled():
         raise RuntimeError("it was cancelled by its own doing")
     return work.result()

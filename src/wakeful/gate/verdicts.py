@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.policies import ToolPolicy
 from wakeful.contracts.verdicts import Verdict, combined
 from wakeful.decisions.policy.permissions import confinement_verdict
@@ -29,14 +29,14 @@ def predicate(at: CallAtGate, parts: GateParts) -> Consultation:
         reason = parts.safe_words(
             f"the approval predicate of {at.declaration.name} raised {type(raised).__name__}: {raised}"
         )
-        return Consultation((Said(by=PREDICATE, decision="deny", reason=reason),))
+        return Consultation((Opinion(by=PREDICATE, decision="deny", reason=reason),))
     if asks is False:
         return NOBODY_SAID
     if asks is True or isinstance(asks, str):
         reason = asks if isinstance(asks, str) else f"{at.declaration.name} asks before this call"
-        return Consultation((Said(by=PREDICATE, decision="ask", reason=reason),))
+        return Consultation((Opinion(by=PREDICATE, decision="ask", reason=reason),))
     reason = f"the approval predicate of {at.declaration.name} returned {asks!r}, not True, False or a reason"
-    return Consultation((Said(by=PREDICATE, decision="deny", reason=reason),))
+    return Consultation((Opinion(by=PREDICATE, decision="deny", reason=reason),))
 
 
 def unconfined(at: CallAtGate, policy: ToolPolicy) -> Consultation:
@@ -44,7 +44,7 @@ def unconfined(at: CallAtGate, policy: ToolPolicy) -> Consultation:
     against = confinement_verdict(policy, at.declaration.name, at.confinement)
     if against is None or against.allowed:
         return NOBODY_SAID
-    return Consultation((Said(by=CONFINEMENT, decision=against.decision, reason=against.reason),))
+    return Consultation((Opinion(by=CONFINEMENT, decision=against.decision, reason=against.reason),))
 
 
 def judge_alone(heard: Consultation) -> Verdict:
@@ -56,11 +56,11 @@ def locked(holders: Mapping[str, str], seconds: float) -> Consultation:
     """What a call is told whose locks did not become free."""
     held = ", ".join(f"{name} (held by {owner})" for name, owner in sorted(holders.items())) or "its locks"
     return Consultation(
-        (Said(by=LOCKS, decision="deny", reason=f"waited {seconds:g} s for {held} and did not get it"),)
+        (Opinion(by=LOCKS, decision="deny", reason=f"waited {seconds:g} s for {held} and did not get it"),)
     )
 
 
-def judge(at: CallAtGate, heard: tuple[Said, ...], parts: GateParts) -> Verdict:
+def judge(at: CallAtGate, heard: tuple[Opinion, ...], parts: GateParts) -> Verdict:
     """The verdict of everybody."""
     said = tuple(map(_voice, heard))
     if parts.policy is not None:
@@ -76,7 +76,7 @@ def judge(at: CallAtGate, heard: tuple[Said, ...], parts: GateParts) -> Verdict:
     return NOTHING_AGAINST if verdict.decision == "allow" and not verdict.rule_refs else verdict
 
 
-def _voice(said: Said) -> Verdict:
+def _voice(said: Opinion) -> Verdict:
     """What code outside the policy said, as a verdict among others."""
     if said.by == PREDICATE:
         return Verdict(said.decision, "rule", said.reason, ("tool:approval",), "person")

@@ -16,7 +16,7 @@ from wakeful.ports.model import (
     Selective,
 )
 from wakeful.ports.store import (
-    Admitted,
+    AdmissionAnswer,
     Claim,
     Damage,
     Feed,
@@ -48,7 +48,7 @@ from wakeful.ports.world import (
 __all__ = [
     "ActionKind",
     "ActionRow",
-    "Admitted",
+    "AdmissionAnswer",
     "Approvals",
     "BusyThread",
     "Claim",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.contracts.spending import SpendRow
 from wakeful.ports.approvals import Approvals
@@ -104,7 +104,7 @@ class Claim:
     """Calls that were dispatched up to this event may still be carried out, by an owner that was late and lives."""
 
 
-class Admitted(NamedTuple):
+class AdmissionAnswer(NamedTuple):
     """The answer to an admission."""
 
     turn: TurnRow | None
@@ -221,7 +221,7 @@ class Store(TableReads, Protocol):
     @property
     def imported_agents(self) -> ImportedAgents: ...
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         """Append outsider facts, with a barrier: what returns survives a power cut.
 
         A `message.admitted` that names a turn opens that turn's row. One that names none waits in its thread's queue;
@@ -258,18 +258,18 @@ class Store(TableReads, Protocol):
         ...
 
     async def hold(self, claim: Claim) -> None:
-        """Make sure the lease is still ours, renewing it when it is old. Raises Fenced. Asked before an effect."""
+        """Make sure the lease is still ours, renewing it when it is old. Raises OwnerFenced. Asked before an effect."""
         ...
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         """Append the owner's facts in one transaction and return the outsiders' facts of this turn not seen before.
 
         Without `barrier` what returns survives a kill; with it, a power cut. With `rest`, raises RestRefused and writes
-        nothing while an outsider's fact has not been seen. Raises Fenced when the claim is stale. Writes nothing and
-        raises AlreadyDecided when it decides what somebody outside has just decided, WindowFull when a spend window has
-        no room for what a request holds back, AlreadyNoticed for a second notice about a window.
+        nothing while an outsider's fact has not been seen. Raises OwnerFenced when the claim is stale. Writes nothing
+        and raises AlreadyDecided when it decides what somebody outside has just decided, WindowFull when a spend window
+        has no room for what a request holds back, AlreadyNoticed for a second notice about a window.
         """
         ...
 
@@ -285,7 +285,7 @@ class Store(TableReads, Protocol):
         thread_id: str | None = None,
         turn_id: str | None = None,
         limit: int | None = None,
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         """Events in order, verified against the chain. Raises StoreDamaged, naming the agent."""
         ...
 
@@ -347,7 +347,7 @@ class Store(TableReads, Protocol):
         """Raises StoreDamaged when the bytes do not match their name."""
         ...
 
-    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[StoredFact]]:
         """A function that reads a turn's events without the loop, also after this store was closed."""
         ...
 

@@ -29,7 +29,7 @@ class Weight(NamedTuple):
     memory_bytes: int
 
 
-class Held(NamedTuple):
+class OpenFileUsage(NamedTuple):
     """What a tree holds by its open files alone."""
 
     memory_bytes: int
@@ -62,7 +62,7 @@ def weigh(root: int) -> Weight:
     return Weight(tasks, memory)
 
 
-def held(root: int, shared: str | None = None) -> Held:
+def held(root: int, shared: str | None = None) -> OpenFileUsage:
     """What open files of the tree hold. `shared` is a folder in memory, as the tree's processes see it."""
     memory: dict[tuple[int, int], int] = {}
     deleted: dict[tuple[int, int], int] = {}
@@ -79,7 +79,7 @@ def held(root: int, shared: str | None = None) -> Held:
             except OSError:
                 continue  # it was closed meanwhile
     beside = sum(memory.values()) + (folder or 0)
-    return Held(max(0, beside - mapped), sum(deleted.values()))  # what is mapped is in a resident set
+    return OpenFileUsage(max(0, beside - mapped), sum(deleted.values()))  # what is mapped is in a resident set
 
 
 class Growth:
@@ -144,7 +144,7 @@ class ProcessWatch:
         self._shared = shared
         self._growth = growth
         self._looks = 0
-        self._held = Held(0, 0)
+        self._held = OpenFileUsage(0, 0)
         _watcher.add(self)
 
     def stop(self) -> None:

@@ -17,7 +17,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import Item
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import NotCompleted
 from wakeful.contracts.events import WarningIssued
 from wakeful.contracts.failures import FailureArtifact
@@ -180,7 +180,7 @@ class RunResult(Parts, Generic[Out_co]):
     _items: Sequence[Item] = part(alias="items", json="history", sparse=True, default=())
     failure_artifact: FailureArtifact | None = part(default=None, words=True, sparse=True, absent=None, if_any=True)
 
-    _facts: Callable[[], Sequence[Recorded]] = part(alias="facts", default=tuple)
+    _facts: Callable[[], Sequence[StoredFact]] = part(alias="facts", default=tuple)
     _config: TurnConfig | None = part(alias="config", default=None)
     _location: str = part(alias="location", default="")
 
@@ -206,7 +206,7 @@ class RunResult(Parts, Generic[Out_co]):
         """The conversation so far, to be given to another run as `history=`."""
         return list(self._items)
 
-    def facts(self) -> Sequence[Recorded]:
+    def facts(self) -> Sequence[StoredFact]:
         """The turn's stored facts."""
         return self._facts()
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.engine.watchers import Glimpse, ModelGlimpsed
 from wakeful.views.wire import WireView
@@ -65,7 +65,7 @@ class WireSender:
         """The turn is safe in the store: from here on it is shown."""
         self._view = WireView(turn_id, secrets=RunSecrets(self._keys))
 
-    def facts(self, recorded: Sequence[Recorded]) -> None:
+    def facts(self, recorded: Sequence[StoredFact]) -> None:
         if self._view is not None:
             for entry in recorded:
                 messages = self._view.feed(entry)

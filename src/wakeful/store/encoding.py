@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES, Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, PermissionEvaluated, Unrecognised
+from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, PermissionEvaluated, UnrecognisedEvent
 from wakeful.contracts.history import parse
 from wakeful.contracts.models import TokenUsage
 from wakeful.store import chain
@@ -73,7 +73,7 @@ _VERDICTS: dict[int, tuple[AnyEvent, bytes]] = {}
 _MOST_VERDICTS = 16
 
 
-class Stored(NamedTuple):
+class PackedRow(NamedTuple):
     """Facts of one turn, or of none, as one row."""
 
     header: bytes
@@ -104,7 +104,7 @@ class Head(NamedTuple):
     level: str | None = None
 
 
-class StoredFact(NamedTuple):
+class EncodedFact(NamedTuple):
     """A stored fact that was not decoded yet."""
 
     seq: int
@@ -112,7 +112,7 @@ class StoredFact(NamedTuple):
     payload: bytes
 
 
-def encode(facts: Sequence[Fact], writer: Writer) -> list[Stored]:
+def encode(facts: Sequence[Fact], writer: Writer) -> list[PackedRow]:
     """Raises EventRefused: an id is missing, the payload is too large or cannot be JSON, outsiders may not write it."""
     return [_encode(list(run), writer) for _, run in groupby(facts, _WHERE)]
 
@@ -120,7 +120,7 @@ def encode(facts: Sequence[Fact], writer: Writer) -> list[Stored]:
 _WHERE = attrgetter("thread_id", "turn_id")
 
 
-def _encode(facts: Sequence[Fact], writer: Writer) -> Stored:
+def _encode(facts: Sequence[Fact], writer: Writer) -> PackedRow:
     first = facts[0]
     began = first.at
     payloads: list[bytes] = []
@@ -134,7 +134,7 @@ def _encode(facts: Sequence[Fact], writer: Writer) -> Stored:
         else:
             header.append(_cut((*head, fact.action_id, fact.parent_call_id, fact.depth, fact.level, version)))
     try:
-        return Stored(to_json(header), os.urandom(SALT) + pack(b"".join(payloads)), first.turn_id, tuple(payloads))
+        return PackedRow(to_json(header), os.urandom(SALT) + pack(b"".join(payloads)), first.turn_id, tuple(payloads))
     except (PydanticSerializationError, UnicodeEncodeError) as error:
         named = ", ".join(fact.event.kind for fact in facts)
         raise EventRefused(f"{named} has an id that is no text: {error}", "Use plain Unicode text.") from error
@@ -213,7 +213,7 @@ def _without_id(fact: Fact, shape: _Shape) -> EventRefused:
 
 def _foreign(event: AnyEvent) -> tuple[str, int, bytes]:
     """Kinds this version does not define. A known name would get round what that kind requires."""
-    assert isinstance(event, Unrecognised), f"{type(event).__name__} is not in the union of events"
+    assert isinstance(event, UnrecognisedEvent), f"{type(event).__name__} is not in the union of events"
     if event.original_kind in BY_KIND or not event.original_kind.startswith(OWN_PREFIX):
         raise EventRefused(
             f"{event.original_kind} is not the name of a foreign event",
@@ -226,7 +226,7 @@ NO_ROW = (ValueError, TypeError, LookupError, ArithmeticError)
 """What reading raises for bytes that are no row: they were not checked against the chain yet, and may be anything."""
 
 
-def read_row(first: int, header: bytes, body: bytes) -> list[StoredFact]:
+def read_row(first: int, header: bytes, body: bytes) -> list[EncodedFact]:
     """The facts of a row. Raises one of `NO_ROW`."""
     writer, at, thread_id, turn_id, *heads = from_json(header)
     entries = []
@@ -239,7 +239,7 @@ def read_row(first: int, header: bytes, body: bytes) -> list[StoredFact]:
         where = Head(
             kind, version, at + after, writer, thread_id, turn_id, step, call_id, action_id, parent, depth, level
         )
-        entries.append(StoredFact(seq, where, payloads[begin : begin + length]))
+        entries.append(EncodedFact(seq, where, payloads[begin : begin + length]))
         begin += length
     return entries
 
@@ -250,7 +250,7 @@ def count_facts(header: bytes) -> int:
     return len(heads)
 
 
-def link_row(previous: bytes, header: bytes, body: bytes, entries: Iterable[StoredFact]) -> bytes:
+def link_row(previous: bytes, header: bytes, body: bytes, entries: Iterable[EncodedFact]) -> bytes:
     """The hash of a row that was read, given the hash of the one before it."""
     return chain.link(previous, header, body[:SALT], [entry.payload for entry in entries])
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import AgentBusy, EventRefused, Fenced, TurnNotFound
+from wakeful.contracts.errors import AgentBusy, EventRefused, OwnerFenced, TurnNotFound
 from wakeful.contracts.events import TurnStarted
 from wakeful.ports import Claim, TakenFrom
 
@@ -78,7 +78,7 @@ def owner_of(reservation: str) -> str:
 
 
 def check(claim: Claim, lease: Lease, turn_epoch: int) -> None:
-    """Raises Fenced unless the claim is the newest of its thread and of its turn."""
+    """Raises OwnerFenced unless the claim is the newest of its thread and of its turn."""
     if lease.owner != claim.owner or lease.epoch != claim.lease_epoch or turn_epoch != claim.turn_epoch:
         raise fenced(claim)
 
@@ -98,8 +98,8 @@ def check_turn(claim: Claim, facts: Sequence[Fact]) -> None:
             )
 
 
-def fenced(claim: Claim) -> Fenced:
-    return Fenced(
+def fenced(claim: Claim) -> OwnerFenced:
+    return OwnerFenced(
         f"turn {claim.turn_id} has another owner now, or its claim was released",
         "Stop working on it; what was to be written was not.",
     )

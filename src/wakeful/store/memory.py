@@ -14,12 +14,12 @@ from itertools import islice
 from socket import gethostname
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreDamaged, StoreProblem, TurnNotFound
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.contracts.spending import SpendRow, WindowKey
 from wakeful.ports import (
-    Admitted,
+    AdmissionAnswer,
     Claim,
     Damage,
     Feed,
@@ -41,7 +41,7 @@ from wakeful.store.encoding import (
     NO_ROW,
     OUTSIDER,
     OWNER,
-    Stored,
+    PackedRow,
     StoredFact,
     decode,
     encode,
@@ -98,7 +98,7 @@ class _Agent:
     def lease(self, thread_id: str) -> Lease:
         return self.leases.get(thread_id, Lease(None, 0, 0.0))
 
-    def extend(self, facts: Sequence[Fact], stored: Sequence[Stored]) -> None:
+    def extend(self, facts: Sequence[Fact], stored: Sequence[PackedRow]) -> None:
         made = changes(facts, self.seq, self.book)
         previous = self.log[-1][2] if self.log else chain.origin(self.agent_id)
         for row in stored:
@@ -197,17 +197,17 @@ class MemoryStore(TableReads):
     def secret(self) -> bytes:
         return self._memory.secret
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         self._check_open()
         memory = self._memory
         stored = encode(facts, OUTSIDER)
         message, event = message_of(facts)
         if event is not None and event.key is not None:
             for taken in memory.tables.page(TURNS, TURN_OF_KEY, (event.key,)):
-                return Admitted(taken, created=False)
+                return AdmissionAnswer(taken, created=False)
         is_queued = message is not None and message.turn_id is None
         if is_queued and event is not None and memory.tables.get(MESSAGES, (event.message_id,)) is not None:
-            return Admitted(None, created=False)
+            return AdmissionAnswer(None, created=False)
         agent = memory.agents.get(agent_id) or _Agent(agent_id, memory)
         agent.extend(facts, stored)
         memory.agents[agent_id] = agent
@@ -215,9 +215,9 @@ class MemoryStore(TableReads):
         if message is None:
             return None
         if message.turn_id is None:
-            return Admitted(None, created=True)
+            return AdmissionAnswer(None, created=True)
         row = memory.row(message.turn_id)
-        return Admitted(row, created=True, reservation=self._reserve(agent, row) if reserve else None)
+        return AdmissionAnswer(row, created=True, reservation=self._reserve(agent, row) if reserve else None)
 
     def _reserve(self, agent: _Agent, row: TurnRow) -> str:
         self._reserved += 1
@@ -327,7 +327,7 @@ class MemoryStore(TableReads):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         self._check_open()
         check_turn(claim, facts)
         stored = encode(facts, OWNER)
@@ -337,7 +337,7 @@ class MemoryStore(TableReads):
             raise RestRefused(f"turn {claim.turn_id} has not seen event {heard}", "Fold what arrived, then decide.")
         news = agent.entries(claim.seen, [claim.turn_id]) if heard > claim.seen else ()
         others = [
-            Recorded(agent.agent_id, entry.seq, decode(entry.head, entry.payload))
+            StoredFact(agent.agent_id, entry.seq, decode(entry.head, entry.payload))
             for entry in news
             if entry.head.writer == OUTSIDER
         ]
@@ -360,13 +360,13 @@ class MemoryStore(TableReads):
         thread_id: str | None = None,
         turn_id: str | None = None,
         limit: int | None = None,
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         self._check_open()
         return self._recorded(agent_id, after, thread_id, turn_id, limit)
 
     def _recorded(
         self, agent_id: str, after: int, thread_id: str | None, turn_id: str | None, limit: int | None
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         agent = self._memory.agents.get(agent_id)
         if agent is None:
             return []
@@ -379,7 +379,7 @@ class MemoryStore(TableReads):
                 rows = [row for row in [tables.get(TURNS, (turn_id,))] if row is not None]
             turns = [row.turn_id for row in rows if row.agent_id == agent_id and thread_id in (None, row.thread_id)]
         return [
-            Recorded(agent_id, entry.seq, decode(entry.head, entry.payload))
+            StoredFact(agent_id, entry.seq, decode(entry.head, entry.payload))
             for entry in islice(agent.entries(after, turns), limit)
         ]
 
@@ -482,7 +482,7 @@ class MemoryStore(TableReads):
             raise StoreDamaged(f"blob {digest} does not match its name")
         return data
 
-    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[StoredFact]]:
         return lambda: self._recorded(agent_id, 0, None, turn_id, None)
 
     def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:

@@ -9,15 +9,15 @@ from hashlib import blake2b
 from pydantic_core import from_json
 
 from wakeful.store.chain import SALT, SIZE
-from wakeful.store.encoding import Head, StoredFact
+from wakeful.store.encoding import EncodedFact, Head
 
 _FIELDS = len(Head._fields)
 
 
-def read_single(seq: int, header: bytes, body: bytes) -> StoredFact:
+def read_single(seq: int, header: bytes, body: bytes) -> EncodedFact:
     """The one fact of a row. Raises ValueError or TypeError for bytes that are no such row."""
     # A later version may have added ids at the end.
-    return StoredFact(seq, Head(*from_json(header)[:_FIELDS]), body[SALT:])
+    return EncodedFact(seq, Head(*from_json(header)[:_FIELDS]), body[SALT:])
 
 
 def link_single(previous: bytes, header: bytes, body: bytes) -> bytes:

@@ -24,7 +24,7 @@ Job = tuple[Callable[..., object], tuple[object, ...], Path, float]
 
 
 @dataclass(frozen=True)
-class Ending:
+class ProcessEnd:
     """How a child ended."""
 
     how: Literal["done", "killed", "raised", "hung"]
@@ -56,11 +56,11 @@ class Nursery:
             self.close()
             raise TypeError(f"the scenario cannot be loaded in a new process:\n{problem}")
 
-    def run(self, function: Callable[..., object], *arguments: object, output: Path, seconds: float) -> Ending:
+    def run(self, function: Callable[..., object], *arguments: object, output: Path, seconds: float) -> ProcessEnd:
         """Call a function in a child of its own and wait for its end."""
         self._pipe.send((function, arguments, output, seconds))
         ending = self._receive()
-        assert isinstance(ending, Ending)
+        assert isinstance(ending, ProcessEnd)
         return ending
 
     def _receive(self) -> Any:
@@ -124,7 +124,7 @@ def _load(pickled: bytes, module: str, file: str | None) -> None:
         pickle.loads(pickled)
 
 
-def _raise_a_child(pipe: Connection, job: Job) -> Ending:
+def _raise_a_child(pipe: Connection, job: Job) -> ProcessEnd:
     function, arguments, output, seconds = job
     answer = output.with_suffix(".answer")
     child = os.fork()
@@ -133,12 +133,12 @@ def _raise_a_child(pipe: Connection, job: Job) -> Ending:
         _live(function, arguments, output, answer)
     status = _wait(child, seconds)
     if status is None:
-        return Ending("hung", words=f"still running after {seconds:g} seconds\n{_tail(output)}")
+        return ProcessEnd("hung", words=f"still running after {seconds:g} seconds\n{_tail(output)}")
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
-        return Ending("killed", words=_tail(output))
+        return ProcessEnd("killed", words=_tail(output))
     if status != 0:
-        return Ending("raised", words=_tail(output) or f"exit status {os.waitstatus_to_exitcode(status)}")
-    return Ending("done", value=pickle.loads(answer.read_bytes()))
+        return ProcessEnd("raised", words=_tail(output) or f"exit status {os.waitstatus_to_exitcode(status)}")
+    return ProcessEnd("done", value=pickle.loads(answer.read_bytes()))
 
 
 def _live(function: Callable[..., object], arguments: tuple[object, ...], output: Path, answer: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from wakeful.contracts.content import text_of
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import (
     AssistantRecorded,
     ToolDispatched,
@@ -88,7 +88,7 @@ async def take_snapshot(store: Store) -> Snapshot:
     return seen
 
 
-def _note(recorded: list[Recorded], seen: Snapshot) -> Iterator[tuple[str, str]]:
+def _note(recorded: list[StoredFact], seen: Snapshot) -> Iterator[tuple[str, str]]:
     """Take the calls down, and give each turn's texts; the last one stays."""
     for _, _, fact in recorded:
         turn_id, event = fact.turn_id or "", fact.event

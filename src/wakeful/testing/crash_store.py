@@ -6,11 +6,11 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
-    Admitted,
+    AdmissionAnswer,
     Claim,
     Damage,
     Feed,
@@ -61,7 +61,7 @@ class CrashingStore(TableReads):
         """The same for what cannot wait: something else has been asked of the store before."""
         return self._opened[asyncio.get_running_loop()].result()
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         with self._switch.around("admit"):
             admitted = await (await self._real()).admit(agent_id, facts, reserve=reserve)
             if admitted is None or admitted.created:
@@ -70,7 +70,7 @@ class CrashingStore(TableReads):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         with self._switch.around("append"):
             others = await (await self._real()).append(claim, facts, barrier=barrier, rest=rest)
             self._note(len(facts))
@@ -123,7 +123,7 @@ class CrashingStore(TableReads):
         thread_id: str | None = None,
         turn_id: str | None = None,
         limit: int | None = None,
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         return await (await self._real()).read(agent_id, after=after, thread_id=thread_id, turn_id=turn_id, limit=limit)
 
     async def count_turns(self) -> int:
@@ -193,7 +193,7 @@ class CrashingStore(TableReads):
     async def get_blob(self, digest: str) -> bytes:
         return await (await self._real()).get_blob(digest)
 
-    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[StoredFact]]:
         return self._here().reader(agent_id, turn_id)
 
     def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from wakeful.ports import Store
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing.crash_checks import BrokenPromise, KillReport, Moment, check_kill, check_recovery
-from wakeful.testing.crash_children import Ending, Nursery
+from wakeful.testing.crash_children import Nursery, ProcessEnd
 from wakeful.testing.crash_snapshot import Snapshot, take_snapshot
 from wakeful.testing.crash_store import CrashingStore
 from wakeful.testing.crash_switch import CrashSwitch, KillPoint, activate
@@ -160,7 +160,7 @@ class _Suite:
     def _ledger_at(self, place: Path) -> Ledger:
         return self._ledger or Ledger(place / "ledger.jsonl")
 
-    def _live(self, nursery: Nursery, place: Path, armed: KillPoint | None) -> Ending:
+    def _live(self, nursery: Nursery, place: Path, armed: KillPoint | None) -> ProcessEnd:
         ledger = self._ledger_at(place).path
         arguments = (self._scenario, self._open_store, place, ledger, armed)
         return nursery.run(_live, *arguments, output=place / "output", seconds=self._seconds)

@@ -6,10 +6,10 @@ engine uses for speed, checks nothing. In tests each fact is seen once as a read
 
 from collections.abc import Sequence
 
-from wakeful.contracts.envelope import Fact, Recorded, published
+from wakeful.contracts.envelope import Fact, StoredFact, published
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.schema import validate_event
-from wakeful.ports import Admitted, Claim, Store
+from wakeful.ports import AdmissionAnswer, Claim, Store
 from wakeful.testing.wrapped_store import WrappedStore
 
 
@@ -21,20 +21,20 @@ class ValidatingStore(WrappedStore):
         self.validated = 0
         """How many facts were seen."""
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         self._validate(agent_id, facts)
         return await super().admit(agent_id, facts, reserve=reserve)
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         self._validate(claim.agent_id, facts)
         return await super().append(claim, facts, barrier=barrier, rest=rest)
 
     def _validate(self, agent_id: str, facts: Sequence[Fact]) -> None:
         for fact in facts:
             # The store inside gives the number; any will do to see whether the rest is valid.
-            event = published(Recorded(agent_id, 1, fact), self.runtime_id)
+            event = published(StoredFact(agent_id, 1, fact), self.runtime_id)
             problems = validate_event(event.model_dump(mode="json", exclude_none=True))
             if problems:
                 listed = "; ".join(f"{problem.path or 'the event'}: {problem.message}" for problem in problems)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
-    Admitted,
+    AdmissionAnswer,
     Claim,
     Damage,
     Feed,
@@ -52,7 +52,7 @@ class WrappedStore(TableReads):
     def imported_agents(self) -> ImportedAgents:
         return self.inner.imported_agents
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         return await self.inner.admit(agent_id, facts, reserve=reserve)
 
     async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
@@ -72,7 +72,7 @@ class WrappedStore(TableReads):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         return await self.inner.append(claim, facts, barrier=barrier, rest=rest)
 
     async def sync(self) -> None:
@@ -86,7 +86,7 @@ class WrappedStore(TableReads):
         thread_id: str | None = None,
         turn_id: str | None = None,
         limit: int | None = None,
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         return await self.inner.read(agent_id, after=after, thread_id=thread_id, turn_id=turn_id, limit=limit)
 
     async def count_turns(self) -> int:
@@ -155,7 +155,7 @@ class WrappedStore(TableReads):
     async def get_blob(self, digest: str) -> bytes:
         return await self.inner.get_blob(digest)
 
-    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[StoredFact]]:
         return self.inner.reader(agent_id, turn_id)
 
     def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:

@@ -25,7 +25,7 @@ from wakeful.contracts.values import JsonValue
 _LOCK = threading.Lock()
 
 
-class Cancelled:
+class CancelSignal:
     """Set once by the runtime. `is_set()` anywhere, `wait(seconds)` in a sync tool, `await` in an async one."""
 
     __slots__ = ("_event", "_futures", "_set", "on_seen")
@@ -142,7 +142,7 @@ class RunContext(Generic[Deps_co]):
         budget: BudgetLeft | Callable[[], BudgetLeft] = NO_LIMIT,
         usage: TokenUsage | Callable[[], TokenUsage] = NO_USAGE,
         deadline: datetime | None = None,
-        cancelled: Cancelled | None = None,
+        cancelled: CancelSignal | None = None,
         progress: ProgressSink | None = None,
         output: OutputSink | None = None,
         keep: Keep | None = None,
@@ -161,7 +161,7 @@ class RunContext(Generic[Deps_co]):
         self._budget = budget
         self._usage = usage
         self._deadline = deadline
-        self._cancelled = cancelled if cancelled is not None else Cancelled()
+        self._cancelled = cancelled if cancelled is not None else CancelSignal()
         self._sink = progress
         self._output = output
         self._keep = keep
@@ -230,7 +230,7 @@ class RunContext(Generic[Deps_co]):
         return self._deadline
 
     @property
-    def cancelled(self) -> Cancelled:
+    def cancelled(self) -> CancelSignal:
         """Set when nobody waits for this call any more."""
         return self._cancelled
 
@@ -256,7 +256,7 @@ class RunContext(Generic[Deps_co]):
         return await self._keep(data, media_type)
 
     def hold(self) -> None:
-        """Make sure that this process still owns the turn. Raises Fenced when another one has taken it over.
+        """Make sure that this process still owns the turn. Raises OwnerFenced when another one has taken it over.
 
         A process that was stopped for longer than its lease may wake up in the middle of a tool. A tool that changes
         several things asks before each of them. It waits for the store, so it is for functions that are not async.

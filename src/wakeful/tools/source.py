@@ -12,7 +12,7 @@ from wakeful.tools.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
+class WithheldTool:
     """A tool that exists and is not offered."""
 
     name: str
@@ -27,7 +27,7 @@ class Offer:
     """What a source has now."""
 
     tools: Sequence[Tool[Any]]
-    withheld: Sequence[Withheld] = field(default=())
+    withheld: Sequence[WithheldTool] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from wakeful.contracts import transcript
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
-from wakeful.contracts.envelope import SCHEMA_VERSION, Recorded, iso, once
+from wakeful.contracts.envelope import SCHEMA_VERSION, StoredFact, iso, once
 from wakeful.contracts.events import (
     ActionResolved,
     AssistantRecorded,
@@ -22,7 +22,7 @@ from wakeful.contracts.events import (
     ToolFailed,
     ToolResult,
     TurnInterjected,
-    Unrecognised,
+    UnrecognisedEvent,
 )
 from wakeful.contracts.jsonable import JsonDict
 from wakeful.contracts.transcript import Message
@@ -72,7 +72,7 @@ class Export(NamedTuple):
     request_metadata: dict[str, Any]
 
 
-def export(facts: Iterable[Recorded], config: TurnConfig | None, secrets: RunSecrets | None = None) -> Export:
+def export(facts: Iterable[StoredFact], config: TurnConfig | None, secrets: RunSecrets | None = None) -> Export:
     """Everything a replay needs, in the order of the conversation.
 
     `secrets` is what is known to be one beforehand. What the facts themselves give away is added to it before
@@ -244,12 +244,12 @@ def _timeless(result: dict[str, Any]) -> dict[str, Any]:
 _TIMES = frozenset({"started_at", "completed_at", "execution_time_ms"})
 
 
-def event_of(recorded: Recorded, **told: Any) -> ResultEvent:
+def event_of(recorded: StoredFact, **told: Any) -> ResultEvent:
     """A fact as a lifecycle event, with its place in the log; `told` is what a surface calls it and says about it."""
     fact = recorded.fact
     event = fact.event
     named = {
-        "type": event.original_kind if isinstance(event, Unrecognised) else event.kind,
+        "type": event.original_kind if isinstance(event, UnrecognisedEvent) else event.kind,
         "run_id": fact.turn_id,
         "session_id": recorded.agent_id,
     }
@@ -262,6 +262,6 @@ def event_of(recorded: Recorded, **told: Any) -> ResultEvent:
     )
 
 
-def turn_facts(facts: Sequence[Recorded], turn_id: str) -> list[Recorded]:
+def turn_facts(facts: Sequence[StoredFact], turn_id: str) -> list[StoredFact]:
     """The facts of one turn among those of its thread."""
     return [recorded for recorded in facts if recorded.fact.turn_id == turn_id]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from wakeful.contracts.envelope import Fact, Recorded, once
+from wakeful.contracts.envelope import Fact, StoredFact, once
 from wakeful.contracts.events import (
     CostEstimated,
     CostRecorded,
@@ -193,7 +193,7 @@ class _CallFacts:
         return None
 
 
-def model_calls(facts: Iterable[Recorded]) -> list[ModelCall]:
+def model_calls(facts: Iterable[StoredFact]) -> list[ModelCall]:
     """The requests of some turns, in the order they were sent."""
     said = _CallFacts()
     calls = [call for _, _, fact in once(facts) if (call := said.take(fact)) is not None]
@@ -372,7 +372,7 @@ def grouped(groups: Iterable[tuple[str, CallGroup]]) -> dict[str, CostLine]:
     return {name: line(each) for name, each in named.items()}
 
 
-def cost_summary(turn_id: str, facts: Iterable[Recorded]) -> CostSummary:
+def cost_summary(turn_id: str, facts: Iterable[StoredFact]) -> CostSummary:
     """The cost of a turn, of all its levels; of one that is under way, so far. Facts of other turns are passed over."""
     of_turn = [entry for entry in facts if entry.fact.turn_id == turn_id]
     calls = model_calls(of_turn)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.envelope import Recorded, once
+from wakeful.contracts.envelope import StoredFact, once
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -78,7 +78,7 @@ def explained(
     turn_id: str,
     agent: str,
     call_id: str,
-    facts: Sequence[Recorded],
+    facts: Sequence[StoredFact],
     rules: Mapping[str, Rule],
     withheld: Mapping[str, CatalogEntry] | None = None,
     secrets: RunSecrets | None = None,
@@ -113,7 +113,7 @@ def explained(
     )
 
 
-def _withheld(mine: Sequence[Recorded], withheld: Mapping[str, CatalogEntry]) -> CatalogEntry | None:
+def _withheld(mine: Sequence[StoredFact], withheld: Mapping[str, CatalogEntry]) -> CatalogEntry | None:
     """The tool that was called, if the turn was not to have it."""
     for entry in mine:
         event = entry.fact.event
@@ -125,7 +125,7 @@ def _withheld(mine: Sequence[Recorded], withheld: Mapping[str, CatalogEntry]) ->
     return None
 
 
-def _left_out(first: Recorded, hidden: CatalogEntry) -> list[ExplainedStep]:
+def _left_out(first: StoredFact, hidden: CatalogEntry) -> list[ExplainedStep]:
     words = _because(f"{_NOT_THERE[hidden.policy]}, the turn was not offered it", hidden.policy_reason)
     return [ExplainedStep(seq=first.seq, at=first.fact.at, kind="verdict", by="catalog", words=words)]
 
@@ -150,12 +150,12 @@ def rule_words(rule: Rule) -> str:
     return " ".join(parts)
 
 
-def _call(entry: Recorded) -> str | None:
+def _call(entry: StoredFact) -> str | None:
     event = entry.fact.event
     return event.call_id if isinstance(event, UnknownResolved) else entry.fact.call_id
 
 
-def _steps(entry: Recorded, rules: Mapping[str, Rule], secrets: RunSecrets) -> list[ExplainedStep]:
+def _steps(entry: StoredFact, rules: Mapping[str, Rule], secrets: RunSecrets) -> list[ExplainedStep]:
     event = entry.fact.event
     refs = event.rule_refs if isinstance(event, PermissionEvaluated) else ()
     told = tuple(

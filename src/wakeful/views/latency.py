@@ -6,7 +6,7 @@ between two facts of the runtime's own clock.
 
 from collections.abc import Iterable
 
-from wakeful.contracts.envelope import Fact, Recorded, once
+from wakeful.contracts.envelope import Fact, StoredFact, once
 from wakeful.contracts.events import (
     ContextResolved,
     MessageAdmitted,
@@ -20,7 +20,7 @@ from wakeful.contracts.events import (
 from wakeful.views.turn_record import RoundLatency, ToolLatency, TurnLatency
 
 
-def turn_latency(turn_id: str, facts: Iterable[Recorded]) -> TurnLatency:
+def turn_latency(turn_id: str, facts: Iterable[StoredFact]) -> TurnLatency:
     """The report on one turn; facts of others are passed over."""
     context_ms = 0.0
     rounds: list[RoundLatency] = []

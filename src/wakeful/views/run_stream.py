@@ -11,7 +11,7 @@ as they come: they are the answer on its way to whoever asked.
 
 from collections.abc import Iterable
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
     CompactionCompleted,
     CompactionFailed,
@@ -49,7 +49,7 @@ class RunStream:
     def agent_name(self) -> str:
         return self._rounds[None].agent_name
 
-    def feed(self, recorded: Recorded) -> Events:
+    def feed(self, recorded: StoredFact) -> Events:
         """What a stored fact adds to the stream."""
         seq, fact = recorded.seq, recorded.fact
         if self.ended or fact.turn_id != self.turn_id or seq <= self._seen:
@@ -142,7 +142,7 @@ def _context(seq: int, event: ContextResolved | CompactionStarted | CompactionCo
     return [change.model_copy(update=known)]
 
 
-def run_stream(turn_id: str, facts: Iterable[Recorded]) -> Events:
+def run_stream(turn_id: str, facts: Iterable[StoredFact]) -> Events:
     """The whole stream of a turn, read from its facts."""
     stream = RunStream(turn_id)
     return [event for recorded in facts for event in stream.feed(recorded)]

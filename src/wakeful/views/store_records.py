@@ -4,7 +4,7 @@ command line. Times are Unix seconds. Pure: each record is a view of rows and fa
 
 from typing import Any
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import OutputSpilled, ToolFailed, ToolResult
 from wakeful.contracts.values import Value
 
@@ -85,7 +85,7 @@ class ArtifactContent(Artifact):
         return self.data.decode("utf-8", "replace")
 
 
-def artifacts_of(turn_id: str, facts: list[Recorded]) -> list[Artifact]:
+def artifacts_of(turn_id: str, facts: list[StoredFact]) -> list[Artifact]:
     """The artifacts that the calls of a turn left, in the order in which they came; each once."""
     found: dict[str, Artifact] = {}
 

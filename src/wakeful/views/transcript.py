@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from wakeful.contracts.envelope import Recorded, iso
+from wakeful.contracts.envelope import StoredFact, iso
 from wakeful.contracts.events import (
     AnswerRejected,
     AssistantRecorded,
@@ -127,12 +127,12 @@ class Transcript:
         self._lost: dict[str, TokenUsage] = {}
         """What the lost attempts of each turn's running round used, where a provider said so."""
 
-    def learn(self, facts: Iterable[Recorded]) -> None:
+    def learn(self, facts: Iterable[StoredFact]) -> None:
         """Know the secrets of these facts before any of them is shown; who reads along learns them as they come."""
         if self._secrets is not None:
             self._secrets.learn(facts)
 
-    def feed(self, recorded: Recorded) -> TranscriptEntry | None:
+    def feed(self, recorded: StoredFact) -> TranscriptEntry | None:
         """The entry a fact stands for, if it stands for one."""
         seq, fact = recorded.seq, recorded.fact
         turn = fact.turn_id
@@ -187,7 +187,7 @@ class Transcript:
         return None
 
 
-def transcript(facts: Iterable[Recorded]) -> list[TranscriptEntry]:
+def transcript(facts: Iterable[StoredFact]) -> list[TranscriptEntry]:
     """The entries of a stretch of an agent's stream."""
     facts = list(facts)
     view = Transcript()

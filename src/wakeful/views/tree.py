@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from wakeful.contracts.envelope import Fact, Recorded, once
+from wakeful.contracts.envelope import Fact, StoredFact, once
 from wakeful.contracts.events import (
     AssistantRecorded,
     MessageAdmitted,
@@ -169,7 +169,7 @@ def makes_a_child(tool_name: str) -> bool:
 
 
 def execution_tree(
-    facts: Iterable[Recorded],
+    facts: Iterable[StoredFact],
     turn_id: str | None = None,
     secrets: RunSecrets | None = None,
     *,
@@ -188,7 +188,7 @@ def execution_tree(
     return tree.snapshot()
 
 
-def thread_messages(facts: Iterable[Recorded], secrets: RunSecrets | None = None) -> list[ThreadMessage]:
+def thread_messages(facts: Iterable[StoredFact], secrets: RunSecrets | None = None) -> list[ThreadMessage]:
     """The messages of a thread, oldest first; each answer with the tree of its turn, however the turn ended."""
     facts = list(once(facts))
     secrets = secrets if secrets is not None else RunSecrets()

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
-from wakeful.contracts.envelope import Recorded, phase_of
+from wakeful.contracts.envelope import StoredFact, phase_of
 from wakeful.contracts.events import (
     AssistantRecorded,
     CompactionCompleted,
@@ -150,7 +150,7 @@ class ContextReading:
         self.read_again: list[ReadAgain] = []
         self.folded_calls = 0
 
-    def before(self, entry: Recorded, state: TurnState) -> None:
+    def before(self, entry: StoredFact, state: TurnState) -> None:
         """A fact that is about to be taken in."""
         fact, event = entry.fact, entry.fact.event
         mine = fact.turn_id == self._turn_id
@@ -177,7 +177,7 @@ class ContextReading:
             case AssistantRecorded() if fact.level is None:
                 self._again(entry, event)
 
-    def _summary(self, entry: Recorded, event: CompactionStarted | CompactionCompleted | CompactionFailed) -> None:
+    def _summary(self, entry: StoredFact, event: CompactionStarted | CompactionCompleted | CompactionFailed) -> None:
         known = self.summaries.get(event.compaction_id)
         view = known or SummaryView(
             compaction_id=event.compaction_id,
@@ -206,7 +206,7 @@ class ContextReading:
             view = view.model_copy(update={"outcome": "failed", "seq": entry.seq, "why_not": why[:PREVIEW]})
         self.summaries[event.compaction_id] = view
 
-    def _request(self, entry: Recorded, event: ModelRequested, state: TurnState) -> None:
+    def _request(self, entry: StoredFact, event: ModelRequested, state: TurnState) -> None:
         fact = entry.fact
         level = state if fact.level is None else state.tree.levels.get(fact.level)
         if level is None:
@@ -230,14 +230,14 @@ class ContextReading:
             )
         )
 
-    def _answered(self, entry: Recorded, input_tokens: int | None) -> None:
+    def _answered(self, entry: StoredFact, input_tokens: int | None) -> None:
         for place in reversed(range(len(self.requests))):
             request = self.requests[place]
             if (request.level, request.step) == (entry.fact.level, entry.fact.step):
                 self.requests[place] = request.model_copy(update={"input_tokens": input_tokens})
                 return
 
-    def _again(self, entry: Recorded, event: AssistantRecorded) -> None:
+    def _again(self, entry: StoredFact, event: AssistantRecorded) -> None:
         for part in event.item.calls:
             folded_by = self._folded.get(_asked_for(part))
             if folded_by is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from wakeful.contracts.envelope import Recorded, iso
+from wakeful.contracts.envelope import StoredFact, iso
 from wakeful.contracts.events import AssistantRecorded, Terminal
 from wakeful.contracts.values import Value
 from wakeful.views.mapping import is_roots
@@ -73,7 +73,7 @@ class TurnLatency(Value):
     tools: tuple[ToolLatency, ...] = ()
 
 
-def terminal_record(turn_id: str, facts: Iterable[Recorded]) -> TurnTerminalRecord | None:
+def terminal_record(turn_id: str, facts: Iterable[StoredFact]) -> TurnTerminalRecord | None:
     """How the turn ended; None while it has no terminal fact, whatever its last words were."""
     last_text: str | None = None
     for _, _, fact in facts:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast, get_args
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
     AssistantRecorded,
     HistoryImported,
@@ -71,7 +71,7 @@ class WireView:
         self.ended = False
         self.secrets = secrets if secrets is not None else RunSecrets()
         """Learned from the facts as they come; who has them all beforehand lets it learn them first."""
-        self._facts: list[Recorded] = []
+        self._facts: list[StoredFact] = []
         """What the cost is summed up from."""
         self._seen = 0
         self._thread_id = ""
@@ -81,7 +81,7 @@ class WireView:
         """Somebody asked the turn to stop."""
         self._workflows = WorkflowUpdates(self.secrets.hide)
 
-    def feed(self, recorded: Recorded) -> Messages:
+    def feed(self, recorded: StoredFact) -> Messages:
         """What a stored fact is sent as."""
         seq, fact = recorded.seq, recorded.fact
         if self.ended or fact.turn_id != self.turn_id or seq <= self._seen:
@@ -214,7 +214,7 @@ class WireView:
         return {"thread_id": self._thread_id, "turn_id": self.turn_id, "event_seq": seq}
 
 
-def wire_messages(turn_id: str, facts: Iterable[Recorded], after_seq: int = 0) -> Messages:
+def wire_messages(turn_id: str, facts: Iterable[StoredFact], after_seq: int = 0) -> Messages:
     """The messages of a turn, from its facts alone: those of what comes after `after_seq`."""
     facts = list(facts)
     view = WireView(turn_id)

@@ -95,7 +95,7 @@ class PlanningUpdate(_WireMessage):
     depth: int = 0
 
 
-class Titled(Value):
+class WorkTitle(Value):
     """A task or a step, by id, with words for people."""
 
     id: str
@@ -106,9 +106,9 @@ class TaskUpdate(_WireMessage):
     """What became of a workflow that is built or run, or of one of its nodes."""
 
     type: Literal["task_update"] = "task_update"
-    task: Titled
+    task: WorkTitle
     event: TaskEvent
-    step: Titled | None = None
+    step: WorkTitle | None = None
     tool_call_id: str | None = None
     """The call that builds it, or the node's own; None: the run as a whole."""
     parent_id: str | None = None

@@ -25,7 +25,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.workflows import GraphProblem, WorkflowReference
 from wakeful.views.mapping import is_roots, shown
-from wakeful.views.wire_messages import PlanningPhase, PlanningStatus, PlanningUpdate, TaskEvent, TaskUpdate, Titled
+from wakeful.views.wire_messages import PlanningPhase, PlanningStatus, PlanningUpdate, TaskEvent, TaskUpdate, WorkTitle
 
 WorkflowUpdate: TypeAlias = PlanningUpdate | TaskUpdate
 Updates: TypeAlias = list[WorkflowUpdate]
@@ -149,8 +149,8 @@ class WorkflowUpdates:
             tool_call_id=node,
         )
 
-    def _titled(self, ident: str, title: str) -> Titled:
-        return Titled(id=ident, title=self._hide(title))
+    def _titled(self, ident: str, title: str) -> WorkTitle:
+        return WorkTitle(id=ident, title=self._hide(title))
 
 
 def _reference(event: ToolResult) -> WorkflowReference | None:

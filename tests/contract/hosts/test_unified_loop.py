@@ -13,7 +13,7 @@ from kit.runs.level_scripts import LevelModel, Shown, note, subtask
 from wakeful import Budget, tool
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.budgets import MAX_DEPTH
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import InvalidConfig, StoreFull
 from wakeful.contracts.events import ToolStarted
 from wakeful.hosts import LoopContext, run_unified_agent_loop
@@ -197,7 +197,7 @@ class Full(WrappedStore):
         super().__init__(MemoryStore())
         self.silent, self.is_full = silent, False
 
-    async def append(self, claim: Claim, facts: Sequence[Fact], **options: Any) -> list[Recorded]:
+    async def append(self, claim: Claim, facts: Sequence[Fact], **options: Any) -> list[StoredFact]:
         if any(isinstance(fact.event, ToolStarted) for fact in facts):
             self.is_full = True
             raise StoreFull("there is no room left")

@@ -6,7 +6,7 @@ import pytest
 
 from kit.runs.store_facts import AGENT, NOON, TURN, admitted, message, session, started
 from wakeful.contracts.errors import EventRefused
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import AdmissionAnswer, Store, TurnRow
 
 
 async def test_a_message_opens_its_turn(store: Store) -> None:
@@ -79,7 +79,7 @@ async def test_one_that_is_refused_among_many_does_not_harm_the_others(store: St
         store.admit(AGENT, [message("turn_3")]),
         return_exceptions=True,
     )
-    assert [type(result).__name__ for result in results] == ["Admitted", "EventRefused", "list", "Admitted"]
+    assert [type(result) for result in results] == [AdmissionAnswer, EventRefused, list, AdmissionAnswer]
     assert [one.seq for one in await store.read(AGENT)] == [1, 2, 3, 4, 5]
     assert await store.agents() == [AGENT]
 

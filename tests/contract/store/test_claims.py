@@ -19,7 +19,7 @@ from kit.runs.store_facts import (
     session,
     started,
 )
-from wakeful.contracts.errors import AgentBusy, Fenced, RestRefused, TurnNotFound
+from wakeful.contracts.errors import AgentBusy, OwnerFenced, RestRefused, TurnNotFound
 from wakeful.ports import Store
 
 
@@ -45,7 +45,7 @@ async def test_turns_of_one_thread_that_are_claimed_here_share_its_lease(store: 
     await store.append(two, [requested("turn_2")])
     await store.release(two)
     await store.append(one, [requested()])
-    with pytest.raises(Fenced):
+    with pytest.raises(OwnerFenced):
         await store.append(two, [requested("turn_2")])
 
 
@@ -77,7 +77,7 @@ async def test_two_owners_run_threads_of_one_agent_and_append_to_its_one_stream(
     backend.hands.now += 31
     new = await other.claim(TURN)
     assert (new.taken_from, new.late_upto, two.late_upto) == ("late", 9, 0)
-    with pytest.raises(Fenced):
+    with pytest.raises(OwnerFenced):
         await store.append(one, [requested(step=4)])
     await other.append(two, [requested("turn_2", step=4)])  # its own thread was never lost
     await other.append(new, [requested(step=4)])
@@ -96,7 +96,7 @@ async def test_an_owner_that_was_late_with_one_thread_keeps_its_others(
     assert taken.taken_from == "late"
     with pytest.raises(AgentBusy, match="thread 'side'"):
         await other.claim("turn_2")
-    with pytest.raises(Fenced):
+    with pytest.raises(OwnerFenced):
         await store.append(one, [requested()])
     await store.append(two, [requested("turn_2")])
     await other.release(taken)
@@ -126,9 +126,9 @@ async def test_a_claim_that_was_released_is_worth_nothing_and_the_thread_is_free
     assert claim.fresh
     await store.release(claim)
     await store.release(claim)
-    with pytest.raises(Fenced):
+    with pytest.raises(OwnerFenced):
         await store.append(claim, [requested()])
-    with pytest.raises(Fenced):
+    with pytest.raises(OwnerFenced):
         await store.hold(claim)
     taken = await other.claim(TURN)
     assert not taken.fresh
@@ -156,7 +156,7 @@ async def test_an_owner_that_hangs_is_replaced_when_its_lease_runs_out_and_then_
     new = await other.claim(TURN)
     assert (new.lease_epoch, new.fresh) == (old.lease_epoch + 1, False)
     for zombie in (store.append(old, [requested()]), store.append(old, [], rest=True), store.hold(old)):
-        with pytest.raises(Fenced):
+        with pytest.raises(OwnerFenced):
             await zombie
     assert len(await store.read(AGENT)) == 2
     await store.release(old)  # quietly
@@ -172,7 +172,7 @@ async def test_an_owner_that_lost_its_thread_is_fenced_also_in_turns_that_nobody
     backend.hands.now += 31
     await other.claim("turn_2")
     for zombie in (store.append(old, [requested()]), store.hold(old)):
-        with pytest.raises(Fenced):
+        with pytest.raises(OwnerFenced):
             await zombie
     assert len(await store.read(AGENT)) == 3
 

@@ -37,7 +37,7 @@ from wakeful.contracts.events import (
     RuntimeToolResolved,
     Terminal,
     TurnSuspended,
-    Unrecognised,
+    UnrecognisedEvent,
 )
 from wakeful.ports import Store
 
@@ -112,7 +112,7 @@ async def test_no_id_is_made_up_for_an_event_that_needs_none(store: Store) -> No
 @pytest.mark.spec("STD-ENV-06")
 async def test_a_payload_has_at_most_65536_bytes_and_larger_content_goes_behind_a_reference(store: Store) -> None:
     claim = await claimed(store)
-    empty = Unrecognised(original_kind="wakeful.test", original_version=1, body={"text": ""})
+    empty = UnrecognisedEvent(original_kind="wakeful.test", original_version=1, body={"text": ""})
     room = MAX_PAYLOAD_BYTES - len('{"text":""}')
     fits, too_long = (empty.model_copy(update={"body": {"text": "x" * length}}) for length in (room, room + 1))
     assert MAX_PAYLOAD_BYTES == 65_536
@@ -131,7 +131,7 @@ async def test_a_payload_has_at_most_65536_bytes_and_larger_content_goes_behind_
 @pytest.mark.spec("STD-ENV-07")
 async def test_a_kind_nobody_knows_is_kept_and_reading_goes_on(store: Store) -> None:
     claim = await claimed(store)
-    strange = Unrecognised(
+    strange = UnrecognisedEvent(
         original_kind="wakeful.weather.changed", original_version=7, body={"to": ["rain", None, 1.5]}
     )
     await store.append(claim, [fact(strange), requested()])

@@ -20,8 +20,8 @@ from kit.runs.store_facts import (
     takes,
 )
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import AgentBusy, EventRefused, Fenced, TurnNotFound
-from wakeful.ports import Admitted, BusyThread, Claim, MessageRow, Store, WakeRow
+from wakeful.contracts.errors import AgentBusy, EventRefused, OwnerFenced, TurnNotFound
+from wakeful.ports import AdmissionAnswer, BusyThread, Claim, MessageRow, Store, WakeRow
 
 MINUTES = 60_000_000
 
@@ -46,7 +46,7 @@ async def opened(store: Store, turn: str, *names: str) -> Claim:
 
 async def test_a_message_without_a_turn_is_queued_and_opens_none(store: Store) -> None:
     answer = await store.admit(AGENT, [session(), queued("m1")])
-    assert answer == Admitted(None, created=True)
+    assert answer == AdmissionAnswer(None, created=True)
     assert await store.message("m1") == MessageRow(
         "m1",
         AGENT,
@@ -70,7 +70,7 @@ async def test_a_message_without_a_turn_is_queued_and_opens_none(store: Store) -
 async def test_a_message_that_is_there_is_not_written_again(store: Store) -> None:
     await filled(store, "m1")
     before = await store.read(AGENT)
-    assert await store.admit(AGENT, [queued("m1", at=NOON + 5)]) == Admitted(None, created=False)
+    assert await store.admit(AGENT, [queued("m1", at=NOON + 5)]) == AdmissionAnswer(None, created=False)
     assert await store.read(AGENT) == before
     assert await store.busy_threads() == [BusyThread(AGENT, THREAD, turns=0, queued=1)]
 
@@ -136,7 +136,7 @@ async def test_a_thread_is_claimed_by_one_at_a_time(store: Store, backend: Backe
         await store.claim("t9")
     assert next_turn.value.here, "the turn that is about to be opened comes first"
     await store.release(claim)
-    with pytest.raises(Fenced):
+    with pytest.raises(OwnerFenced):
         await store.append(claim, [takes("t1", "m1")])
     await second.append(await second.claim_thread(AGENT, THREAD, "t2"), [takes("t2", "m1")])
     with pytest.raises(AgentBusy):

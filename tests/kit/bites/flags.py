@@ -21,7 +21,7 @@ from wakeful.engine.run_request import MessageOrigin, RunRequest
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.queries.tool_inventory import tool_inventory
 from wakeful.store.memory import Memory, MemoryStore
-from wakeful.tools.source import Offer, ToolSource, Withheld
+from wakeful.tools.source import Offer, ToolSource, WithheldTool
 
 FLAGS = Bites()
 LIBRARY = default_policy("library", allowed_mcp_servers=["s"])
@@ -159,7 +159,7 @@ class Down(ToolSource):
     name = "down"
 
     async def offer(self) -> Offer:
-        return Offer((), (Withheld("it", "its server is down"),))
+        return Offer((), (WithheldTool("it", "its server is down"),))
 
 
 POLICIES = {

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import CallPart
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy, Rule, ToolPolicy
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.decisions.levels import Call, Level
@@ -103,10 +103,10 @@ def _hook_of(case: Case) -> Consult:
             raise RuntimeError("cannot say")
         if case.hook == "rewrite":
             changed = {"text": STRICT}
-            return Consultation((Said(by="hook", decision="allow", arguments=changed),), arguments=changed)
+            return Consultation((Opinion(by="hook", decision="allow", arguments=changed),), arguments=changed)
         if case.hook == "silent":
             return Consultation()
-        return Consultation((Said(by="hook", decision=cast(Any, case.hook), reason="I say so"),))
+        return Consultation((Opinion(by="hook", decision=cast(Any, case.hook), reason="I say so"),))
 
     return hook
 

@@ -14,7 +14,7 @@ from kit.runs.level_scripts import LevelModel, job, parallel, subtask
 from kit.runs.long_runs import PLAN
 from wakeful import Agent, Approve, HookVerdict, hook, run, tool
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import PermissionEvaluated, RuntimeToolRequested, ToolFailed, ToolStarted
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.contracts.tools import PermissionClass
@@ -85,7 +85,7 @@ class Way:
         self.way, self.folder, self.world, self.store = way, folder, World(), MemoryStore()
         folder.mkdir(exist_ok=True)
         self.name, self.arguments = CALLS.get(way, REFUND)
-        self.facts: list[Recorded] = []
+        self.facts: list[StoredFact] = []
         self.status: str | None = None
         self.reached = 0
 
@@ -226,10 +226,10 @@ class Way:
         return [entry.fact.event.decision for entry in judged if _call_of(entry) in named]  # type: ignore[union-attr]
 
 
-def _tool_of(entry: Recorded) -> str | None:
+def _tool_of(entry: StoredFact) -> str | None:
     event = entry.fact.event
     return event.tool_name if isinstance(event, ToolStarted | ToolFailed) else None
 
 
-def _call_of(entry: Recorded) -> tuple[str | None, str | None]:
+def _call_of(entry: StoredFact) -> tuple[str | None, str | None]:
     return entry.fact.turn_id, entry.fact.call_id

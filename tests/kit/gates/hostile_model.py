@@ -8,7 +8,7 @@ from typing import Any
 from kit.gates.confined_commands import level
 from kit.runs.engine_runs import calls as asked
 from wakeful import Agent, RunResult, run
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.service.queries.turns import EventReader, wire
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import scripted
@@ -44,7 +44,7 @@ def refusals(result: RunResult[Any]) -> list[str]:
 
 async def everything(result: RunResult[Any], store: Path) -> str:
     """All that anybody could read of a run: the store's own bytes, and every view of it."""
-    facts: list[Recorded] = list(result.facts())
+    facts: list[StoredFact] = list(result.facts())
     opened = await SqliteStore.open(str(store))
     try:
         reader = EventReader(opened)

@@ -15,7 +15,7 @@ from wakeful.contracts.tools import Principal
 from wakeful.tools.context import RunContext
 from wakeful.tools.mcp.servers import ServerLimits
 from wakeful.tools.mcp.source import McpSource, from_mcp
-from wakeful.tools.source import Offer, Withheld
+from wakeful.tools.source import Offer, WithheldTool
 from wakeful.tools.tool import Tool
 
 HERE = Path(__file__).resolve().parent
@@ -54,7 +54,7 @@ def names(offer: Offer) -> list[str]:
     return [tool.name for tool in offer.tools]
 
 
-def reasons(offer: Offer) -> dict[str, Withheld]:
+def reasons(offer: Offer) -> dict[str, WithheldTool]:
     return {each.name: each for each in offer.withheld}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wakeful import RunResult
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import AssistantRecorded, Terminal, ToolFailed, ToolResult, ToolStarted
 from wakeful.decisions.state import TurnState
 from wakeful.engine.state_loader import fold
@@ -19,7 +19,7 @@ def calls(*named: str | tuple[str, Any]) -> dict[str, Any]:
     return {"calls": [{"name": name, "arguments": arguments} for name, arguments in asked]}
 
 
-def kinds(facts: Sequence[Recorded]) -> list[str]:
+def kinds(facts: Sequence[StoredFact]) -> list[str]:
     return [entry.fact.event.kind for entry in facts]
 
 
@@ -28,7 +28,7 @@ def of_kind(result: RunResult[Any], kind: type[Any]) -> list[Any]:
     return [entry.fact.event for entry in result.facts() if isinstance(entry.fact.event, kind)]
 
 
-async def facts_of(store: Store, turn_id: str) -> list[Recorded]:
+async def facts_of(store: Store, turn_id: str) -> list[StoredFact]:
     row = await store.turn(turn_id)
     assert row is not None
     return await store.read(row.agent_id, turn_id=turn_id)
@@ -71,7 +71,7 @@ def essence(state: TurnState) -> dict[str, Any]:
     }
 
 
-def check_ends(facts: Sequence[Recorded], *, once: bool = True) -> None:
+def check_ends(facts: Sequence[StoredFact], *, once: bool = True) -> None:
     """One end for the turn, one beginning and one end for each call, and the turn's end last.
 
     Without `once` a call may have begun twice: its log was cut off between a refusal and what it was refused with.
@@ -120,7 +120,7 @@ class Dying(MemoryStore):
         self._appends = 0
         self.memory = memory
 
-    async def append(self, claim: Any, facts: Sequence[Fact], **options: Any) -> list[Recorded]:
+    async def append(self, claim: Any, facts: Sequence[Fact], **options: Any) -> list[StoredFact]:
         self._appends += 1
         if self._before and self._appends >= self._before:
             raise Died

@@ -6,7 +6,7 @@ from typing import Any
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
-from wakeful.contracts.envelope import Fact, Recorded, published
+from wakeful.contracts.envelope import Fact, StoredFact, published
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -549,14 +549,14 @@ def fact(event: AnyEvent, *, step: int | None = 1, call: str | None = None, turn
     return Fact(event=event, at=NOON, thread_id=THREAD, turn_id=turn, step=step, call_id=call, action_id=action)
 
 
-def log(*facts: AnyEvent | Fact, start: int = 1) -> list[Recorded]:
+def log(*facts: AnyEvent | Fact, start: int = 1) -> list[StoredFact]:
     """Facts as an agent's stream would number them. A bare event belongs to the round that was asked for last."""
     step = 1
     stream = []
     for seq, one in enumerate(facts, start):
         stored = one if isinstance(one, Fact) else fact(one, step=step)
         step = stored.step or step
-        stream.append(Recorded(AGENT, seq, stored))
+        stream.append(StoredFact(AGENT, seq, stored))
     return stream
 
 
@@ -567,4 +567,4 @@ def in_step(step: int, *events: AnyEvent) -> Iterable[Fact]:
 
 def as_published(event: AnyEvent, *, seq: int = 1) -> dict[str, Any]:
     """The JSON a reader outside gets, as plain values."""
-    return published(Recorded(AGENT, seq, fact(event)), "runtime_1").model_dump(mode="json", exclude_none=True)
+    return published(StoredFact(AGENT, seq, fact(event)), "runtime_1").model_dump(mode="json", exclude_none=True)

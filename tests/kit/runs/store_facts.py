@@ -26,7 +26,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import Effects, ToolError, ToolResultMetadata
-from wakeful.ports import Admitted, Claim, Store
+from wakeful.ports import AdmissionAnswer, Claim, Store
 
 AGENT, THREAD, TURN, NOON = "agent_1", "main", "turn_1", 1_800_000_000_000_000
 CONFIG = BlobRef(digest="sha256:" + "0" * 64, size=2)
@@ -182,7 +182,7 @@ def ended(turn: str = TURN, *, usage: TokenUsage | None = USED) -> Fact:
     return fact(event, turn, step=None)
 
 
-async def admitted(store: Store, turn: str = TURN, agent: str = AGENT) -> Admitted:
+async def admitted(store: Store, turn: str = TURN, agent: str = AGENT) -> AdmissionAnswer:
     """A turn that a message opened."""
     answer = await store.admit(agent, [session(), message(turn)])
     assert answer is not None

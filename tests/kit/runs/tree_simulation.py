@@ -14,7 +14,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
     AnyEvent,
@@ -115,7 +115,7 @@ class Simulation:
         self.configs = {DIGEST: self.config}
         self.agent, self.tools, self.clock = agent, tools, _Clock()
         self.clock.tick = tick
-        self.facts: list[Recorded] = []
+        self.facts: list[StoredFact] = []
         self.commits: list[int] = []
         self.call_ids = 0
         self._take_up(TurnState(configs=self.configs))
@@ -228,7 +228,7 @@ class Simulation:
 
     def _record(self, facts: list[Fact]) -> None:
         first = len(self.facts) + 1
-        self.facts.extend(Recorded(AGENT, first + index, fact) for index, fact in enumerate(facts))
+        self.facts.extend(StoredFact(AGENT, first + index, fact) for index, fact in enumerate(facts))
         self.work.place.known.add_own(facts, first)
         self.commits.append(len(self.facts))
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from wakeful import Agent, RunContext, tool
 from wakeful.contracts.budgets import Limits
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import (
     AssistantRecorded,
     CostRecorded,
@@ -35,7 +35,7 @@ from wakeful.ports import ModelRequest
 from wakeful.providers.prices import IN_CODE, ListedPrice, Price
 from wakeful.providers.scripted import ScriptedModel
 
-Ending: TypeAlias = Literal["text", "long", "unavailable", "no_key", "never"]
+ProcessEnd: TypeAlias = Literal["text", "long", "unavailable", "no_key", "never"]
 """How a level ends that comes to its end: with words, or with a model that fails, or by calling for ever."""
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 LONG = "word " * 5_000
@@ -49,7 +49,7 @@ class Node:
     """One level: what it calls in each of its rounds, and how it ends."""
 
     rounds: list[list[tuple[Any, ...]]] = field(default_factory=list)
-    ending: Ending = "text"
+    ending: ProcessEnd = "text"
     schema: bool = False
     """Its result has to fit a schema."""
     misfits: int = 0
@@ -186,7 +186,7 @@ SIMPLE = st.one_of(
 )
 
 
-def nodes(depth: int, *, endings: Sequence[Ending] = ("text",)) -> st.SearchStrategy[Node]:
+def nodes(depth: int, *, endings: Sequence[ProcessEnd] = ("text",)) -> st.SearchStrategy[Node]:
     """Levels that go so deep."""
     if depth == 0:
         call: st.SearchStrategy[Any] = SIMPLE
@@ -210,7 +210,7 @@ def nodes(depth: int, *, endings: Sequence[Ending] = ("text",)) -> st.SearchStra
 # --- what must hold --------------------------------------------------------------------------------------------------
 
 
-def check_tree(facts: Sequence[Recorded], state: TurnState, limits: Limits) -> None:
+def check_tree(facts: Sequence[StoredFact], state: TurnState, limits: Limits) -> None:
     """Whatever a turn's tree did: it ended once, nothing was exceeded, and the ledger is what the facts add up to."""
     events = [entry.fact.event for entry in facts]
     ends = [event for event in events if isinstance(event, Terminal)]
@@ -224,7 +224,7 @@ def check_tree(facts: Sequence[Recorded], state: TurnState, limits: Limits) -> N
     _check_limits(facts, state, limits)
 
 
-def _check_sums(facts: Sequence[Recorded], state: TurnState) -> None:
+def _check_sums(facts: Sequence[StoredFact], state: TurnState) -> None:
     events, ledger = [entry.fact.event for entry in facts], state.ledger
     assert ledger.model_calls == sum(isinstance(event, ModelRequested) for event in events)
     begun = [
@@ -239,7 +239,7 @@ def _check_sums(facts: Sequence[Recorded], state: TurnState) -> None:
     assert (ledger.input_tokens, ledger.output_tokens, ledger.usd) == _settled(facts)
 
 
-def _settled(facts: Sequence[Recorded]) -> tuple[int, int, Decimal]:
+def _settled(facts: Sequence[StoredFact]) -> tuple[int, int, Decimal]:
     """What the requests of a turn took: what is known of each, and what was held back for it where nothing is."""
     held: dict[str | None, ModelRequested] = {}
     priced: set[str | None] = set()
@@ -268,7 +268,7 @@ def _settled(facts: Sequence[Recorded]) -> tuple[int, int, Decimal]:
     return heard, spoken, usd
 
 
-def _check_limits(facts: Sequence[Recorded], state: TurnState, limits: Limits) -> None:
+def _check_limits(facts: Sequence[StoredFact], state: TurnState, limits: Limits) -> None:
     ledger = state.ledger
     for used, most in (
         (ledger.model_calls, limits.model_calls),
@@ -290,7 +290,7 @@ def _check_limits(facts: Sequence[Recorded], state: TurnState, limits: Limits) -
         assert all((entry.fact.step or 0) <= limits.max_steps for entry in facts)
 
 
-def most_at_once(facts: Sequence[Recorded]) -> int:
+def most_at_once(facts: Sequence[StoredFact]) -> int:
     """How much ran and was asked at the same time, in the whole tree; a call that waits for children is neither."""
     busy: set[Any] = set()
     most = 0
@@ -308,7 +308,7 @@ def most_at_once(facts: Sequence[Recorded]) -> int:
     return most
 
 
-def _at_once(facts: Sequence[Recorded], place: int) -> bool:
+def _at_once(facts: Sequence[StoredFact], place: int) -> bool:
     """Was it over in the commit it began in: answered by the runtime itself?"""
     following = facts[place + 1].fact if place + 1 < len(facts) else None
     same = following is not None and following.call_id == facts[place].fact.call_id

@@ -20,7 +20,7 @@ from kit.runs.event_samples import (
 )
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import AnyEvent, SubagentCompleted, SubagentStarted
 from wakeful.contracts.models import TokenUsage
 
@@ -81,7 +81,7 @@ def timed(facts: Iterable[Fact], every_ms: int = 1) -> list[Fact]:
     return [replace(one, at=NOON + place * every_ms * 1000) for place, one in enumerate(facts)]
 
 
-def nested_turn() -> list[Recorded]:
+def nested_turn() -> list[StoredFact]:
     """Two children side by side, one with a child of its own; a call beside them; then the answer."""
     facts = [
         fact(message(), step=None),

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact, Recorded, published
+from wakeful.contracts.envelope import Fact, StoredFact, published
 from wakeful.contracts.events import MessageAdmitted
 from wakeful.contracts.messages import (
     MessageKind,
@@ -28,7 +28,7 @@ ORIGINS: TypeAdapter[Any] = TypeAdapter(Origin)
 def shown(**fields: Any) -> dict[str, Any]:
     """The payload that readers get."""
     event = MessageAdmitted(message_id="msg_1", item=UserItem(parts=(Text("hi"),)), **fields)
-    found = published(Recorded("agent_1", 1, Fact(event, 0, "main", "turn_1")), "runtime")
+    found = published(StoredFact("agent_1", 1, Fact(event, 0, "main", "turn_1")), "runtime")
     assert validate_event(found.model_dump(mode="json", exclude_none=True)) == []
     return found.payload
 

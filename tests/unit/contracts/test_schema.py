@@ -27,8 +27,8 @@ from kit.runs.event_samples import (
     turn_completed,
     turn_started,
 )
-from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
-from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, Unrecognised
+from wakeful.contracts.envelope import RuntimeEvent, StoredFact, published
+from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, UnrecognisedEvent
 from wakeful.contracts.schema import DIALECT, event_schema, validate_event
 from wakeful.views.run_stream import run_stream
 from wakeful.views.transcript import transcript
@@ -170,19 +170,19 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
 
 @pytest.mark.spec("STD-ENV-07")
 def test_a_stored_event_of_an_unknown_type_is_read_published_and_passed_over_by_every_view() -> None:
-    later = Unrecognised(original_kind="wakeful.later.invention", original_version=3, body={"new": True})
+    later = UnrecognisedEvent(original_kind="wakeful.later.invention", original_version=3, body={"new": True})
     event = as_published(later)
     assert (event["type"], event["payload"]) == ("wakeful.later.invention", {"new": True})
     assert validate_event(event) == []
     usual = log(message(), turn_started(), requested(), completed(), said("done"), turn_completed())
-    disturbed = [*usual[:3], *log(later, start=4), *(Recorded(a, seq + 1, one) for a, seq, one in usual[3:])]
+    disturbed = [*usual[:3], *log(later, start=4), *(StoredFact(a, seq + 1, one) for a, seq, one in usual[3:])]
     assert [event.type for event in run_stream(TURN, disturbed)] == [event.type for event in run_stream(TURN, usual)]
     assert [entry.kind for entry in transcript(disturbed)] == [entry.kind for entry in transcript(usual)]
 
 
 def test_ids_form_a_tree_and_no_message_id_stands_for_one_of_them() -> None:
     stream = [
-        Recorded(AGENT, seq, fact(tool_result(f"call_{turn}_{step}_{call}"), step=step, turn=turn))
+        StoredFact(AGENT, seq, fact(tool_result(f"call_{turn}_{step}_{call}"), step=step, turn=turn))
         for seq, (turn, step, call) in enumerate(itertools.product(("turn_1", "turn_2"), (1, 2), (1, 2)), 1)
     ]
     levels = ("session_id", "thread_id", "turn_id", "step_id", "tool_call_id")

@@ -2,7 +2,7 @@
 
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, UserItem
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import HistoryImported, MessageAdmitted
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.state import TurnState
@@ -23,5 +23,5 @@ def test_the_conversation_has_it_before_the_message_although_the_log_has_it_afte
 
 
 def test_an_export_has_the_same_order() -> None:
-    exported = export([Recorded("a", seq, fact) for seq, fact in enumerate(FACTS, 1)], None)
+    exported = export([StoredFact("a", seq, fact) for seq, fact in enumerate(FACTS, 1)], None)
     assert [message.content for message in exported.messages] == ["one", "two", "three"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import ModelCompleted, QuotaBlocked, QuotaLow, RateLimitHit
 from wakeful.contracts.models import ProviderLimit
 from wakeful.decisions.limits import known_limits, quota_low
@@ -14,8 +14,8 @@ AT = 1_800_000_000_000_000
 MS = AT // 1000
 
 
-def facts(*events: Any) -> list[Recorded]:
-    return [Recorded("agent", place, Fact(event, AT)) for place, event in enumerate(events, 1)]
+def facts(*events: Any) -> list[StoredFact]:
+    return [StoredFact("agent", place, Fact(event, AT)) for place, event in enumerate(events, 1)]
 
 
 def answered(ref: str) -> ModelCompleted:

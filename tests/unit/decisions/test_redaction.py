@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
-from wakeful.contracts.envelope import Fact, Recorded, RuntimeEvent, published
+from wakeful.contracts.envelope import Fact, RuntimeEvent, StoredFact, published
 from wakeful.contracts.events import EVENTS, AnyEvent, AssistantRecorded, CallAsked, ToolArgs, ToolStarted, TurnStarted
 from wakeful.contracts.events.turns import HistoryImported
 from wakeful.contracts.tools import ToolDeclaration
@@ -218,7 +218,7 @@ def _texts(value: Any) -> set[str]:
 
 
 def show(event: AnyEvent) -> RuntimeEvent:
-    return published(Recorded("agent", 1, Fact(event, at=0, thread_id="main", turn_id="t", step=1, call_id="c")), "r")
+    return published(StoredFact("agent", 1, Fact(event, at=0, thread_id="main", turn_id="t", step=1, call_id="c")), "r")
 
 
 def test_events_lose_arguments_wherever_they_stand() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from wakeful import Agent, Budget, cancel, resume, run, stream, tool
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import ToolMissing
 from wakeful.contracts.events import (
     AnswerRejected,
@@ -58,18 +58,20 @@ class Stored(NamedTuple):
 
     store: MemoryStore
     row: TurnRow
-    facts: list[Recorded]
+    facts: list[StoredFact]
 
-    async def replay(self, facts: Sequence[Recorded] | None = None) -> ReplayReport:
+    async def replay(self, facts: Sequence[StoredFact] | None = None) -> ReplayReport:
         return await replay_facts(self.store, self.row, list(self.facts if facts is None else facts))
 
-    def changed(self, kind: type[AnyEvent], nth: int = 0, *, step: int | None = None, **fields: Any) -> list[Recorded]:
+    def changed(
+        self, kind: type[AnyEvent], nth: int = 0, *, step: int | None = None, **fields: Any
+    ) -> list[StoredFact]:
         """A copy of the facts in which one event says something else."""
         at = [index for index, entry in enumerate(self.facts) if isinstance(entry.fact.event, kind)][nth]
         entry = self.facts[at]
         event = entry.fact.event.model_copy(update=fields)
         fact = replace(entry.fact, event=event, step=step if step is not None else entry.fact.step)
-        return [*self.facts[:at], Recorded(entry.agent_id, entry.seq, fact), *self.facts[at + 1 :]]
+        return [*self.facts[:at], StoredFact(entry.agent_id, entry.seq, fact), *self.facts[at + 1 :]]
 
 
 async def stored(steps: Sequence[object], *, budget: Budget | None = None, **options: Any) -> Stored:
@@ -117,7 +119,7 @@ async def test_every_decision_of_a_run_comes_out_the_same(name: str) -> None:
     assert report.checked.keys() & {"turn.completed", "turn.failed"}
 
 
-Tamper = Callable[[Stored], list[Recorded]]
+Tamper = Callable[[Stored], list[StoredFact]]
 CALLS: list[object] = [{"calls": [ADD, PAY, ADD]}, "done"]
 TAMPERED: dict[str, tuple[list[object], dict[str, Any], Tamper, str]] = {
     "the attempt": (CALLS, {}, lambda run: run.changed(ModelRequested, attempt=2), "model.requested"),
@@ -183,14 +185,14 @@ TAMPERED: dict[str, tuple[list[object], dict[str, Any], Tamper, str]] = {
 }
 
 
-def without(run: Stored, kind: type[AnyEvent]) -> list[Recorded]:
+def without(run: Stored, kind: type[AnyEvent]) -> list[StoredFact]:
     gone = next(entry for entry in run.facts if isinstance(entry.fact.event, kind))
     return [entry for entry in run.facts if entry is not gone]
 
 
-def call_of(run: Stored, kind: type[AnyEvent], call_id: str) -> list[Recorded]:
+def call_of(run: Stored, kind: type[AnyEvent], call_id: str) -> list[StoredFact]:
     return [
-        Recorded(entry.agent_id, entry.seq, replace(entry.fact, call_id=call_id))
+        StoredFact(entry.agent_id, entry.seq, replace(entry.fact, call_id=call_id))
         if isinstance(entry.fact.event, kind)
         else entry
         for entry in run.facts
@@ -281,7 +283,7 @@ async def test_a_turn_may_not_end_as_if_it_had_not_seen_the_request_to_stop() ->
         ours.fact.thread_id,
         ours.fact.turn_id,
     )
-    report = await run.replay([*run.facts[:end], Recorded(ours.agent_id, ours.seq, request), ours])
+    report = await run.replay([*run.facts[:end], StoredFact(ours.agent_id, ours.seq, request), ours])
     assert report.divergence is not None
     assert report.divergence.recorded == "end completed (natural)"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kit.runs.event_samples import ONE_OF_EACH
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import AnyEvent, SkillActivated, ToolResult, TurnCompleted, TurnFailed
 from wakeful.contracts.skills import SkillEntry
 from wakeful.decisions.skills import activated, active_skills
@@ -106,7 +106,7 @@ def use(skill: SkillEntry) -> SkillActivated:
 
 
 def states(*facts: tuple[str, AnyEvent], turn: str | None = None) -> dict[str, str]:
-    log = [Recorded("a", seq, Fact(event, seq, "t", turn_id)) for seq, (turn_id, event) in enumerate(facts, 1)]
+    log = [StoredFact("a", seq, Fact(event, seq, "t", turn_id)) for seq, (turn_id, event) in enumerate(facts, 1)]
     return {skill.name: skill.state for skill in active_skills(log, turn)}
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.runs.tree_simulation import DIGEST, Simulation
-from kit.runs.trees import Ending, Node, check_tree, nodes
+from kit.runs.trees import Node, ProcessEnd, check_tree, nodes
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import Text
 from wakeful.contracts.controls import CompactionPolicy
@@ -40,7 +40,7 @@ from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.outcomes import failed
 
 TREES = int(os.environ.get("WAKEFUL_TREES", "1")) * 200
-ENDINGS: tuple[Ending, ...] = ("text", "text", "unavailable", "no_key", "never")
+ENDINGS: tuple[ProcessEnd, ...] = ("text", "text", "unavailable", "no_key", "never")
 FREE = Limits(depth=3, width=4, max_steps=6, result_bytes=50_000, subtasks=50)
 
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from kit.runs.tree_simulation import Simulation
-from kit.runs.trees import Ending, Node, check_tree, nodes
+from kit.runs.trees import Node, ProcessEnd, check_tree, nodes
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
@@ -36,7 +36,7 @@ TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "400"))
 """How many are grown; the whole check grows 2,000, `make trees` 10,000."""
 SHARES = 2
 """Into how many tests they are divided: two workers of pytest grow them side by side."""
-ENDINGS: tuple[Ending, ...] = ("text", "text", "text", "unavailable", "no_key", "never")
+ENDINGS: tuple[ProcessEnd, ...] = ("text", "text", "text", "unavailable", "no_key", "never")
 
 
 def some(*values: object) -> st.SearchStrategy[object]:

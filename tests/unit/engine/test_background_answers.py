@@ -11,7 +11,7 @@ from kit.runs.engine_runs import cut, kinds, of_kind
 from wakeful import Agent, RunResult, cancel, resume, run
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import ModelFailure, ResponseGone
 from wakeful.contracts.events import (
     ModelCompleted,
@@ -258,7 +258,7 @@ async def test_a_log_that_was_changed_does_not_come_out_the_same(kind: type[Any]
     await resume(store, turn_id, [agent(Working())])
     (row,) = await store.turns()
     facts = [
-        Recorded(each.agent_id, each.seq, replace(each.fact, event=each.fact.event.model_copy(update=changed)))
+        StoredFact(each.agent_id, each.seq, replace(each.fact, event=each.fact.event.model_copy(update=changed)))
         if isinstance(each.fact.event, kind)
         else each
         for each in await store.read(row.agent_id)
@@ -274,7 +274,7 @@ async def test_an_attempt_said_to_be_lost_in_a_crash_that_never_was_is_found() -
     await run(agent(failing), "go", store=store)
     (row,) = await store.turns()
     facts = [
-        Recorded(
+        StoredFact(
             each.agent_id, each.seq, replace(each.fact, event=each.fact.event.model_copy(update={"stage": "crash"}))
         )
         if isinstance(each.fact.event, ModelFailed)

@@ -8,7 +8,7 @@ from kit.runs.asked_runs import World, agent, check_replay, say
 from kit.runs.engine_runs import calls, check_ends, kinds
 from wakeful import Approval, Approve, run, tool
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.engine.run_request import RunRequest
 from wakeful.gate.locks import LockTable
 from wakeful.ports import ActionRow, Claim
@@ -141,13 +141,13 @@ class Crossing(WrappedStore):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         if not self.crossed and any(fact.event.kind == "action.resolved" for fact in facts):
             self.crossed.append("expired elsewhere")
             await approvals.show(self.outside, self._action_id)
         return await super().append(claim, facts, barrier=barrier, rest=rest)
 
-    async def read(self, agent_id: str, **options: Any) -> list[Recorded]:
+    async def read(self, agent_id: str, **options: Any) -> list[StoredFact]:
         if self.crossed == ["expired elsewhere"]:
             self.crossed.append("lock is free")
             self._locks.release("somebody")

@@ -12,7 +12,7 @@ from kit.gates.confined_commands import alive, marker, until
 from kit.runs.engine_runs import calls, check_ends, facts_of, kinds, of_kind, until_known
 from wakeful import Agent, Budget, RunContext, RunResult, cancel, interrupt, run, tool
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import (
     ActionResolved,
@@ -416,7 +416,7 @@ def _read(path: Path) -> bytes:
 # --- trees -----------------------------------------------------------------------------------------------------------
 
 
-def of_level(facts: list[Recorded], level: str | None) -> list[str]:
+def of_level(facts: list[StoredFact], level: str | None) -> list[str]:
     return [entry.fact.event.kind for entry in facts if entry.fact.level == level]
 
 

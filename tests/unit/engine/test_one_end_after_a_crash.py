@@ -9,7 +9,7 @@ from kit.runs.engine_runs import Died, Dying, calls, check_ends, cut, facts_of, 
 from kit.runs.level_scripts import LevelModel, subtask
 from wakeful import Agent, RunResult, resume_all, run
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import StoreDamaged, StoreProblem, TurnUnreadable
 from wakeful.contracts.events import Terminal, TurnStarted
 from wakeful.contracts.workflows import WorkflowGraph
@@ -43,7 +43,7 @@ async def approve(approval: Any) -> bool:
     return True
 
 
-def ends(facts: list[Recorded]) -> list[Terminal]:
+def ends(facts: list[StoredFact]) -> list[Terminal]:
     return [entry.fact.event for entry in facts if isinstance(entry.fact.event, Terminal)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, HookInput, RunContext, RunResult, cancel, run, stream, tool
-from wakeful.contracts.envelope import Fact, Recorded, published
+from wakeful.contracts.envelope import Fact, StoredFact, published
 from wakeful.contracts.events import ModelRequested, PermissionEvaluated, ToolFailed, ToolResult, ToolStarted
 from wakeful.ports import Claim, Store
 from wakeful.service.queries.replay import replay_turn
@@ -27,7 +27,7 @@ class Commits(WrappedStore):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         self.made.append([fact.event.kind for fact in facts])
         return await super().append(claim, facts, barrier=barrier, rest=rest)
 

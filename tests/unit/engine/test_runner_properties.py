@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kit.runs.engine_runs import check_ends, cut, essence, facts_of, folded
 from wakeful import Agent, OutcomeUnknown, RunContext, ToolRetry, resume, run, tool
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import ToolFailed, ToolResult, ToolStarted
 from wakeful.ports import Claim, Store
 from wakeful.providers.scripted import ScriptedModel
@@ -133,7 +133,7 @@ class Committing(MemoryStore):
         super().__init__(memory)
         self.commits: set[int] = set()
 
-    async def append(self, claim: Claim, facts: Sequence[Fact], **options: Any) -> list[Recorded]:
+    async def append(self, claim: Claim, facts: Sequence[Fact], **options: Any) -> list[StoredFact]:
         others = await super().append(claim, facts, **options)
         self.commits.add(claim.seen)
         return others

@@ -12,7 +12,7 @@ from kit.runs.engine_runs import calls, check_ends, facts_of, folded, kinds, of_
 from wakeful import Agent, Budget, RunContext, cancel, resume, run, tool
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import StoreFull
 from wakeful.contracts.events import (
     LimitChanged,
@@ -26,7 +26,7 @@ from wakeful.contracts.events import (
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.state import TurnState
 from wakeful.engine.run_request import RunRequest
-from wakeful.ports import Admitted, Claim, ModelRequest, Store
+from wakeful.ports import AdmissionAnswer, Claim, ModelRequest, Store
 from wakeful.service.commands.steering import interject
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.queries.replay import replay_turn
@@ -381,7 +381,7 @@ async def test_a_store_that_is_full_ends_the_run_with_an_error_and_it_can_be_res
 class Watching:
     """Whoever watches, and breaks."""
 
-    def facts(self, recorded: Sequence[Recorded]) -> None:
+    def facts(self, recorded: Sequence[StoredFact]) -> None:
         raise RuntimeError("no")
 
     def glimpse(self, seen: Any) -> None:
@@ -406,7 +406,7 @@ class SlowStore(WrappedStore):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         if any(isinstance(fact.event, ToolFailed) for fact in facts):
             self.waiting.set()
             await self.gate.wait()
@@ -414,7 +414,7 @@ class SlowStore(WrappedStore):
         self.order += [fact.event.kind for fact in facts if isinstance(fact.event, ToolFailed)]
         return others
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         self.order += [fact.event.kind for fact in facts if isinstance(fact.event, UnknownResolved)]
         return await super().admit(agent_id, facts, reserve=reserve)
 

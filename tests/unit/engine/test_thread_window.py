@@ -9,7 +9,7 @@ import pytest
 
 from kit.runs.long_runs import Asked, events_of, look, looking
 from wakeful import Agent, run, tool
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import CompactionCompleted, ThreadCheckpointed, TurnStarted
 from wakeful.decisions.state import TurnState
 from wakeful.engine.state_loader import UNREAD, fold
@@ -31,7 +31,7 @@ class Counting(WrappedStore):
         super().__init__(inner)
         self.read_facts: list[int] = []
 
-    async def read(self, agent_id: str, **options: Any) -> list[Recorded]:
+    async def read(self, agent_id: str, **options: Any) -> list[StoredFact]:
         found = await super().read(agent_id, **options)
         if options.keys() & {"thread_id", "turn_id"}:
             self.read_facts.append(len(found))
@@ -174,7 +174,7 @@ async def test_skills_that_the_folded_part_used_are_still_told_of(store: Store, 
     assert conversation(here) == conversation(whole)
 
 
-def _without_exposure(entry: Recorded) -> Recorded:
+def _without_exposure(entry: StoredFact) -> StoredFact:
     event = entry.fact.event
     if isinstance(event, CompactionCompleted) and event.window is not None:
         window = event.window.model_copy(update={"untrusted": ""})

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.runs.engine_runs import cut, facts_of, folded
-from kit.runs.trees import Ending, Node, check_tree, nodes, tree_agent
+from kit.runs.trees import Node, ProcessEnd, check_tree, nodes, tree_agent
 from unit.engine.test_runner_properties import Committing
 from wakeful import Budget, resume, run
 from wakeful.contracts.events import ModelCompleted, ToolResult
@@ -18,7 +18,7 @@ from wakeful.store.memory import Memory, MemoryStore
 
 TIMES = int(os.environ.get("WAKEFUL_TREES", "1"))
 """How often each number of trees is grown; more of them find rarer things and take longer."""
-ENDINGS: tuple[Ending, ...] = ("text", "text", "text", "long", "unavailable", "no_key", "never")
+ENDINGS: tuple[ProcessEnd, ...] = ("text", "text", "text", "long", "unavailable", "no_key", "never")
 budgets = st.builds(
     Budget,
     model_calls=st.none() | st.integers(1, 12),

@@ -12,12 +12,12 @@ from kit.runs.level_scripts import LevelModel, subtask
 from wakeful import Agent, Approve, run, tool
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreFull
 from wakeful.contracts.events import ToolFailed, ToolResult, WarningIssued
 from wakeful.engine.run_request import RunRequest
 from wakeful.engine.runner import NOT_PERSISTED, WATCHER_DROPPED
-from wakeful.ports import Admitted, Claim, Store
+from wakeful.ports import AdmissionAnswer, Claim, Store
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore
@@ -39,11 +39,11 @@ class Refusing(WrappedStore):
             self.refused.append([fact.event.kind for fact in facts])
             raise StoreFull("there is no room left")
 
-    async def append(self, claim: Claim, facts: Sequence[Fact], **options: Any) -> list[Recorded]:
+    async def append(self, claim: Claim, facts: Sequence[Fact], **options: Any) -> list[StoredFact]:
         self._check(facts)
         return await super().append(claim, facts, **options)
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         self._check(facts)
         return await super().admit(agent_id, facts, reserve=reserve)
 
@@ -104,7 +104,7 @@ class Watching:
     def __init__(self, broken: str = "") -> None:
         self.broken, self.seen = broken, 0
 
-    def facts(self, recorded: Sequence[Recorded]) -> None:
+    def facts(self, recorded: Sequence[StoredFact]) -> None:
         if self.broken == "facts":
             raise RuntimeError("no screen")
 
@@ -190,13 +190,13 @@ class FailsBetween(WrappedStore):
 
     stage = 0
 
-    async def append(self, claim: Claim, facts: Sequence[Fact], **options: Any) -> list[Recorded]:
+    async def append(self, claim: Claim, facts: Sequence[Fact], **options: Any) -> list[StoredFact]:
         if not self.stage and any(isinstance(fact.event, ToolResult) for fact in facts):
             self.stage = 1
             raise RestRefused("something arrived")
         return await super().append(claim, facts, **options)
 
-    async def read(self, agent_id: str, **options: Any) -> list[Recorded]:
+    async def read(self, agent_id: str, **options: Any) -> list[StoredFact]:
         if self.stage == 1:
             self.stage = 2
             raise StoreFull("there is no room left")

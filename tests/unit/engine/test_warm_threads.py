@@ -12,7 +12,7 @@ from kit.runs.long_runs import events_of, look
 from wakeful import Agent, Approve, cancel, run, tool
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import ITEM
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import AssistantRecorded, CompactionCompleted, ThreadCheckpointed, TurnStarted
 from wakeful.decisions.state import TurnState
 from wakeful.engine.prepare.conversation import CHECKPOINT_FACTS
@@ -86,18 +86,18 @@ async def restart(store: Store, agent_id: str, thread_id: str) -> None:
         warm_threads.take(store, row, None)
 
 
-async def requests_of(store: Store, row: TurnRow, recorded: list[Recorded]) -> tuple[list[bytes], TurnState]:
+async def requests_of(store: Store, row: TurnRow, recorded: list[StoredFact]) -> tuple[list[bytes], TurnState]:
     """What the turn's requests held, as folding these facts says."""
     found: list[bytes] = []
 
-    def look_at(entry: Recorded, state: TurnState) -> None:
+    def look_at(entry: StoredFact, state: TurnState) -> None:
         if entry.fact.turn_id == row.turn_id and isinstance(entry.fact.event, AssistantRecorded):
             found.append(shown(state.level(entry.fact.level).conversation.items))
 
     return found, (await fold(store, row, recorded, before=look_at)).state
 
 
-def without_pages(recorded: list[Recorded]) -> list[Recorded]:
+def without_pages(recorded: list[StoredFact]) -> list[StoredFact]:
     return [entry for entry in recorded if not isinstance(entry.fact.event, ThreadCheckpointed)]
 
 
@@ -145,7 +145,7 @@ class Counting(WrappedStore):
         super().__init__(inner)
         self.read_facts: list[int] = []
 
-    async def read(self, agent_id: str, **options: Any) -> list[Recorded]:
+    async def read(self, agent_id: str, **options: Any) -> list[StoredFact]:
         found = await super().read(agent_id, **options)
         if options.keys() & {"thread_id", "turn_id"}:
             self.read_facts.append(len(found))
@@ -234,7 +234,7 @@ async def test_a_page_that_is_not_what_the_thread_says_is_found_by_replay(store:
     assert divergence is not None and divergence.kind == "thread.checkpointed"
 
 
-def _with(entry: Recorded, event: Any) -> Fact:
+def _with(entry: StoredFact, event: Any) -> Fact:
     return replace(entry.fact, event=event)
 
 

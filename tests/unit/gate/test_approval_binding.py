@@ -13,7 +13,7 @@ import pytest
 from kit.runs.asked_runs import agent, asked, check_replay, say
 from kit.runs.engine_runs import Died, Dying, of_kind
 from wakeful import Always, Approve, Edit, Reject, RunContext, Tool, run
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import StoreDamaged, ToolAsks
 from wakeful.contracts.events import ActionRequired, ActionResolved, PermissionEvaluated, ToolFailed
 from wakeful.contracts.tools import ToolDeclaration
@@ -208,7 +208,7 @@ class Fits(WrappedStore):
         super().__init__(inner)
         self._binding = binding
 
-    async def read(self, agent_id: str, **which: Any) -> list[Recorded]:
+    async def read(self, agent_id: str, **which: Any) -> list[StoredFact]:
         found = await super().read(agent_id, **which)
         return [entry._replace(fact=self._fitting(entry.fact)) for entry in found]
 

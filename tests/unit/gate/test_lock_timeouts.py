@@ -6,7 +6,7 @@ from wakeful import tool
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.events import ActionRequired, ActionResolved, PermissionEvaluated
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.decisions.differences import compared
 from wakeful.decisions.levels import Call, Level, OutsideRequest
 from wakeful.gate.call_at_gate import Admission
@@ -22,10 +22,10 @@ def book() -> str:
 
 
 CONFIG = TurnConfig(agent_name="any", model_ref="scripted:inline", tools=(book.declaration,))
-ASKS = Said(by=PREDICATE, decision="ask", reason="it is expensive")
+ASKS = Opinion(by=PREDICATE, decision="ask", reason="it is expensive")
 
 
-def admitted(call: Call, parts: GateParts, said: tuple[Said, ...] | None = None) -> Admission:
+def admitted(call: Call, parts: GateParts, said: tuple[Opinion, ...] | None = None) -> Admission:
     mediator = Mediator(CONFIG, {"book": book}, "turn_1", parts)
     return mediator.admit(call, {}, now=0.0, batch_id="turn_1/1", scheduling="serial", said=said)
 

@@ -12,7 +12,7 @@ from kit.runs.engine_runs import of_kind
 from kit.wires.wire_formats import CHAT, MESSAGES, RESPONSES, WireFormat
 from wakeful import Agent, RunResult
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
     ModelCompleted,
@@ -352,7 +352,7 @@ async def test_a_log_that_says_a_request_was_turned_down_for_no_such_reason_is_f
     facts = await store.read(row.agent_id)
     for changed in ({"failure_kind": "server_error"}, {"disposition": "retry"}, {"attempt": 2}):
         tampered = [
-            Recorded(each.agent_id, each.seq, replace(each.fact, event=each.fact.event.model_copy(update=changed)))
+            StoredFact(each.agent_id, each.seq, replace(each.fact, event=each.fact.event.model_copy(update=changed)))
             if isinstance(each.fact.event, ModelFailed)
             else each
             for each in facts

@@ -10,7 +10,7 @@ from kit.hosts.task_host import OWNER, TaskHost
 from kit.runs.asked_runs import REFUND, World, again, agent, asked, say
 from kit.runs.engine_runs import cut
 from wakeful import Agent, Approve, run, tool
-from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
+from wakeful.contracts.envelope import RuntimeEvent, StoredFact, published
 from wakeful.contracts.events import ActionRequired, ActionResolved, ToolFailed
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import scripted
@@ -24,7 +24,7 @@ from wakeful.views.tree import execution_tree, thread_messages
 from wakeful.views.turn_record import terminal_record
 from wakeful.views.wire import wire_messages
 
-READERS: dict[str, Callable[[str, Sequence[Recorded]], Any]] = {
+READERS: dict[str, Callable[[str, Sequence[StoredFact]], Any]] = {
     "run stream": run_stream,
     "wire": wire_messages,
     "tree": lambda turn, facts: execution_tree(facts, turn),
@@ -43,11 +43,11 @@ def broken() -> str:
     raise ValueError("it does not work")
 
 
-def _call(facts: Sequence[Recorded]) -> str | None:
+def _call(facts: Sequence[StoredFact]) -> str | None:
     return next(entry.fact.call_id for entry in facts if isinstance(entry.fact.event, ActionRequired))
 
 
-async def decided_run() -> tuple[Memory, str, list[Recorded]]:
+async def decided_run() -> tuple[Memory, str, list[StoredFact]]:
     """A turn with a call that failed and one that a person let through, in its thread."""
     memory, world = Memory(), World()
     store = MemoryStore(memory)

@@ -8,7 +8,7 @@ from kit.runs.engine_runs import calls
 from kit.runs.event_samples import TURN
 from kit.runs.turn_trees import nested_turn
 from wakeful import Agent, Budget, run, tool
-from wakeful.contracts.envelope import Recorded, published
+from wakeful.contracts.envelope import StoredFact, published
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
@@ -51,7 +51,7 @@ SCRIPTS: dict[str, list[Any]] = {
 }
 
 
-def agree(turn_id: str, facts: list[Recorded]) -> None:
+def agree(turn_id: str, facts: list[StoredFact]) -> None:
     """Every pair of views is compared with the standard events, and so with each other."""
     standard = [published(entry, "runtime_1") for entry in facts]
     own = [event for event in standard if event.subagent_id is None]

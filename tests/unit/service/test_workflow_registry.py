@@ -13,7 +13,7 @@ from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidConfig, InvalidWorkflow, WorkflowNotFound
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.workflows import GraphCode, WorkflowReference
-from wakeful.decisions.workflows.planning import Correct, judged
+from wakeful.decisions.workflows.planning import GraphCorrection, judged
 from wakeful.engine.run_request import RunRequest
 from wakeful.engine.workflow_parts import editor_tools, workflow_registry
 from wakeful.engine.workflow_registry import WorkflowRegistry
@@ -120,7 +120,7 @@ async def test_whatever_is_wrong_with_a_graph_it_is_neither_saved_nor_given_back
         assert [(each.code, each.path) for each in refused.value.problems] == [problem]
         found.add(problem[0])
         built = judged(wrong.model_dump_json(), TYPES, 0)
-        assert isinstance(built, Correct) and built.problems == refused.value.problems
+        assert isinstance(built, GraphCorrection) and built.problems == refused.value.problems
         with pytest.raises(InvalidWorkflow) as not_run:
             await run_workflow(real, kept, wrong, RunRequest(shop(), ""), {"topic": "snow"})
         assert not_run.value.problems == refused.value.problems

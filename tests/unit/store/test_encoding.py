@@ -16,7 +16,7 @@ from wakeful.contracts.events import (
     MessageAdmitted,
     ModelRequested,
     SessionStarted,
-    Unrecognised,
+    UnrecognisedEvent,
 )
 from wakeful.contracts.history import UPCASTERS, parse, upcast
 from wakeful.contracts.messages import ChannelOrigin, SystemOrigin, WebhookOrigin
@@ -171,11 +171,11 @@ def test_a_row_with_a_single_fact_of_an_older_store_is_read() -> None:
 
 def test_kinds_and_versions_from_the_future_are_kept() -> None:
     body = {"any": [1, {"thing": None}]}
-    assert upcast("weather.changed", 3, body) == Unrecognised(
+    assert upcast("weather.changed", 3, body) == UnrecognisedEvent(
         original_kind="weather.changed", original_version=3, body=body
     )
     newer = ModelRequested.version + 1
-    assert upcast("model.requested", newer, body) == Unrecognised(
+    assert upcast("model.requested", newer, body) == UnrecognisedEvent(
         original_kind="model.requested", original_version=newer, body=body
     )
 

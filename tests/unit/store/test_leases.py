@@ -2,7 +2,7 @@
 
 import pytest
 
-from wakeful.contracts.errors import Fenced
+from wakeful.contracts.errors import OwnerFenced
 from wakeful.ports import Claim
 from wakeful.store.leases import Lease, check, elapsed, take
 
@@ -34,7 +34,7 @@ def test_a_claim_counts_while_owner_epoch_and_turn_are_the_newest() -> None:
         (Lease(ME, 6, 0.0), 2),
         (Lease(ME, 5, 0.0), 3),
     ):
-        with pytest.raises(Fenced, match="turn_1"):
+        with pytest.raises(OwnerFenced, match="turn_1"):
             check(claim, lease, turn_epoch)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.models import TokenUsage
-from wakeful.tools.context import Cancelled, RunContext
+from wakeful.tools.context import CancelSignal, RunContext
 from wakeful.tools.threads import run_in_thread
 
 
@@ -39,7 +39,7 @@ def test_progress_goes_to_whoever_watches_and_to_nobody_otherwise() -> None:
 
 
 async def test_a_thread_that_waits_is_woken_by_a_cancel_from_the_loop() -> None:
-    cancelled = Cancelled()
+    cancelled = CancelSignal()
     waiting = run_in_thread(cancelled.wait)
     assert not cancelled.is_set()
     cancelled.set()
@@ -49,7 +49,7 @@ async def test_a_thread_that_waits_is_woken_by_a_cancel_from_the_loop() -> None:
 
 
 async def test_a_coroutine_that_awaits_is_woken_by_a_cancel_from_a_thread() -> None:
-    cancelled = Cancelled()
+    cancelled = CancelSignal()
 
     async def tool() -> str:
         await cancelled
@@ -63,7 +63,7 @@ async def test_a_coroutine_that_awaits_is_woken_by_a_cancel_from_a_thread() -> N
 
 
 def test_waiting_with_a_timeout_says_whether_it_was_cancelled() -> None:
-    cancelled = Cancelled()
+    cancelled = CancelSignal()
     assert cancelled.wait(0) is False
     assert cancelled.wait(0.001) is False
     cancelled.set()
@@ -71,7 +71,7 @@ def test_waiting_with_a_timeout_says_whether_it_was_cancelled() -> None:
 
 
 async def test_waiting_on_the_loop_is_refused_instead_of_blocking_every_turn() -> None:
-    cancelled = Cancelled()
+    cancelled = CancelSignal()
     with pytest.raises(RuntimeError, match=r"await ctx\.cancelled"):
         cancelled.wait(1)
     assert cancelled.wait(0) is False

@@ -6,7 +6,7 @@ from kit.runs.event_samples import TURN, fact, log, message, requested, turn_com
 from kit.runs.turn_trees import USED, began, beside, did, inside, nested_turn, round_of
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import PlanningStarted, TurnInterjected
 from wakeful.contracts.models import TextDelta
 from wakeful.hosts.loop.budgets import RunBudgets
@@ -21,7 +21,7 @@ from wakeful.views.transcript import transcript
 from wakeful.views.turn_record import terminal_record
 
 
-def childless(facts: list[Recorded]) -> list[Recorded]:
+def childless(facts: list[StoredFact]) -> list[StoredFact]:
     return [one for one in facts if one.fact.level is None]
 
 
@@ -66,7 +66,7 @@ def test_the_audit_and_the_events_are_of_everything_that_ran() -> None:
 
 
 def test_a_host_of_the_loop_sees_its_own_calls() -> None:
-    def events(facts: list[Recorded]) -> list[object]:
+    def events(facts: list[StoredFact]) -> list[object]:
         view = LoopView((), Sources(), RunBudgets({}, 5), HostIds())
         return [event for one in facts for event in view.take(one)]
 
@@ -88,7 +88,7 @@ def test_time_inside_a_child_is_listed_with_its_depth_and_counted_as_its_calls()
     }
 
 
-def planned() -> list[Recorded]:
+def planned() -> list[StoredFact]:
     planning = fact(PlanningStarted(level_id="plan", model_ref="scripted:list", task=message().item), step=None)
     return log(
         fact(message(), step=None),

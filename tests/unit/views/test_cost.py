@@ -12,7 +12,7 @@ from kit.runs.event_samples import turn_started as started
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import CostEstimated, CostRecorded, ModelFailed, PlanningStarted, SubagentStarted
 from wakeful.contracts.models import TokenUsage
 from wakeful.views.cost import (
@@ -34,13 +34,13 @@ class Log:
     """A turn's facts, written one after another."""
 
     def __init__(self) -> None:
-        self.facts: list[Recorded] = []
+        self.facts: list[StoredFact] = []
         self.at = NOON
 
     def put(self, event: Any, *, depth: int = 0, level: str | None = None, turn: str = TURN) -> None:
         self.at += 1_000
         fact = Fact(event, self.at, THREAD, turn, 1, None, depth=depth, level=level)
-        self.facts.append(Recorded("agent_1", len(self.facts) + 1, fact))
+        self.facts.append(StoredFact("agent_1", len(self.facts) + 1, fact))
 
     def call(
         self,

@@ -1,6 +1,6 @@
 """A call's way through the gate, told from facts made by hand."""
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -15,7 +15,7 @@ from wakeful.contracts.events import (
     ToolStarted,
     UnknownResolved,
 )
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.policies import Rule
 from wakeful.views.explanation import explained, rule_words, rules_by_ref
 
@@ -49,7 +49,7 @@ ASKED = ActionRequired(
 
 def told(*events: AnyEvent, rules: tuple[Rule, ...] = ()) -> list[tuple[str, str, str]]:
     facts = [
-        Recorded("a", place, Fact(event, place, "main", "turn_1", 1, "call_1")) for place, event in enumerate(events)
+        StoredFact("a", place, Fact(event, place, "main", "turn_1", 1, "call_1")) for place, event in enumerate(events)
     ]
     explanation = explained("turn_1", "a", "call_1", facts, rules_by_ref(rules))
     assert explanation is not None
@@ -62,7 +62,7 @@ def test_each_voice_is_repeated_in_its_order() -> None:
         decision_source="rule",
         decision_reason="money is seen",
         layer="rules",
-        said=(Said(by="approval predicate", decision="ask", reason="much"),),
+        said=(Opinion(by="approval predicate", decision="ask", reason="much"),),
     )
     assert told(
         HookCompleted(point="pre_tool_use", handler_ref="guard", duration_ms=1, decision="ask", reason="look twice"),
@@ -102,7 +102,7 @@ def test_a_verdict_names_its_rules_in_words() -> None:
         Rule(match="pay", decision="allow", origin="always", decided_by="ana", call_hash="h", id="rule_1"),
     )
     verdict = PermissionEvaluated(decision="deny", decision_reason="no", rule_refs=("keep", "gone", "owner:1"))
-    facts = [Recorded("a", 1, Fact(verdict, 1, "main", "turn_1", 1, "call_1"))]
+    facts = [StoredFact("a", 1, Fact(verdict, 1, "main", "turn_1", 1, "call_1"))]
     explanation = explained("turn_1", "a", "call_1", facts, rules_by_ref(rules))
     assert explanation is not None
     assert [(rule.ref, rule.text) for rule in explanation.steps[0].rules] == [
@@ -115,6 +115,6 @@ def test_a_verdict_names_its_rules_in_words() -> None:
 
 
 def test_facts_of_other_calls_are_left_out_and_a_call_nobody_made_is_none() -> None:
-    other = [Recorded("a", 1, Fact(STARTED, 1, "main", "turn_1", 1, "call_2"))]
+    other = [StoredFact("a", 1, Fact(STARTED, 1, "main", "turn_1", 1, "call_2"))]
     assert explained("turn_1", "a", "call_1", other, {}) is None
     assert told(STARTED) == [], "a call that waits has begun and was not run"

@@ -22,7 +22,7 @@ from kit.runs.event_samples import (
     turn_completed,
     turn_started,
 )
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import (
     AssistantRecorded,
     ContextResolved,
@@ -87,7 +87,7 @@ def test_the_report_adds_up_context_provider_and_tools_and_names_each() -> None:
 
 def test_an_open_turn_has_no_total_and_other_turns_do_not_count() -> None:
     open_turn = FACTS[:-1]
-    others = [Recorded(one.agent_id, one.seq + 100, fact(one.fact.event, turn="turn_2")) for one in FACTS]
+    others = [StoredFact(one.agent_id, one.seq + 100, fact(one.fact.event, turn="turn_2")) for one in FACTS]
     report = turn_latency(TURN, [*open_turn, *others])
     assert (report.turn_ms, report.active_ms) == (None, None)
     assert report.provider_ms == turn_latency(TURN, FACTS).provider_ms

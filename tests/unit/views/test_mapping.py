@@ -24,7 +24,7 @@ from kit.runs.event_samples import (
 from kit.runs.turn_trees import USED, began, call, did, inside, nested_turn, round_of
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Recorded, published, step_id
+from wakeful.contracts.envelope import StoredFact, published, step_id
 from wakeful.contracts.events import (
     EVENTS,
     AnswerRejected,
@@ -49,7 +49,7 @@ START = (fact(message(), step=None), fact(turn_started(), step=None))
 KINDS = {event.kind for event in EVENTS}
 
 
-def everything() -> list[Recorded]:
+def everything() -> list[StoredFact]:
     """A turn in which each thing that a view shows happens."""
     changed = next(one for one in ONE_OF_EACH if isinstance(one, ContextResolved)).model_copy(update={"revision": 2})
     interjected = next(one for one in ONE_OF_EACH if isinstance(one, TurnInterjected))
@@ -72,7 +72,7 @@ def everything() -> list[Recorded]:
     )
 
 
-def kinds_behind(events: list[Any], facts: list[Recorded]) -> set[tuple[str, str]]:
+def kinds_behind(events: list[Any], facts: list[StoredFact]) -> set[tuple[str, str]]:
     """What is shown, and the fact behind it."""
     by_seq = {recorded.seq: recorded.fact.event.kind for recorded in facts}
     return {(event.type, by_seq[event.event_seq]) for event in events if getattr(event, "event_seq", None) is not None}
@@ -118,7 +118,7 @@ def wire_begun() -> WireView:
     return view
 
 
-def kinds_of_run(facts: list[Recorded]) -> set[tuple[str, str]]:
+def kinds_of_run(facts: list[StoredFact]) -> set[tuple[str, str]]:
     return kinds_behind(run_stream(TURN, facts), facts)
 
 

@@ -22,7 +22,7 @@ from kit.runs.event_samples import (
     turn_failed,
     turn_started,
 )
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import AnyEvent, ToolDispatched, TurnResumed, TurnSuspended
 from wakeful.contracts.models import ReasoningDelta, TextDelta, TokenUsage
 from wakeful.views.run_stream import RunStream, run_stream
@@ -67,7 +67,7 @@ def shape(event: RunEvent) -> str:
             return f"error({event.step}, attempt {event.attempt})"
 
 
-def shapes(facts: list[Recorded]) -> list[str]:
+def shapes(facts: list[StoredFact]) -> list[str]:
     return [shape(event) for event in run_stream(TURN, facts)]
 
 
@@ -320,7 +320,7 @@ def test_facts_delivered_twice_or_again_from_the_start_change_nothing_and_a_fail
 
 
 def test_facts_of_another_turn_are_not_shown() -> None:
-    other = [Recorded(one.agent_id, one.seq, fact(one.fact.event, turn="turn_2")) for one in CANONICAL]
+    other = [StoredFact(one.agent_id, one.seq, fact(one.fact.event, turn="turn_2")) for one in CANONICAL]
     assert run_stream(TURN, other) == []
 
 

@@ -22,7 +22,7 @@ from kit.runs.event_samples import (
 )
 from kit.runs.turn_trees import began, beside, call, did, inside, nested_turn, round_of
 from wakeful.contracts.conversation import AssistantItem, CallPart
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
     LimitChanged,
     PlanningStarted,
@@ -323,7 +323,7 @@ def test_secrets_are_hidden_also_in_what_was_sent_before_they_were_known() -> No
     assert not any(secret in one for one in shown)
 
 
-def sequences(facts: list[Recorded], after_seq: int) -> list[int | None]:
+def sequences(facts: list[StoredFact], after_seq: int) -> list[int | None]:
     return [
         one.event_seq if not isinstance(one, CostSummary) else None for one in wire_messages(TURN, facts, after_seq)
     ]

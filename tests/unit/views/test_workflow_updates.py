@@ -30,7 +30,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.tools import ToolError
 from wakeful.views.wire import WireView, wire_messages
-from wakeful.views.wire_messages import PlanningUpdate, TaskUpdate, Titled, WireMessage
+from wakeful.views.wire_messages import PlanningUpdate, TaskUpdate, WireMessage, WorkTitle
 
 START = (fact(message(), step=None), fact(turn_started(), step=None))
 IDS = {"thread_id": THREAD, "turn_id": TURN}
@@ -90,7 +90,12 @@ def test_planning_is_told_phase_by_phase_with_its_place_in_the_tree() -> None:
     ]
     created = next(one for one in told if isinstance(one, TaskUpdate) and one.event == "task_created")
     assert created == TaskUpdate(
-        **IDS, task=Titled(id="wf_1", title="digest"), event="task_created", tool_call_id="b", parent_id=None, depth=0
+        **IDS,
+        task=WorkTitle(id="wf_1", title="digest"),
+        event="task_created",
+        tool_call_id="b",
+        parent_id=None,
+        depth=0,
     )
 
 
@@ -146,9 +151,9 @@ def test_a_run_is_told_node_by_node_and_what_is_skipped_never_begins() -> None:
     ]
     tasks = [one for one in told if isinstance(one, TaskUpdate)]
     assert {(one.task.id, one.task.title) for one in tasks} == {("wf_1", "digest")}
-    assert tasks[1].step == Titled(id="pay", title="Pay it back")
+    assert tasks[1].step == WorkTitle(id="pay", title="Pay it back")
     assert (tasks[1].tool_call_id, tasks[0].tool_call_id) == ("pay", None)
-    assert tasks[3].step == Titled(id="mail", title="mail"), "without a title it goes by its id"
+    assert tasks[3].step == WorkTitle(id="mail", title="mail"), "without a title it goes by its id"
     assert [one.type for one in told[-3:]] == ["task_update", "cost_summary", "turn_terminal"]
     done = sent(*a_run(), *node("pay", did("pay")), fact(turn_completed()))
     assert short(done)[-1] == ("task", "task_completed")

@@ -6,7 +6,7 @@ in `contracts.history`, and what an event means for a turn is in `decisions.evol
 
 from typing import TypeAlias
 
-from wakeful.contracts.events.base import Event, Unrecognised
+from wakeful.contracts.events.base import Event, UnrecognisedEvent
 from wakeful.contracts.events.context import (
     CompactionCompleted,
     CompactionFailed,
@@ -251,13 +251,13 @@ AnyEvent: TypeAlias = (
     | TranscriptCompactionFailed
     | TranscriptOverflowArchived
     | TranscriptClosed
-    | Unrecognised
+    | UnrecognisedEvent
 )
 
 EVENTS: tuple[type[AnyEvent], ...] = tuple(
     event
     for event in AnyEvent.__args__  # the members of the union, as written above
-    if event is not Unrecognised
+    if event is not UnrecognisedEvent
 )
 BY_KIND: dict[str, type[AnyEvent]] = {event.kind: event for event in EVENTS}
 KINDS_BY_NAME: dict[str, tuple[str, ...]] = {}
@@ -391,7 +391,7 @@ __all__ = [
     "TurnSuspended",
     "TurnTimeSkipped",
     "UnknownResolved",
-    "Unrecognised",
+    "UnrecognisedEvent",
     "WarningIssued",
     "WorkflowNodeResolved",
     "WorkflowStarted",

@@ -33,7 +33,7 @@ class Event(Value):
     outsider: ClassVar[bool] = False
 
 
-class Unrecognised(Event):
+class UnrecognisedEvent(Event):
     """A kind from a newer version or another writer."""
 
     model_config = ConfigDict(extra="allow", frozen=True)

@@ -71,7 +71,7 @@ class Elsewhere(Value):
     """Microseconds since the epoch; None: as long as for every client."""
 
 
-class Said(Value):
+class Opinion(Value):
     """The word of code that the log does not hold (a predicate, a hook): recorded, because it cannot be computed."""
 
     by: str
@@ -107,7 +107,7 @@ class PermissionEvaluated(Event):
     destructive: bool = False
     layer: str = ""
     """Which step of the gate decided."""
-    said: tuple[Said, ...] = ()
+    said: tuple[Opinion, ...] = ()
     """What was said by code that the log does not hold: predicates, hooks. The rest of the verdict follows from it."""
 
 

@@ -90,7 +90,7 @@ from wakeful.contracts.events import (
     TurnSuspended,
     TurnTimeSkipped,
     UnknownResolved,
-    Unrecognised,
+    UnrecognisedEvent,
     WarningIssued,
     WorkflowNodeResolved,
     WorkflowStarted,
@@ -275,7 +275,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | OutputSpilled()
             | OutputTruncated()
             | WarningIssued()
-            | Unrecognised()
+            | UnrecognisedEvent()
         ):
             pass
         case _:

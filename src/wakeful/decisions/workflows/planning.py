@@ -1,6 +1,6 @@
 """How a model is asked for a graph: what it is told, what its answer is, and what it hears when the graph is wrong.
 
-    instructions -> answer -> `judged` -> Built, or Correct (back to the model, three times at most), or GivenUp
+    instructions -> answer -> `judged` -> ValidGraph, GraphCorrection (up to three times) or BuildFailure
 
 An invalid graph leaves this module in no form but its problems.
 """
@@ -43,26 +43,26 @@ _FORM = {
 }
 
 
-class Built(NamedTuple):
+class ValidGraph(NamedTuple):
     """The graph is valid."""
 
     graph: WorkflowGraph
 
 
-class Correct(NamedTuple):
+class GraphCorrection(NamedTuple):
     """The model is told what is wrong, and answers again."""
 
     problems: tuple[GraphProblem, ...]
     text: str
 
 
-class GivenUp(NamedTuple):
+class BuildFailure(NamedTuple):
     """It was told often enough."""
 
     problems: tuple[GraphProblem, ...]
 
 
-Judgement: TypeAlias = Built | Correct | GivenUp
+Judgement: TypeAlias = ValidGraph | GraphCorrection | BuildFailure
 
 
 def planner_instructions(node_types: Iterable[NodeType], objective: str) -> str:
@@ -102,10 +102,10 @@ def judged(text: str, types: Types, corrections: int) -> Judgement:
     if not problems:
         assert isinstance(graph, WorkflowGraph)
         # The store says which workflow this is, by its name: an id is not the model's to claim.
-        return Built(graph.model_copy(update={"id": None}))
+        return ValidGraph(graph.model_copy(update={"id": None}))
     if corrections >= MAX_CORRECTIONS:
-        return GivenUp(problems)
-    return Correct(problems, correction(problems))
+        return BuildFailure(problems)
+    return GraphCorrection(problems, correction(problems))
 
 
 def correction(problems: Sequence[GraphProblem]) -> str:

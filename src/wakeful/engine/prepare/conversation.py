@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import AssistantRecorded, HistoryImported, MessageAdmitted, ThreadCheckpointed
 from wakeful.contracts.events.turns import Terminal
 from wakeful.decisions.state import TurnState, after
@@ -56,7 +56,7 @@ class Conversation(NamedTuple):
     row: TurnRow
     """With the first event that the turn rests on."""
     folded: FoldedTurn
-    of_turn: Sequence[Recorded]
+    of_turn: Sequence[StoredFact]
     """The turn's own facts."""
     messages: list[MessageAdmitted]
     """What it was begun with, and what was said to it since."""
@@ -67,7 +67,7 @@ class Conversation(NamedTuple):
     seal: Seal
 
 
-async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Sequence[Recorded] = ()) -> Conversation:
+async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Sequence[StoredFact] = ()) -> Conversation:
     """The conversation of a claimed turn. Raises TurnUnreadable when something that it rests on is gone.
 
     `facts` are the turn's own, where they are known and the newest of the stream; of a turn that is to be opened, the
@@ -108,7 +108,7 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Seque
     return await _conversation(folding, row, claim, own, turn_index, window_from)
 
 
-async def _with_deferred(store: Store, row: TurnRow, claim: Claim, own: Sequence[Recorded]) -> Sequence[Recorded]:
+async def _with_deferred(store: Store, row: TurnRow, claim: Claim, own: Sequence[StoredFact]) -> Sequence[StoredFact]:
     """With the deferred messages of the thread, where the turn is about to begin and did not take them itself."""
     if row.turn_index or claim.opens:
         return own
@@ -116,7 +116,7 @@ async def _with_deferred(store: Store, row: TurnRow, claim: Claim, own: Sequence
 
 
 async def _conversation(
-    folding: ThreadFolder, row: TurnRow, claim: Claim, own: Sequence[Recorded], turn_index: int, window_from: int
+    folding: ThreadFolder, row: TurnRow, claim: Claim, own: Sequence[StoredFact], turn_index: int, window_from: int
 ) -> Conversation:
     """Take in the turn's own facts."""
     await folding.take(own)
@@ -141,11 +141,11 @@ async def _known_from(store: Store, before: TurnRow, later: Sequence[TurnRow]) -
     return before.window_from
 
 
-async def _thread_from(store: Store, row: TurnRow, first: int, newest: Sequence[TurnRow]) -> list[Recorded]:
+async def _thread_from(store: Store, row: TurnRow, first: int, newest: Sequence[TurnRow]) -> list[StoredFact]:
     """The thread's facts from one on. Where its newest turns are all there is to read, no other turn is looked for."""
     if newest[0].first_seq > first:
         return await store.read(row.agent_id, after=first - 1, thread_id=row.thread_id)
-    found: list[Recorded] = []
+    found: list[StoredFact] = []
     for turn in newest:
         if turn.is_open or turn.last_seq >= first:
             found += await store.read(row.agent_id, after=first - 1, turn_id=turn.turn_id)
@@ -153,8 +153,8 @@ async def _thread_from(store: Store, row: TurnRow, first: int, newest: Sequence[
 
 
 async def _cold(
-    store: Store, row: TurnRow, recorded: Sequence[Recorded], messages: Sequence[Recorded]
-) -> tuple[ThreadFolder, Sequence[Recorded]]:
+    store: Store, row: TurnRow, recorded: Sequence[StoredFact], messages: Sequence[StoredFact]
+) -> tuple[ThreadFolder, Sequence[StoredFact]]:
     """The thread before the turn, and the turn's own facts; of one that is to be opened, its messages."""
     thread, facts = await beginning(store, row, recorded)
     own = messages or [entry for entry in facts if entry.fact.turn_id == row.turn_id]
@@ -179,7 +179,7 @@ async def checkpoint(work: TurnWork, conversation: Conversation, facts: list[Fac
     for fact in facts:
         if isinstance(fact.event, AssistantRecorded | HistoryImported):
             call_ids += call_ids_of(fact.event)
-        note_limit(limits, Recorded(row.agent_id, 0, fact))
+        note_limit(limits, StoredFact(row.agent_id, 0, fact))
     next_turn = after(state, {})
     page = next_page(next_turn, list(dict.fromkeys(call_ids)), thread.sealed, told_after(state, limits))
     ref = await work.place.store.put_blob(page.data, "application/octet-stream")

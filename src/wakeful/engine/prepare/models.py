@@ -13,7 +13,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import File, Image
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, KeyMissing, ModelFailure, WakefulError
 from wakeful.contracts.events import RoutingCandidatesResolved, RoutingDecided
 from wakeful.contracts.model_settings import ModelSettings
@@ -160,9 +160,9 @@ class Turn(NamedTuple):
     limits: Limits
     spent: Decimal
     messages: Sequence[UserItem]
-    facts: Sequence[Recorded]
+    facts: Sequence[StoredFact]
     """Of this turn, as far as there are any."""
-    recent: Sequence[Recorded]
+    recent: Sequence[StoredFact]
     """The newest of the agent's."""
     source: Source = "agent_config"
     windowed: bool = False
@@ -188,7 +188,7 @@ async def turn_models(
         routed = ModelRoute(tuple(models), ())  # its nodes ask models of their own, or none
     else:
         folded = conversation.folded
-        recent: Sequence[Recorded] = folded.thread.limits
+        recent: Sequence[StoredFact] = folded.thread.limits
         for model in models:
             if hasattr(model, "profile"):  # others have no limits that anybody has told of
                 recent = await engine.store.read(claim.agent_id, after=max(0, claim.seen - RECENT))
@@ -243,7 +243,7 @@ def routed_models(engine: Engine, choices: Sequence[Choice], turn: Turn) -> Mode
     return ModelRoute(tuple([model for place in decided.places if (model := choices[place].model)]), decided.facts)
 
 
-def _on_record(facts: Sequence[Recorded]) -> tuple[RoutingCandidatesResolved, tuple[str, ...]] | None:
+def _on_record(facts: Sequence[StoredFact]) -> tuple[RoutingCandidatesResolved, tuple[str, ...]] | None:
     """The newest decision of the turn: what it chose from, and the chain it came to."""
     resolved: RoutingCandidatesResolved | None = None
     chain: tuple[str, ...] | None = None

@@ -48,7 +48,7 @@ DEFAULT_AGENT = "main"
 
 
 @dataclass(frozen=True, slots=True)
-class TurnContext:
+class TurnMaterial:
     """What was found out for a turn before it is run."""
 
     roots: ExecutionRoots
@@ -108,16 +108,16 @@ def looks_around(agent: Agent[Any, Any]) -> bool:
     return agent.workspace is not None or agent.subtasks or bool(agent.skills)
 
 
-async def gather(agent: Agent[Any, Any], folded: FoldedTurn, hide: Callable[[str], str]) -> TurnContext:
+async def gather(agent: Agent[Any, Any], folded: FoldedTurn, hide: Callable[[str], str]) -> TurnMaterial:
     """What there is for a turn. For one that was begun already nothing is read again."""
     began = time.perf_counter()
     before = folded.state.config
     previous, compaction_id = folded.thread.config, folded.state.thread.compaction_id
     if before is not None:
         roots = ExecutionRoots(execution_root=before.workspace, cwd=before.workspace)
-        return TurnContext(roots, skills=before.skills, previous=previous, compaction_id=compaction_id)
+        return TurnMaterial(roots, skills=before.skills, previous=previous, compaction_id=compaction_id)
     if not looks_around(agent):
-        return TurnContext(ExecutionRoots(), previous=previous, compaction_id=compaction_id)
+        return TurnMaterial(ExecutionRoots(), previous=previous, compaction_id=compaction_id)
     found = await asyncio.to_thread(look_around, agent, hide)
     return replace(
         found,
@@ -128,13 +128,13 @@ async def gather(agent: Agent[Any, Any], folded: FoldedTurn, hide: Callable[[str
     )
 
 
-def look_around(agent: Agent[Any, Any], hide: Callable[[str], str]) -> TurnContext:
+def look_around(agent: Agent[Any, Any], hide: Callable[[str], str]) -> TurnMaterial:
     """Read what there is for an agent now. Blocks on the disk. `hide` takes the runtime's own keys out of a text."""
     roots = roots_of(agent)
     guidance = load_guidance(roots, hide)
     skills = discover(roots, kind_of(agent), [Path(folder) for folder in agent.skills])
     omissions = (*guidance.omissions, *skills.omissions)
-    return TurnContext(
+    return TurnMaterial(
         roots, guidance, skills.skills, omissions, untrusted=_not_accepted(roots, guidance, skills.skills)
     )
 
@@ -154,7 +154,7 @@ def _not_accepted(roots: ExecutionRoots, guidance: LoadedGuidance, skills: Seque
         return tuple(path for path, _ in inside)
 
 
-def around(surroundings: Surroundings, found: TurnContext) -> Surroundings:
+def around(surroundings: Surroundings, found: TurnMaterial) -> Surroundings:
     """The surroundings of a turn's tools: its skills may be read, wherever they are."""
     inside = found.roots.execution_root
     outside = tuple(
@@ -177,7 +177,7 @@ async def instructions_of(
 
 def turn_prompt(
     agent: Agent[Any, Any],
-    found: TurnContext,
+    found: TurnMaterial,
     before: TurnConfig | None,
     instructions: str,
     belt: Belt,
@@ -197,7 +197,7 @@ def turn_prompt(
 
 def prompt_of(
     agent: Agent[Any, Any],
-    found: TurnContext,
+    found: TurnMaterial,
     before: TurnConfig | None,
     instructions: str,
     belt: Sequence[str],

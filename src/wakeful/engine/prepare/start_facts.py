@@ -28,7 +28,7 @@ from wakeful.decisions.routing import RoutingFact
 from wakeful.engine.context_facts import resolved
 from wakeful.engine.prepare.configuration import StoredConfig
 from wakeful.engine.prepare.conversation import Conversation
-from wakeful.engine.prepare.prompt import TurnContext
+from wakeful.engine.prepare.prompt import TurnMaterial
 from wakeful.engine.prepare.retrieval import retrieve
 from wakeful.engine.prepare.tools import Belt
 from wakeful.engine.prepare.workflows import workflow_started
@@ -47,7 +47,7 @@ class StartRecord(NamedTuple):
     """What was found out for a turn, and is to be put on record when it is taken up."""
 
     conversation: Conversation
-    context: TurnContext
+    context: TurnMaterial
     belt: Belt
     stored: StoredConfig
     limits: Limits

@@ -32,7 +32,7 @@ from wakeful.engine.prepare.idle_options import (
 )
 from wakeful.ports import RuleRow
 from wakeful.tools.runtime_tools import runtime_tools
-from wakeful.tools.source import Offer, Surroundings, ToolSource, Withheld
+from wakeful.tools.source import Offer, Surroundings, ToolSource, WithheldTool
 from wakeful.tools.tool import Tool
 
 _users: "WeakKeyDictionary[ToolSource, int]" = WeakKeyDictionary()
@@ -83,7 +83,7 @@ async def toolbelt(
 def _belt(
     agent: Agent[Any, Any],
     tools: dict[str, Tool[Any]],
-    withheld: Sequence[Withheld],
+    withheld: Sequence[WithheldTool],
     confined: dict[str, Confinement],
     standing: Sequence[Rule],
     now: float,
@@ -124,7 +124,7 @@ def _belt(
 
 async def registered(
     agent: Agent[Any, Any], surroundings: Surroundings, stack: AsyncExitStack
-) -> tuple[dict[str, Tool[Any]], list[Withheld]]:
+) -> tuple[dict[str, Tool[Any]], list[WithheldTool]]:
     """Every tool there is for an agent, whatever its policy leaves of them, and what its sources hold back."""
     offers = await _offers([source.within(surroundings) for source in agent.sources], surroundings, stack)
     return _by_name(agent, offers), [each for offer in offers for each in offer.withheld]
@@ -185,7 +185,7 @@ def _catalog(
     agent: Agent[Any, Any],
     policy: GatePolicy,
     declarations: Sequence[ToolDeclaration],
-    withheld: Sequence[Withheld],
+    withheld: Sequence[WithheldTool],
     now: float,
     confined: dict[str, Confinement],
     asks: dict[str, Asks],
@@ -213,7 +213,7 @@ async def _offer(source: ToolSource, surroundings: Surroundings) -> Offer:
         return await source.offer()
     except Exception as raised:  # a source that breaks its promise costs its own tools, and no turn
         reason = f"{source.name} could not say what it has: {type(raised).__name__}: {raised}"
-        return Offer((), (Withheld(f"{source.name}/*", keys_only(surroundings.secrets()).hide_keys(reason)),))
+        return Offer((), (WithheldTool(f"{source.name}/*", keys_only(surroundings.secrets()).hide_keys(reason)),))
 
 
 async def _give_back(source: ToolSource) -> None:
@@ -239,7 +239,7 @@ def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer]) -> dict[str, Tool[
     return tools
 
 
-def _check_hitl(agent: Agent[Any, Any], tools: dict[str, Tool[Any]], withheld: Sequence[Withheld]) -> None:
+def _check_hitl(agent: Agent[Any, Any], tools: dict[str, Tool[Any]], withheld: Sequence[WithheldTool]) -> None:
     """A tool that needs a person and is not there any more: better to stop than to run what took its place."""
     known = [*tools, *(each.name for each in withheld)]
     for pattern in agent.hitl_tools:

@@ -19,7 +19,7 @@ from pydantic_core import to_jsonable_python
 
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, MessageAdmitted
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.prompt import AssembledPrompt
@@ -39,7 +39,7 @@ from wakeful.engine.prepare.start_facts import StartRecord, recataloger
 from wakeful.engine.prepare.tools import Belt, toolbelt
 from wakeful.engine.prepare.workflows import named_agents, turn_agent
 from wakeful.engine.run_request import Engine, RunRequest
-from wakeful.engine.settings_left_out import LeftOut
+from wakeful.engine.settings_left_out import UnsentSettings
 from wakeful.engine.spend_windows import windows_of_turn
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import (
@@ -74,7 +74,7 @@ async def prepare(
     stack: AsyncExitStack,
     decide_action: DecideAction,
     choices: ModelChoices | None = None,
-    facts: Sequence[Recorded] = (),
+    facts: Sequence[StoredFact] = (),
 ) -> ReadyTurn:
     """The turn, ready to be run. What was opened for it stays open until the stack is left.
 
@@ -148,7 +148,7 @@ async def prepare(
             engine.pricing,
             windows,
             LowLimits([*folded.thread.limits, *of_turn]),
-            LeftOut(of_turn),
+            UnsentSettings(of_turn),
             # Replies are streamed unless the caller or the agent's settings say no; the facts are the same.
             stream=request.stream and request.agent.settings.stream is not False,
         ),

@@ -14,7 +14,7 @@ from wakeful.contracts.jsonable import NotJson, plain
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.gate.argument_validation import compile as compile_schema
 from wakeful.tools.client import ClientTool
-from wakeful.tools.source import Offer, ToolSource, Withheld
+from wakeful.tools.source import Offer, ToolSource, WithheldTool
 
 NAME = re.compile(r"ui_[a-z0-9_]+")
 FIELDS = frozenset({"name", "description", "parameters"})
@@ -34,14 +34,16 @@ class ClientManifest(ToolSource):
     ) -> None:
         taken = {name.rpartition("/")[2] for name in server_tools}
         self._tools: list[ClientTool] = []
-        self._withheld: list[Withheld] = []
+        self._withheld: list[WithheldTool] = []
         for place, entry in enumerate(entries if isinstance(entries, list | tuple) else ()):
             problem = _problem(entry, taken)
             if problem is None:
                 taken.add(entry["name"])
                 self._tools.append(_proxy(entry, timeout))
             else:
-                self._withheld.append(Withheld(_named(entry, place), f"left out of the client's manifest: {problem}"))
+                self._withheld.append(
+                    WithheldTool(_named(entry, place), f"left out of the client's manifest: {problem}")
+                )
 
     @property
     def name(self) -> str:

@@ -19,11 +19,11 @@ from typing import Any
 
 from wakeful.contracts import transcript
 from wakeful.contracts.events import ToolMediationFailed
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.decisions.policy.actions import ACTION_FORBIDDEN, FORBIDDEN, PREVIEW
 from wakeful.decisions.policy.call_gates import REJECTED as GATE_REJECTED
 from wakeful.gate.call_at_gate import CallAtGate, Consultation
-from wakeful.gate.time_limit import Late, answered_within
+from wakeful.gate.time_limit import LateAnswer, answered_within
 from wakeful.gate.verdicts import ACTION_POLICY, CALL_GATES
 from wakeful.hosts.host_calls import in_its_place
 from wakeful.hosts.loop.loop_events import Teller
@@ -95,7 +95,7 @@ class LoopGate:
                 result = failed(tool.name, outcome.reason, ACTION_FORBIDDEN, runtime=tool.runtime, **more)
                 return self._denied(call_id, ACTION_POLICY, result)
             if outcome.policy is PREVIEW:
-                heard = Consultation((Said(by=ACTION_POLICY, decision="ask", reason=outcome.reason),))
+                heard = Consultation((Opinion(by=ACTION_POLICY, decision="ask", reason=outcome.reason),))
         against = around.view.calls.gates.check_call(tool.name)
         if against is not None:
             result = failed(
@@ -203,7 +203,7 @@ class LoopGate:
         if not result["success"]:
             return self._denied(call_id, MEDIATOR, result, completes=decision.complete)
         shown = json.dumps(result["result"], ensure_ascii=False, separators=(",", ":"))
-        word = Said(
+        word = Opinion(
             by=MEDIATOR,
             decision="allow",
             reason="the mediator gave the result",
@@ -231,7 +231,7 @@ class LoopGate:
             return await self._broke(call_id, name, str(error))
         if asked.request_id:
             self._around.sources.request_ids[call_id] = asked.request_id
-        word = Said(
+        word = Opinion(
             by=MEDIATOR,
             decision="allow",
             reason="the mediator has somebody outside carry it out",
@@ -244,7 +244,7 @@ class LoopGate:
         self._around.sources.returned[call_id] = dict(result)
         kind = str(result["metadata"].get("error_type") or "execution_failed")
         reason = str(result["error"])[:1_000]
-        return Consultation((Said(by=by, decision="deny", reason=reason, error_type=kind, completes=completes),))
+        return Consultation((Opinion(by=by, decision="deny", reason=reason, error_type=kind, completes=completes),))
 
     async def _broke(self, call_id: str, name: str, why: str) -> Consultation:
         """Who cannot say denies, and leaves a trace."""
@@ -258,7 +258,7 @@ class LoopGate:
 
 
 def _why(raised: Exception, seconds: float) -> str:
-    if isinstance(raised, Late):
+    if isinstance(raised, LateAnswer):
         return f"did not answer within {seconds:g} s"
     return str(raised) if isinstance(raised, Unusable) else f"raised {type(raised).__name__}: {raised}"
 

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
     ActionRequired,
     AnyEvent,
@@ -135,7 +135,7 @@ def completed(event: TranscriptClosed) -> LoopEvent:
     )
 
 
-def as_result_event(event: LoopEvent, recorded: Recorded, ids: HostIds) -> ResultEvent:
+def as_result_event(event: LoopEvent, recorded: StoredFact, ids: HostIds) -> ResultEvent:
     """An event as the result lists it, with its place in the log."""
     own = {"run_id": ids.run_id, "session_id": ids.session_id}
     return event_of(
@@ -151,7 +151,7 @@ class Teller:
         store: Store,
         clock: Clock,
         agent_id: str,
-        take: Callable[[Recorded], list[LoopEvent]],
+        take: Callable[[StoredFact], list[LoopEvent]],
         on_event: Callable[[str, dict[str, Any]], Any] | None,
         hooks: HookRegistry,
     ) -> None:

@@ -36,7 +36,7 @@ from wakeful.tools.client import ClientTool
 from wakeful.tools.client_calls import ForClient
 from wakeful.tools.context import RunContext
 from wakeful.tools.results import ToolOutput
-from wakeful.tools.source import Offer, ToolSource, Withheld
+from wakeful.tools.source import Offer, ToolSource, WithheldTool
 from wakeful.tools.tool import Tool
 
 DENIED_HOOK = "tool_capability_denied"
@@ -129,7 +129,7 @@ class HostTools(ToolSource):
         self._offer = Offer(
             tuple(tool for name, tool in listed.items() if name not in hidden),
             tuple(
-                Withheld(name, hidden[name], tool.declaration.description, "denied")
+                WithheldTool(name, hidden[name], tool.declaration.description, "denied")
                 for name, tool in listed.items()
                 if name in hidden
             ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from wakeful.contracts import transcript
 from wakeful.contracts.audit import ToolAudit
-from wakeful.contracts.envelope import Recorded, iso
+from wakeful.contracts.envelope import StoredFact, iso
 from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
@@ -102,7 +102,7 @@ class LoopView:
                 asked = transcript.tool_call(name, call.parameters or {}, tool_call_id=call.call_id, turn=self.turn)
                 self.messages.append(asked)
 
-    def take(self, recorded: Recorded) -> list[LoopEvent]:
+    def take(self, recorded: StoredFact) -> list[LoopEvent]:
         """Take in a fact; returns the loop's events it stands for, in order."""
         made = self._made(recorded)
         # The result is handed over before `completed` is told, so it cannot list it.
@@ -110,7 +110,7 @@ class LoopView:
         self.events.extend(loop_events.as_result_event(event, recorded, self._ids) for event in listed)
         return made
 
-    def _made(self, recorded: Recorded) -> list[LoopEvent]:
+    def _made(self, recorded: StoredFact) -> list[LoopEvent]:
         fact = recorded.fact
         if not is_turns(fact):
             return []  # inside a call, which stands here itself

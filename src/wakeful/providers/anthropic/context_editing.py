@@ -23,7 +23,7 @@ KEPT_BY_DEFAULT = 3
 _TOTALS = "anthropic/tool_result_totals"
 
 
-class Eligible(NamedTuple):
+class ClearableResults(NamedTuple):
     """Old tool results that the provider may clear."""
 
     results: int
@@ -66,14 +66,14 @@ def diagnostics(edits: dict[str, Any], history: History) -> dict[str, Any]:
     return noted
 
 
-def eligible(history: History, keep: int, excluded: frozenset[str] = frozenset()) -> Eligible:
+def eligible(history: History, keep: int, excluded: frozenset[str] = frozenset()) -> ClearableResults:
     """Results older than the newest `keep`, without those of excluded tools. Each item is looked at once."""
     totals = history.encoded(f"{_TOTALS}/{sorted(excluded)}", _Running(history, excluded))
     place = len(history)
     while keep > 0 and place > 0:
         place -= 1
         keep -= isinstance(history[place], ToolItem)
-    return _read(totals[place - 1]) if place else Eligible(0, 0)
+    return _read(totals[place - 1]) if place else ClearableResults(0, 0)
 
 
 class _Running:
@@ -82,17 +82,17 @@ class _Running:
     def __init__(self, history: History, excluded: frozenset[str]) -> None:
         done = history.encoded_so_far(f"{_TOTALS}/{sorted(excluded)}")
         self._excluded = excluded
-        self._total = _read(done[-1]) if done else Eligible(0, 0)
+        self._total = _read(done[-1]) if done else ClearableResults(0, 0)
 
     def __call__(self, item: UserItem | AssistantItem | ToolItem) -> bytes:
         if isinstance(item, ToolItem) and item.name not in self._excluded:
             size = sum(len(part.text.encode()) if isinstance(part, Text) else _bytes(part.data) for part in item.parts)
-            self._total = Eligible(self._total.results + 1, self._total.size + size)
+            self._total = ClearableResults(self._total.results + 1, self._total.size + size)
         return self._total.results.to_bytes(8) + self._total.size.to_bytes(8)
 
 
-def _read(total: bytes) -> Eligible:
-    return Eligible(int.from_bytes(total[:8]), int.from_bytes(total[8:]))
+def _read(total: bytes) -> ClearableResults:
+    return ClearableResults(int.from_bytes(total[:8]), int.from_bytes(total[8:]))
 
 
 def _bytes(data: bytes | None) -> int:

@@ -11,7 +11,7 @@ from shlex import quote
 from typing import Any
 
 from wakeful.contracts.approvals import RUNTIME
-from wakeful.contracts.envelope import Recorded, iso
+from wakeful.contracts.envelope import StoredFact, iso
 from wakeful.contracts.errors import RequestNotFound
 from wakeful.contracts.events import RuntimeToolRequested, RuntimeToolResolved
 from wakeful.contracts.runtime_tools import PENDING, RuntimeToolRequest, RuntimeToolResult
@@ -105,7 +105,7 @@ async def time_out_late_requests(engine: Engine, *, hooks: HookRegistry = defaul
     return [each for each in ended if not each.duplicate]
 
 
-async def announce(engine: Engine, facts: Sequence[Recorded], hooks: HookRegistry = default_hooks) -> None:
+async def announce(engine: Engine, facts: Sequence[StoredFact], hooks: HookRegistry = default_hooks) -> None:
     """Tell the hooks what a turn asked of clients and what ran out of time while it ran. It is in the log already."""
     for entry in facts:
         event = entry.fact.event

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, TurnFailed
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.decisions.paged_list import PagedList
@@ -22,7 +22,7 @@ async def report(
     store: Store,
     row: TurnRow,
     state: TurnState,
-    facts: Callable[[], Sequence[Recorded]],
+    facts: Callable[[], Sequence[StoredFact]],
     agent: Agent[Any, Any] | None,
 ) -> RunResult[Any]:
     """The result. Without the agent's code, a structured answer is plain JSON data."""

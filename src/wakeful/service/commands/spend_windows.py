@@ -8,7 +8,7 @@ from typing import Any
 
 from wakeful.contracts.amounts import checked_money
 from wakeful.contracts.budgets import Money, SpendWindow
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import BudgetGranted, LimitChanged, SessionStarted, TurnResumed
 from wakeful.contracts.spending import (
@@ -67,7 +67,7 @@ async def grant(
     return next(row for row in await spending(engine) if row.key == window.key)
 
 
-async def still_full(engine: Engine, agent: Agent[Any, Any], recorded: Sequence[Recorded]) -> bool:
+async def still_full(engine: Engine, agent: Agent[Any, Any], recorded: Sequence[StoredFact]) -> bool:
     """Does a turn that rests on a spend window rest on it still? Then taking it up would change nothing."""
     passed = _passed(recorded)
     if passed is None or engine.clock.now() >= passed.turns:
@@ -79,7 +79,7 @@ async def still_full(engine: Engine, agent: Agent[Any, Any], recorded: Sequence[
     return not has_room(window, rows.get(window.key), nanodollars(passed.needed))
 
 
-def _passed(recorded: Sequence[Recorded]) -> WindowPassed | None:
+def _passed(recorded: Sequence[StoredFact]) -> WindowPassed | None:
     """The window that the turn rests on."""
     for entry in reversed(recorded):
         event = entry.fact.event

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from wakeful.contracts.content import Prompt, parts_of
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import TurnNotFound, TurnOver
 from wakeful.contracts.events import Terminal, TurnInterjected, TurnPauseLifted, TurnPauseRequested
 from wakeful.engine.admission import storable
@@ -53,7 +53,7 @@ async def interject(engine: Engine, turn_id: str, prompt: Prompt, *, said_by: st
     return message_id
 
 
-def is_paused(facts: Sequence[Recorded]) -> bool:
+def is_paused(facts: Sequence[StoredFact]) -> bool:
     """Did somebody ask the turn of these facts to rest, and nobody since that it may go on?"""
     paused = False
     for one in facts:

@@ -15,7 +15,7 @@ from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import parts_of
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import AgentBusy, AgentMissing, StoreProblem, TurnNotFound, TurnUnreadable
 from wakeful.contracts.events import ModelFailed, ModelRequested, TurnInterruptRequested
 from wakeful.decisions.prompt_size import characters, tokens
@@ -247,7 +247,7 @@ async def run_claimed(
     request: RunRequest,
     choices: ModelChoices | None,
     claim: Claim,
-    facts: Sequence[Recorded],
+    facts: Sequence[StoredFact],
 ) -> RunResult[Any]:
     """Run a turn that is in our hands until it rests, and let go of it. `facts` are its own, where they are known; of a
     turn that is to be opened, the messages that it takes."""
@@ -339,7 +339,7 @@ async def check_money(
 HOOK = "provider_turn_retry"
 
 
-async def tell_retries(facts: Sequence[Recorded], hooks: HookRegistry = default_hooks) -> None:
+async def tell_retries(facts: Sequence[StoredFact], hooks: HookRegistry = default_hooks) -> None:
     """Tell the observers of `provider_turn_retry` of every attempt that followed a lost one, in the log's order."""
     lost: dict[str | None, ModelFailed] = {}
     for entry in facts:

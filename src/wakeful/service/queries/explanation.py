@@ -4,7 +4,7 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import Any
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import CallNotFound
 from wakeful.contracts.events import ToolCatalogResolved, TurnConfigChanged, TurnStarted
 from wakeful.contracts.policies import Rule
@@ -25,7 +25,7 @@ async def why_call(store: Store, call: str) -> CallExplanation:
     turn_id, _, call_id = call.rpartition("/")
     here = f"--store {quote(store.location)}"
     rows = [await find_turn(store, turn_id)] if turn_id else await store.turns(limit=LOOKED_THROUGH)
-    found: list[tuple[TurnRow, list[Recorded]]] = []
+    found: list[tuple[TurnRow, list[StoredFact]]] = []
     seen: list[str] = []
     for row in rows:
         facts = await store.read(row.agent_id, turn_id=row.turn_id)
@@ -55,7 +55,7 @@ async def why_call(store: Store, call: str) -> CallExplanation:
     return explanation
 
 
-async def _withheld(store: Store, facts: list[Recorded]) -> dict[str, CatalogEntry]:
+async def _withheld(store: Store, facts: list[StoredFact]) -> dict[str, CatalogEntry]:
     """Every tool that the turn was not to have at some time, by its name."""
     found: dict[str, CatalogEntry] = {}
     for entry in facts:
@@ -66,7 +66,7 @@ async def _withheld(store: Store, facts: list[Recorded]) -> dict[str, CatalogEnt
     return found
 
 
-async def _rules(store: Store, facts: list[Recorded]) -> dict[str, Rule]:
+async def _rules(store: Store, facts: list[StoredFact]) -> dict[str, Rule]:
     """Every rule that held at some time in the turn."""
     known: dict[str, Any] = {}
     for entry in facts:

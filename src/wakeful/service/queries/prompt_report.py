@@ -16,7 +16,7 @@ from wakeful.decisions.secret_values import keys_only
 from wakeful.engine.admission import allowed
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.prompt import (
-    TurnContext,
+    TurnMaterial,
     around,
     look_around,
     looks_around,
@@ -37,7 +37,7 @@ from wakeful.views.prompt_report import PromptReport, ShownBlock
 async def prompt_of_agent(engine: Engine, agent: Agent[Any, Any]) -> PromptReport:
     """What the agent would be told now."""
     keys = keys_only(engine.surroundings.secrets())
-    found = look_around(agent, keys.hide_keys) if looks_around(agent) else TurnContext(roots_of(agent))
+    found = look_around(agent, keys.hide_keys) if looks_around(agent) else TurnMaterial(roots_of(agent))
     async with AsyncExitStack() as stack:
         now = engine.clock.now() / 1_000_000
         surroundings = around(engine.surroundings, found)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.envelope import Recorded, step_id
+from wakeful.contracts.envelope import StoredFact, step_id
 from wakeful.contracts.errors import TurnUnreadable
 from wakeful.contracts.events import (
     AnyEvent,
@@ -21,7 +21,7 @@ from wakeful.contracts.events import (
     WorkflowNodeResolved,
 )
 from wakeful.contracts.events.gate import RunKind
-from wakeful.contracts.events.tools import Said
+from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call, artifacts_of
 from wakeful.decisions.replay import Divergence, Replay
@@ -86,7 +86,7 @@ class _StoredGate:
         """Of the calls whose arguments stand behind references."""
 
     def __call__(
-        self, state: TurnState, call: Call, scheduling: Literal["parallel", "serial"], said: tuple[Said, ...]
+        self, state: TurnState, call: Call, scheduling: Literal["parallel", "serial"], said: tuple[Opinion, ...]
     ) -> list[AnyEvent]:
         self._state, config = state, call.level.config
         if config is None:
@@ -116,7 +116,7 @@ async def replay_turn(store: Store, row: TurnRow) -> ReplayReport:
     return await replay_facts(store, row, recorded)
 
 
-async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> ReplayReport:
+async def replay_facts(store: Store, row: TurnRow, recorded: list[StoredFact]) -> ReplayReport:
     """The same for facts that are at hand; earlier turns of the thread are what the conversation rests on."""
     thread, ordered = await beginning(store, row, recorded)
     first = next((place for place, entry in enumerate(ordered) if entry.fact.turn_id == row.turn_id), None)
@@ -143,7 +143,7 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
         elif isinstance(event, WorkflowNodeResolved) and event.arguments_ref is not None:
             loaded = json.loads(await store.get_blob(event.arguments_ref.digest))
             gate.arguments[fact.call_id or ""] = loaded
-        whole = Recorded(entry.agent_id, entry.seq, await hydrated(store, fact))
+        whole = StoredFact(entry.agent_id, entry.seq, await hydrated(store, fact))
         check.note(whole)
         replay.feed(whole)
     if replay.divergence is None:
@@ -156,14 +156,14 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[Recorded]) -> 
 class _PageCheck:
     """Do the pages that a turn names hold what its thread's facts come to?"""
 
-    def __init__(self, store: Store, thread: Thread, own: Sequence[Recorded]) -> None:
+    def __init__(self, store: Store, thread: Thread, own: Sequence[StoredFact]) -> None:
         self._store = store
         self._call_ids = list(thread.call_ids.order)
         self._limits = list(thread.limits)
         self.named = next((entry for entry in own if isinstance(entry.fact.event, ThreadCheckpointed)), None)
         self.differs: list[str] = []
 
-    def note(self, entry: Recorded) -> None:
+    def note(self, entry: StoredFact) -> None:
         if isinstance(entry.fact.event, AssistantRecorded | HistoryImported):
             self._call_ids += call_ids_of(entry.fact.event)
         note_limit(self._limits, entry)

@@ -6,7 +6,7 @@ from shlex import quote
 from typing import Any
 
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
-from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
+from wakeful.contracts.envelope import StoredFact, RuntimeEvent, published
 from wakeful.contracts.errors import InvalidConfig, TurnNotFound
 from wakeful.contracts.events import (
     KINDS_BY_NAME,
@@ -61,12 +61,12 @@ async def find_turn(store: Store, turn_id: str | None) -> TurnRow:
     raise TurnNotFound(f"there is no turn {turn_id} in {store.location}", hint)
 
 
-async def turn_events(store: Store, row: TurnRow) -> list[Recorded]:
+async def turn_events(store: Store, row: TurnRow) -> list[StoredFact]:
     """All stored facts of a turn, with the messages that it took."""
     return await read_turn(store, row)
 
 
-async def follow(store: Store, row: TurnRow) -> AsyncIterator[Recorded]:
+async def follow(store: Store, row: TurnRow) -> AsyncIterator[StoredFact]:
     """What is stored, then what is being written, until the turn is over. Works across processes."""
     watch = store.watch(row.agent_id, thread_id=row.thread_id)
     seen = row.first_seq - 1
@@ -112,7 +112,7 @@ class EventReader:
         """What is known to be secret so far."""
         return self._secrets
 
-    async def learn(self, facts: Iterable[Recorded]) -> None:
+    async def learn(self, facts: Iterable[StoredFact]) -> None:
         """Know a turn's secrets before any of it is read; who reads along learns them as they come."""
         if not self._reveal:
             for recorded in facts:
@@ -125,7 +125,7 @@ class EventReader:
             await self._learn_large([item for item in said if isinstance(item, AssistantItem)])
             self._secrets.said(said)
 
-    async def read(self, recorded: Recorded) -> RuntimeEvent:
+    async def read(self, recorded: StoredFact) -> RuntimeEvent:
         """One fact. Feed them in order: a turn's own configuration says what its tools call sensitive."""
         event = published(recorded, self._store.runtime_id)
         if self._reveal:
@@ -137,7 +137,7 @@ class EventReader:
         """A copy of JSON data without what was learned to be secret."""
         return self._secrets.hide_in(redact(value))
 
-    async def _take(self, recorded: Recorded) -> None:
+    async def _take(self, recorded: StoredFact) -> None:
         fact, secrets = recorded.fact.event, self._secrets
         if isinstance(fact, TurnStarted | TurnConfigChanged):
             config = await load_config(self._store, fact.config_ref.digest)

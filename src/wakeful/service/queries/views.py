@@ -6,7 +6,7 @@ shown, and so are arguments that are too long to stand in their fact.
 
 from collections.abc import Iterable
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.engine.turn_messages import read_turn
 from wakeful.ports import Store, TurnRow
@@ -48,13 +48,13 @@ async def thread_messages(
     return tree.thread_messages(facts, await _secrets(store, facts, keys))
 
 
-async def _secrets(store: Store, facts: list[Recorded], keys: Iterable[str]) -> RunSecrets:
+async def _secrets(store: Store, facts: list[StoredFact], keys: Iterable[str]) -> RunSecrets:
     reader = EventReader(store, keys=keys)
     await reader.learn(facts)
     return reader.secrets
 
 
-def _is_cut(row: TurnRow, facts: list[Recorded], after_seq: int) -> bool:
+def _is_cut(row: TurnRow, facts: list[StoredFact], after_seq: int) -> bool:
     """The beginning of the turn is gone from the log, and the client has not seen all of what is gone."""
     first = facts[0].seq if facts else row.last_seq + 1
     return first > row.first_seq and after_seq < first - 1

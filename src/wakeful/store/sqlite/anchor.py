@@ -57,7 +57,7 @@ class Mark(NamedTuple):
     seal: bytes = _NO_SEAL
 
 
-class Anchored(NamedTuple):
+class AnchorRecord(NamedTuple):
     """What an anchor says."""
 
     marks: tuple[Mark, ...]
@@ -74,7 +74,7 @@ def anchor_path(database: Path) -> Path:
     return database.with_name(f"{database.name}-anchor")
 
 
-def read_anchor(database: Path, *, whole: bool = False) -> Anchored | None:
+def read_anchor(database: Path, *, whole: bool = False) -> AnchorRecord | None:
     """The records of the agents that were written last, or of all; None where there is no anchor that can be read."""
     try:
         descriptor = os.open(anchor_path(database), os.O_RDONLY)
@@ -120,7 +120,7 @@ class Seals:
     def fits(self, mark: Mark) -> bool:
         return hmac.compare_digest(mark.seal, self.of(mark.agent, mark.seq, mark.hash))
 
-    def fits_header(self, anchored: Anchored) -> bool:
+    def fits_header(self, anchored: AnchorRecord) -> bool:
         return hmac.compare_digest(anchored.seal, self.of_header(anchored.since))
 
     def _made(self, what: bytes, text: bytes) -> bytes:
@@ -257,12 +257,12 @@ def _unchecked(stored: bytes, shape: struct.Struct) -> bytes | None:
     return record if _CHECK.unpack_from(stored, shape.size)[0] == zlib.crc32(record) else None
 
 
-def _read_header(stored: bytes) -> Anchored | None:
+def _read_header(stored: bytes) -> AnchorRecord | None:
     record = _unchecked(stored, _HEADER)
     if record is None or len(stored) < HEADER_BYTES:
         return None
     magic, keyed, since, seal = _HEADER.unpack(record)
-    return Anchored((), False, bool(keyed), since, seal) if magic == MAGIC else None
+    return AnchorRecord((), False, bool(keyed), since, seal) if magic == MAGIC else None
 
 
 def _place(agent: int) -> int:

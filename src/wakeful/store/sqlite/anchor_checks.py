@@ -13,12 +13,12 @@ import apsw
 
 from wakeful.contracts.errors import StoreRewound
 from wakeful.ports import Damage
-from wakeful.store.sqlite.anchor import Anchored, Mark, Seals, anchor_path, read_anchor
+from wakeful.store.sqlite.anchor import AnchorRecord, Mark, Seals, anchor_path, read_anchor
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.streams import Streams
 
 
-def refuse_missing(path: Path, anchored: Anchored | None) -> None:
+def refuse_missing(path: Path, anchored: AnchorRecord | None) -> None:
     """Raises StoreRewound when there is no database, or an empty one, where the anchor knows of events."""
     if anchored is None or not anchored.marks:
         return
@@ -31,7 +31,7 @@ def refuse_missing(path: Path, anchored: Anchored | None) -> None:
     raise _emptied(path, anchored, what)
 
 
-def check_recent(sql: Statements, path: Path, anchored: Anchored | None) -> None:
+def check_recent(sql: Statements, path: Path, anchored: AnchorRecord | None) -> None:
     """Raises StoreRewound unless the database has every event that was noted last."""
     if anchored is None or not anchored.marks:
         return
@@ -64,7 +64,7 @@ def all_damage(sql: Statements, path: Path, seals: Seals) -> list[Damage]:
     return [*found, *(_unsealed(sql, path, seals, anchored) if seals and anchored.is_keyed else ())]
 
 
-def _emptied(path: Path, anchored: Anchored, what: str) -> StoreRewound:
+def _emptied(path: Path, anchored: AnchorRecord, what: str) -> StoreRewound:
     held = f"{len(anchored.marks)} agent{'' if len(anchored.marks) == 1 else 's'}"
     return StoreRewound(f"{path} {what}, and {anchor_path(path)} says that it held the log of {held}", _hint(path))
 
@@ -84,7 +84,7 @@ def _difference(sql: Statements, streams: Streams, mark: Mark) -> Damage | None:
     return Damage(agent_id, seq, f"event {mark.seq} of agent {agent_id} was written, and its log ends at {seq}")
 
 
-def _unsealed(sql: Statements, path: Path, seals: Seals, anchored: Anchored) -> Iterator[Damage]:
+def _unsealed(sql: Statements, path: Path, seals: Seals, anchored: AnchorRecord) -> Iterator[Damage]:
     anchor = anchor_path(path)
     if not seals.fits_header(anchored):
         yield Damage("", 0, f"{anchor} was not sealed with the secret of this home: nothing in it can be vouched for")
@@ -98,7 +98,7 @@ def _unsealed(sql: Statements, path: Path, seals: Seals, anchored: Anchored) -> 
             yield Damage(agent_id, seq, f"the log of agent {agent_id} has no record in {anchor}")
 
 
-def _cause(path: Path, anchored: Anchored) -> str:
+def _cause(path: Path, anchored: AnchorRecord) -> str:
     if anchored.closed:
         return "The file was replaced by an older copy, or changed by another program. "
     return f"The write-ahead log {path.name}-wal is damaged or missing, or the file was replaced by an older copy. "

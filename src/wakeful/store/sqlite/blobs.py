@@ -16,7 +16,7 @@ from wakeful.contracts.errors import StoreDamaged
 from wakeful.store.sqlite.connection import Statements, translated
 from wakeful.store.sqlite.file_rights import create_file, make_folder
 from wakeful.store.sqlite.helper import sync_folder
-from wakeful.store.sqlite.task_runs import Reading
+from wakeful.store.sqlite.task_runs import StoreRead
 
 IN_ROW = 1_048_576
 
@@ -28,7 +28,7 @@ class Blobs:
         self,
         sql: Statements,
         database: Path,
-        read: Reading,
+        read: StoreRead,
         submit: "Callable[[Callable[[], None]], asyncio.Future[None]]",
     ) -> None:
         self._sql = sql

@@ -24,7 +24,7 @@ from wakeful.store.leases import (
     taken_from,
 )
 from wakeful.store.sqlite.connection import Statements
-from wakeful.store.sqlite.owners import Living
+from wakeful.store.sqlite.owners import LivingOwners
 
 FIRST_EPOCH = 1
 """Of a turn that is claimed for the first time."""
@@ -48,7 +48,7 @@ class _Mine:
 class Claims:
     """What this store owns. Everything that writes runs inside the writer's transaction."""
 
-    def __init__(self, sql: Statements, owners: Living, ttl: float, clock: Elapsed) -> None:
+    def __init__(self, sql: Statements, owners: LivingOwners, ttl: float, clock: Elapsed) -> None:
         self._sql = sql
         self._owners = owners
         self._ttl = ttl
@@ -205,7 +205,7 @@ class Claims:
         )
 
     def check(self, claim: Claim) -> None:
-        """Raises Fenced for a claim that was released or that we know to be lost."""
+        """Raises OwnerFenced for a claim that was released or that we know to be lost."""
         if self._held(claim) is None:
             raise fenced(claim)
 

@@ -15,7 +15,7 @@ from weakref import WeakSet
 from wakeful.contracts.errors import StoreProblem
 
 
-class Inherited(Protocol):
+class InheritedStore(Protocol):
     """A store that a child gets with its copy of the process."""
 
     @property
@@ -24,19 +24,19 @@ class Inherited(Protocol):
     def leave_to_parent(self, parent: int) -> None: ...
 
 
-_open: "WeakSet[Inherited]" = WeakSet()
+_open: "WeakSet[InheritedStore]" = WeakSet()
 _files: dict[tuple[int, int], int] = {}
 """In a forked child: databases that were open in the process it was forked from, and that process."""
-_kept: list[Inherited] = []
+_kept: list[InheritedStore] = []
 """Not even closed: that, too, would use them."""
 
 
-def note_open(store: Inherited) -> None:
+def note_open(store: InheritedStore) -> None:
     """Remember a store for as long as it is open."""
     _open.add(store)
 
 
-def note_closed(store: Inherited) -> None:
+def note_closed(store: InheritedStore) -> None:
     _open.discard(store)
 
 

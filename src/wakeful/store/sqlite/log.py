@@ -10,14 +10,14 @@ from typing import Any
 import apsw
 from pydantic_core import from_json
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreDamaged
 from wakeful.contracts.spending import WindowKey
-from wakeful.ports import Admitted, Claim, Damage, TurnRow
+from wakeful.ports import AdmissionAnswer, Claim, Damage, TurnRow
 from wakeful.ports.mailbox import MESSAGES
 from wakeful.ports.turns import TURN_OF_KEY, TURNS
 from wakeful.store import chain
-from wakeful.store.encoding import OUTSIDER, Stored
+from wakeful.store.encoding import OUTSIDER, PackedRow
 from wakeful.store.leases import Lease, check, fenced
 from wakeful.store.rows import Changes, changes, message_of
 from wakeful.store.spending import Hold, HoldKey, Move
@@ -64,14 +64,14 @@ class Log:
         """Turns that hold nothing in a spend window, and the epoch of the claim under which that was seen: only their
         owner changes it, and most never do."""
 
-    def admit(self, agent_id: str, facts: Sequence[Fact], stored: Sequence[Stored]) -> Admitted | None:
+    def admit(self, agent_id: str, facts: Sequence[Fact], stored: Sequence[PackedRow]) -> AdmissionAnswer | None:
         message, event = message_of(facts)
         if event is not None and event.key is not None:
             for taken in self._tables.page(TURNS, TURN_OF_KEY, (event.key,)):
-                return Admitted(taken, created=False)
+                return AdmissionAnswer(taken, created=False)
         is_queued = message is not None and message.turn_id is None
         if is_queued and event is not None and self._tables.get(MESSAGES, (event.message_id,)) is not None:
-            return Admitted(None, created=False)
+            return AdmissionAnswer(None, created=False)
         place = self.streams.place(agent_id)
         known = _Known(self, agent_id, "" if place is None else place.name)
         made = changes(facts, 0 if place is None else place.seq, known)
@@ -81,12 +81,12 @@ class Log:
         if message is None:
             return None
         if message.turn_id is None:
-            return Admitted(None, created=True)
-        return Admitted(made.tables[TURNS][message.turn_id,], created=True)
+            return AdmissionAnswer(None, created=True)
+        return AdmissionAnswer(made.tables[TURNS][message.turn_id,], created=True)
 
     def append(
-        self, claim: Claim, facts: Sequence[Fact], stored: Sequence[Stored], rest: bool
-    ) -> tuple[list[Recorded], int]:
+        self, claim: Claim, facts: Sequence[Fact], stored: Sequence[PackedRow], rest: bool
+    ) -> tuple[list[StoredFact], int]:
         """The outsiders' facts that are new to the owner, and the sequence up to which it has seen all of them."""
         if claim.opens:
             return [], self._open(claim, facts, stored)
@@ -95,7 +95,7 @@ class Log:
         if end is None or self._owned.get(claim.turn_id) is not claim:
             end = self._found(claim, agent)
         seq = end.seq
-        others: list[Recorded] = []
+        others: list[StoredFact] = []
         # Where the stream ends with what the owner has seen, nobody said anything since.
         heard = 0 if seq == claim.seen else self._sql.all(_HEARD, (claim.turn_id,))[0][0]
         if heard > claim.seen:
@@ -113,7 +113,7 @@ class Log:
                         tally.take(fact)
         return others, seq + len(facts)
 
-    def _open(self, claim: Claim, facts: Sequence[Fact], stored: Sequence[Stored]) -> int:
+    def _open(self, claim: Claim, facts: Sequence[Fact], stored: Sequence[PackedRow]) -> int:
         """Append the first facts of a turn that has no row: they begin with the one that opens it."""
         place = self.streams.place(claim.agent_id)
         owned = None if place is None else self._sql.one(_LEASE, (place.agent, claim.thread_id))
@@ -129,7 +129,7 @@ class Log:
         return place.seq + len(facts)
 
     def _found(self, claim: Claim, agent: int) -> Place:
-        """Read in the transaction: other owners append to this stream, too. Raises Fenced."""
+        """Read in the transaction: other owners append to this stream, too. Raises OwnerFenced."""
         head, claimed = self._sql.one(_AGENT, (agent,)), self._sql.one(_CLAIM, (claim.turn_id,))
         owned = self._sql.one(_LEASE, (agent, claim.thread_id))
         if head is None or claimed is None or owned is None:
@@ -153,7 +153,7 @@ class Log:
         self._ends.clear()
         self._owned.clear()
 
-    def events_of(self, agent_id: str, turn_id: str) -> list[Recorded]:
+    def events_of(self, agent_id: str, turn_id: str) -> list[StoredFact]:
         """A turn's events, all at once."""
         row = self._turn_of(agent_id, turn_id)
         span = None if row is None else self.streams.of_turn(agent_id, row)
@@ -268,8 +268,8 @@ class Log:
         if (numbers := self._turns.pop(turn_id, None)) is not None:
             self._ends.pop(numbers[0], None)
 
-    def _others(self, span: Span, seen: int) -> list[Recorded]:
-        others: list[Recorded] = []
+    def _others(self, span: Span, seen: int) -> list[StoredFact]:
+        others: list[StoredFact] = []
         while seen < span.upto:
             entries, seen = self.streams.piece(span, seen)
             others += [
@@ -282,7 +282,7 @@ class Log:
         self._sql.do("INSERT INTO agents (agent_id, hash) VALUES (?, ?)", (agent_id, origin))
         return Place(self._sql.new_id(), 0, origin)
 
-    def _write(self, place: Place, stored: Sequence[Stored], made: Changes) -> None:
+    def _write(self, place: Place, stored: Sequence[PackedRow], made: Changes) -> None:
         agent, seq, digest, name = place
         base = agent << SHIFT
         for row in stored:

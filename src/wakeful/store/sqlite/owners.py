@@ -17,7 +17,7 @@ from wakeful.store.leases import Holder
 from wakeful.store.sqlite.file_rights import FILE, make_folder
 
 
-class Living:
+class LivingOwners:
     """Who uses a database, as their lock files tell."""
 
     def __init__(self, database: Path) -> None:
@@ -72,7 +72,7 @@ class Living:
         return self._folder / f"{owner}.lock"
 
 
-class Owners(Living):
+class Owners(LivingOwners):
     """This process's lock file, and a look at the others'."""
 
     def __init__(self, database: Path) -> None:

@@ -15,12 +15,12 @@ from typing import TypeVar
 import apsw
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import StoreProblem, StoreReadOnly
 from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
-    Admitted,
+    AdmissionAnswer,
     Claim,
     Damage,
     Feed,
@@ -35,7 +35,7 @@ from wakeful.ports import (
     Watch,
     WorkflowRow,
 )
-from wakeful.store.encoding import StoredFact
+from wakeful.store.encoding import EncodedFact
 from wakeful.store.leases import TTL, Elapsed, elapsed
 from wakeful.store.sqlite.anchor import Seals, read_anchor
 from wakeful.store.sqlite.anchor_checks import all_damage, check_recent, refuse_missing
@@ -44,7 +44,7 @@ from wakeful.store.sqlite.claims import Claims
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect_for_reading, locked, not_text, translated
 from wakeful.store.sqlite.forks import refuse_inherited
 from wakeful.store.sqlite.log import Log
-from wakeful.store.sqlite.owners import Living
+from wakeful.store.sqlite.owners import LivingOwners
 from wakeful.store.sqlite.rebuild import fill_new_tables
 from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import PIECE, Span
@@ -69,7 +69,7 @@ class SqliteReader(TableReads):
         connection: apsw.Connection,
         location: str,
         path: Path,
-        living: Living,
+        living: LivingOwners,
         *,
         again: Callable[[], apsw.Connection],
         ttl: float = TTL,
@@ -119,7 +119,7 @@ class SqliteReader(TableReads):
             connection = again()
             try:
                 check_recent(Statements(connection), path, anchored)
-                return cls(connection, location, path, Living(path), again=again, key=key, scratch=scratch)
+                return cls(connection, location, path, LivingOwners(path), again=again, key=key, scratch=scratch)
             except BaseException:
                 connection.close()
                 raise
@@ -138,9 +138,9 @@ class SqliteReader(TableReads):
         thread_id: str | None = None,
         turn_id: str | None = None,
         limit: int | None = None,
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         streams = self._log.streams
-        found: list[Recorded] = []
+        found: list[StoredFact] = []
         if thread_id is None and turn_id is None:
             span = await self._read(lambda: streams.whole(agent_id), agent_id)
             return await self._recorded(span, after, limit) if span is not None else found
@@ -163,13 +163,13 @@ class SqliteReader(TableReads):
         row = await self.turn(turn_id)
         return [row] if row is not None and thread_id in (None, row.thread_id) else []
 
-    async def _recorded(self, span: Span, after: int, limit: int | None) -> list[Recorded]:
+    async def _recorded(self, span: Span, after: int, limit: int | None) -> list[StoredFact]:
         streams = self._log.streams
-        found: list[Recorded] = []
+        found: list[StoredFact] = []
         while after < span.upto and (limit is None or len(found) < limit):
             count = PIECE if limit is None else min(PIECE, limit)
 
-            def piece(at: int = after, count: int = count) -> tuple[list[StoredFact], int]:
+            def piece(at: int = after, count: int = count) -> tuple[list[EncodedFact], int]:
                 return streams.piece(span, at, count)
 
             entries, after = await self._read(piece, span.agent_id)
@@ -226,10 +226,10 @@ class SqliteReader(TableReads):
         self._check_open()
         return await self._blobs.get(digest)
 
-    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[Recorded]]:
+    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[StoredFact]]:
         path, again = self._path, self._again
 
-        def read() -> list[Recorded]:
+        def read() -> list[StoredFact]:
             try:
                 connection = again()
                 try:
@@ -255,7 +255,7 @@ class SqliteReader(TableReads):
 
     # --- writing, which `SqliteStore` does ----------------------------------------------------------------------
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         raise self._refusal()
 
     async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
@@ -275,7 +275,7 @@ class SqliteReader(TableReads):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         raise self._refusal()
 
     async def sync(self) -> None:

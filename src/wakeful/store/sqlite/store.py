@@ -12,9 +12,9 @@ from typing import TypeVar
 import apsw
 
 from wakeful.contracts.content import BlobRef
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import StoreProblem
-from wakeful.ports import Admitted, Claim, WorkflowRow
+from wakeful.ports import AdmissionAnswer, Claim, WorkflowRow
 from wakeful.store.encoding import OUTSIDER, OWNER, encode
 from wakeful.store.leases import TTL, Elapsed, check_turn, elapsed
 from wakeful.store.sqlite.anchor import Anchor, read_anchor
@@ -111,10 +111,10 @@ class SqliteStore(SqliteReader):
             raise
         return store
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
         stored = encode(facts, OUTSIDER)
 
-        def work() -> Admitted | None:
+        def work() -> AdmissionAnswer | None:
             answer = self._log.admit(agent_id, facts, stored)
             if answer is None or answer.turn is None or not answer.created or not reserve:
                 return answer
@@ -170,7 +170,7 @@ class SqliteStore(SqliteReader):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         self._claims.check(claim)
         check_turn(claim, facts)
         stored = encode(facts, OWNER)

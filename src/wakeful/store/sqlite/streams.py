@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import StoreDamaged
 from wakeful.ports import TurnRow
 from wakeful.store import chain
-from wakeful.store.encoding import NO_ROW, StoredFact, count_facts, decode, link_row, read_row
+from wakeful.store.encoding import NO_ROW, EncodedFact, count_facts, decode, link_row, read_row
 from wakeful.store.single_facts import link_single, read_single
 from wakeful.store.sqlite.connection import Statements
 
@@ -88,7 +88,7 @@ class Streams:
         upto = place.seq if turn.is_open else turn.last_seq
         return Span(place.agent, agent_id, upto, turn.turn_id, turn.first_seq)
 
-    def piece(self, span: Span, after: int, count: int = PIECE) -> tuple[list[StoredFact], int]:
+    def piece(self, span: Span, after: int, count: int = PIECE) -> tuple[list[EncodedFact], int]:
         """The span's next facts after an event, checked, and the event up to which they reach."""
         single = self._singles(span.agent)
         after = max(after, span.first_seq - 1)
@@ -101,7 +101,7 @@ class Streams:
         rows = self._sql.all(_NEXT, (base, first, first, base | span.upto, count))
         if not rows:
             raise self._damaged(span.agent_id, after + 1, "is missing")
-        found: list[StoredFact] = []
+        found: list[EncodedFact] = []
         seq = rows[0][0] - base
         previous = self._hash_before(span, seq)
         for number, header, body, digest in rows:
@@ -113,7 +113,7 @@ class Streams:
             seq = entries[-1].seq + 1
         return [entry for entry in found if after < entry.seq <= span.upto], seq - 1
 
-    def entries(self, span: Span) -> Iterator[StoredFact]:
+    def entries(self, span: Span) -> Iterator[EncodedFact]:
         """All facts of the span, for who need not leave the loop to others meanwhile."""
         at = 0
         while at < span.upto:
@@ -148,18 +148,18 @@ class Streams:
             for table in ("events", "appends")
         )
 
-    def recorded(self, agent_id: str, entry: StoredFact) -> Recorded:
+    def recorded(self, agent_id: str, entry: EncodedFact) -> StoredFact:
         try:
-            return Recorded(agent_id, entry.seq, decode(entry.head, entry.payload))
+            return StoredFact(agent_id, entry.seq, decode(entry.head, entry.payload))
         except ValueError as error:
             what = f"does not fit its kind, {entry.head.kind}: {error}"
             raise self._damaged(agent_id, entry.seq, what) from error
 
-    def _of_turn(self, span: Span, after: int, count: int) -> tuple[list[StoredFact], int]:
+    def _of_turn(self, span: Span, after: int, count: int) -> tuple[list[EncodedFact], int]:
         base = span.agent << SHIFT
         turn = base | span.first_seq
         rows = self._sql.all(_OF_TURN, (base, turn, turn, base | after + 1, base | span.upto, count))
-        found: list[StoredFact] = []
+        found: list[EncodedFact] = []
         for number, header, body, digest, before in rows:
             seq = number - base
             previous = bytes(before) if before is not None else self._hash_before(span, seq)
@@ -167,10 +167,10 @@ class Streams:
         reached = found[-1].seq if len(rows) == count else span.upto
         return [entry for entry in found if after < entry.seq <= span.upto], reached
 
-    def _single_facts(self, span: Span, after: int, upto: int, count: int) -> tuple[list[StoredFact], int]:
+    def _single_facts(self, span: Span, after: int, upto: int, count: int) -> tuple[list[EncodedFact], int]:
         base = span.agent << SHIFT
         rows: list[tuple[Any, ...]] = self._sql.all(_SINGLE, (base | after, base | upto, count))
-        found: list[StoredFact] = []
+        found: list[EncodedFact] = []
         previous = self._hash_before(span, after + 1)
         seq = after
         for number, header, body, digest in rows:
@@ -189,7 +189,7 @@ class Streams:
 
     def _checked(
         self, agent_id: str, seq: int, header: bytes, body: bytes, digest: bytes, previous: bytes
-    ) -> list[StoredFact]:
+    ) -> list[EncodedFact]:
         try:
             entries = read_row(seq, header, body)
             if entries and link_row(previous, header, body, entries) == digest:

@@ -11,7 +11,7 @@ _AGENT = "SELECT slug, definition, imported_at FROM imported_agents"
 T = TypeVar("T")
 
 
-class Reading(Protocol):
+class StoreRead(Protocol):
     """`SqliteStore._read`."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
@@ -26,7 +26,7 @@ class SafeWriting(Protocol):
 class SqliteTaskRuns:
     """A TaskRunStore."""
 
-    def __init__(self, sql: Statements, read: Reading, write: SafeWriting) -> None:
+    def __init__(self, sql: Statements, read: StoreRead, write: SafeWriting) -> None:
         self._sql = sql
         self._read = read
         self._write = write
@@ -103,7 +103,7 @@ class SqliteTaskRuns:
 class SqliteImportedAgents:
     """The agents that came in bundles."""
 
-    def __init__(self, sql: Statements, read: Reading, write: SafeWriting) -> None:
+    def __init__(self, sql: Statements, read: StoreRead, write: SafeWriting) -> None:
         self._sql = sql
         self._read = read
         self._write = write

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wakeful.bootstrap import opened_store, own_keys
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.service import Store, TurnRow, redact
 from wakeful.service.operations import LIST_TURNS, TurnCount
 from wakeful.service.queries.history import turn_record
@@ -96,7 +96,7 @@ async def _show(turn: str | None, place: StoreAddress, printer: "_Printer", foll
             await printer.print_all(opened, row, _each(stored), stored)
 
 
-async def _each(facts: list[Recorded]) -> AsyncIterator[Recorded]:
+async def _each(facts: list[StoredFact]) -> AsyncIterator[StoredFact]:
     for recorded in facts:
         yield recorded
 
@@ -113,7 +113,7 @@ class _Printer:
         self._console = Console(highlight=False, soft_wrap=True)
 
     async def print_all(
-        self, store: Store, row: TurnRow, facts: AsyncIterator[Recorded], stored: Sequence[Recorded] = ()
+        self, store: Store, row: TurnRow, facts: AsyncIterator[StoredFact], stored: Sequence[StoredFact] = ()
     ) -> None:
         """`stored` is what is known before the first of them: what is secret there is hidden from the beginning."""
         reader = EventReader(store, reveal=self._reveal, keys=() if self._reveal else own_keys())

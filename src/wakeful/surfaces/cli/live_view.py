@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.service import Glimpse, OutputGlimpsed, ProgressGlimpsed
 from wakeful.surfaces.cli.shown_values import one_line, plain
 from wakeful.views.run_stream import RunStream
@@ -48,7 +48,7 @@ class SilentView:
         """The turn is safe."""
         self.turn_id = turn_id
 
-    def facts(self, recorded: Sequence[Recorded]) -> None:
+    def facts(self, recorded: Sequence[StoredFact]) -> None:
         return None
 
     def glimpse(self, seen: Glimpse) -> None:
@@ -104,7 +104,7 @@ class ProgressView(SilentView):
         super().begun(turn_id, agent_id)
         self._view = RunStream(turn_id)
 
-    def facts(self, recorded: Sequence[Recorded]) -> None:
+    def facts(self, recorded: Sequence[StoredFact]) -> None:
         if self._view is not None:
             for entry in recorded:
                 self._show(self._view.feed(entry))

@@ -18,7 +18,7 @@ from typing_extensions import TypeVar, Unpack
 
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.content import Prompt
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import InvalidRequest
 from wakeful.contracts.values import JsonValue
 from wakeful.service import Agent, Engine, Glimpse, ModelGlimpsed, OutputGlimpsed, RunRequest
@@ -46,7 +46,7 @@ class StreamedRun(Generic[Out]):
         self._events: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
         self._view: TreeStream | None = None
         self._partial = PartialAnswer()
-        self._early: list[Recorded] = []
+        self._early: list[StoredFact] = []
         self._task: asyncio.Task[RunResult[Any]] | None = None
         self._system: Engine | None = None
         self._detached = False
@@ -143,7 +143,7 @@ class StreamedRun(Generic[Out]):
         self.turn_id = turn_id
         self._view = TreeStream(turn_id)
 
-    def facts(self, recorded: Sequence[Recorded]) -> None:
+    def facts(self, recorded: Sequence[StoredFact]) -> None:
         if self._view is not None:
             for entry in recorded:
                 self._show(self._view.feed(entry))

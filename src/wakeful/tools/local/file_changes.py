@@ -36,7 +36,7 @@ MAX_RECORDS = 1_000
 """More than this, and the older half is forgotten: a call that is still open is much younger."""
 
 Hold: TypeAlias = Callable[[], None]
-"""Raises Fenced when another process owns the turn (`RunContext.hold`)."""
+"""Raises OwnerFenced when another process owns the turn (`RunContext.hold`)."""
 _State: TypeAlias = Literal["before", "after", "other"]
 
 
@@ -70,7 +70,7 @@ class FileChanges:
     def carry_out(self, key: str, changes: Sequence[Change], result: str, hold: Hold) -> str:
         """Make all changes or none. Raises ToolReported with every file as it was, or OutcomeUnknown.
 
-        Raises Fenced when the turn has another owner before the first file was changed.
+        Raises OwnerFenced when the turn has another owner before the first file was changed.
         """
         tag = _tag(key) if key else secrets.token_hex(16)
         with self._under_way(key):
@@ -99,7 +99,7 @@ class FileChanges:
     def finished(self, key: str, hold: Hold) -> str | None:
         """What an earlier run of this very call began is finished here; None when there was none.
 
-        Raises OutcomeUnknown when somebody else changed the files, Fenced when the turn has another owner.
+        Raises OutcomeUnknown when somebody else changed the files, OwnerFenced when the turn has another owner.
         """
         record = self._read(key)
         if record is None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from wakeful.tools.local.text_lines import Ending, TextFile, TextLine, excerpt
+from wakeful.tools.local.text_lines import ProcessEnd, TextFile, TextLine, excerpt
 from wakeful.tools.local.unified_diff import Hunk, HunkLine, bad_patch
 
 _MOST_COMPARISONS = 2_000_000
@@ -238,7 +238,7 @@ def _same_endings(file: TextFile, hunk: Hunk, start: int) -> bool | None:
     return all(seen) if seen else None
 
 
-def _ending(file: TextFile, line: HunkLine, index: int, start: int, exact: bool | None) -> Ending:
+def _ending(file: TextFile, line: HunkLine, index: int, start: int, exact: bool | None) -> ProcessEnd:
     if exact or (exact is None and line.crlf):
         return "\r\n" if line.crlf else "\n"
     around = file.lines[index - 1 : index] if index > start else file.lines[index : index + 1]

@@ -46,7 +46,7 @@ from wakeful.workspaces.git import GitFailed, run_git_sync
 
 
 @dataclass(slots=True)
-class Before:
+class RepositoryBefore:
     """One repository before a command."""
 
     repository: Repository
@@ -62,7 +62,7 @@ class Before:
 class CustodyRecord:
     """Everything that was there before a command."""
 
-    repositories: dict[str, Before] = field(default_factory=dict)
+    repositories: dict[str, RepositoryBefore] = field(default_factory=dict)
     links: frozenset[str] = frozenset()
     notes: list[Note] = field(default_factory=list)
     is_whole: bool = True
@@ -135,14 +135,14 @@ class RepositoryCustody:
 
     # --- before -------------------------------------------------------------------------------------------------------
 
-    def _seen(self, repository: Repository, notes: list[Note]) -> Before:
+    def _seen(self, repository: Repository, notes: list[Note]) -> RepositoryBefore:
         notes += [note._replace(is_undone=False) for note in _without_pipes(repository.git)]
         run = run_by_git(repository, self._roots, self._environ_home)
         areas = tuple(area for area in held_areas(repository, run) if first_link(area, self._roots) is None)
         held = contents_of(areas)
         is_inner = repository.link is not None and not is_below(repository.git, self._roots)
         if repository.git in self._of_commands or is_inner or _is_work_tree_of_another(repository.git):
-            return Before(repository, areas, held, {}, None)
+            return RepositoryBefore(repository, areas, held, {}, None)
         shelf = self._copies.get(repository.git)
         if shelf is None:
             shelf = self._copies[repository.git] = Shelf(self._home, repository.git)
@@ -153,11 +153,11 @@ class RepositoryCustody:
             shelf.copy.not_copied = 0
         tips = repository_history.tips(repository.git)
         shelf.in_use(tips)
-        return Before(repository, areas, held, tips, shelf.copy)
+        return RepositoryBefore(repository, areas, held, tips, shelf.copy)
 
     # --- after --------------------------------------------------------------------------------------------------------
 
-    def _examine(self, before: Before) -> list[Note]:
+    def _examine(self, before: RepositoryBefore) -> list[Note]:
         repository, notes = before.repository, self._unlinked(before)
         notes += _without_pipes(repository.git)
         if before.copy is not None:
@@ -171,7 +171,7 @@ class RepositoryCustody:
             notes += repository_history.kept(before.copy, before.tips)
         return notes
 
-    def _unlinked(self, before: Before) -> list[Note]:
+    def _unlinked(self, before: RepositoryBefore) -> list[Note]:
         """Where there was none, a link on the way to what is held leads git, and whoever mends it, somewhere else."""
         notes = []
         for area in (*before.areas, *before.held, f"{before.repository.git}/HEAD"):
@@ -181,7 +181,7 @@ class RepositoryCustody:
                 notes.append(Note(text, link, is_undone=True))
         return notes
 
-    def _held_again(self, before: Before) -> list[Note]:
+    def _held_again(self, before: RepositoryBefore) -> list[Note]:
         notes = []
         now = contents_of(before.areas)
         for path in sorted(before.held.keys() | now.keys()):
@@ -223,7 +223,7 @@ class RepositoryCustody:
         except GitFailed:
             return False
 
-    def _removed_with_its_folder(self, before: Before) -> list[Note]:
+    def _removed_with_its_folder(self, before: RepositoryBefore) -> list[Note]:
         """A folder is removed as any other, with what can be had again. What exists nowhere else is kept."""
         assert before.copy is not None
         shelf = self._copies.pop(before.repository.git)

@@ -8,7 +8,7 @@ Pure: bytes in, values out.
 from collections import Counter
 from typing import Literal, NamedTuple, TypeAlias
 
-Ending: TypeAlias = Literal["\n", "\r\n", ""]
+ProcessEnd: TypeAlias = Literal["\n", "\r\n", ""]
 MARK = "\ufeff"
 
 
@@ -16,7 +16,7 @@ class TextLine(NamedTuple):
     """The words of a line, and how it ends. Only the last line of a file may end with nothing."""
 
     text: str
-    ending: Ending = "\n"
+    ending: ProcessEnd = "\n"
 
 
 class TextFile(NamedTuple):
@@ -26,7 +26,7 @@ class TextFile(NamedTuple):
     lines: list[TextLine]
 
     @property
-    def ending(self) -> Ending:
+    def ending(self) -> ProcessEnd:
         """How most lines end."""
         counted = Counter(line.ending for line in self.lines if line.ending)
         return "\r\n" if counted["\r\n"] > counted["\n"] else "\n"

@@ -26,7 +26,7 @@ from wakeful.tools.mcp.servers import (
 )
 from wakeful.tools.mcp.shared_connections import ConnectionPlace, place_of
 from wakeful.tools.mcp.tool_list import ListedTool, ServerToolRules, canonical, sort_out
-from wakeful.tools.source import Offer, ToolSource, Withheld
+from wakeful.tools.source import Offer, ToolSource, WithheldTool
 
 if TYPE_CHECKING:
     from wakeful.tools.mcp.connection import OnProgress
@@ -71,7 +71,7 @@ class McpSource(ToolSource):
             parked = await asyncio.to_thread(self.pins.check, self.server.name, [each.listed for each in kept])
         except (ServerProblem, InvalidConfig) as problem:
             return Offer((), await self._unavailable(problem.message))
-        withheld = [Withheld(each.name, each.reason, each.description, "denied") for each in left]
+        withheld = [WithheldTool(each.name, each.reason, each.description, "denied") for each in left]
         tools: list[McpTool] = []
         for each in kept:
             change = parked.get(each.listed.name)
@@ -82,7 +82,7 @@ class McpSource(ToolSource):
                 f"its description or schema changed since {change.since}; "
                 f"`wakeful mcp approve {self.server.name}` to accept"
             )
-            withheld.append(Withheld(each.declaration.name, reason, each.declaration.description, "denied"))
+            withheld.append(WithheldTool(each.declaration.name, reason, each.declaration.description, "denied"))
         return Offer(tuple(tools), tuple(withheld))
 
     async def close(self) -> None:
@@ -91,14 +91,14 @@ class McpSource(ToolSource):
             self._held.discard(loop)
             await self._place(None).give_back()
 
-    async def _unavailable(self, why: str) -> tuple[Withheld, ...]:
+    async def _unavailable(self, why: str) -> tuple[WithheldTool, ...]:
         """Every tool the server is known to have: it is unavailable, and not missing."""
         reason = f"its server {self.server.name!r} ({self.server.where}) is not available: {why}"
         known: Sequence[str] = ()
         with suppress(InvalidConfig):
             known = [pin.tool for pin in await asyncio.to_thread(self.pins.known, self.server.name)]
         names = [canonical(self.server.name, tool) for tool in known] or [f"{self.name}/*"]
-        return tuple(Withheld(name, reason) for name in names)
+        return tuple(WithheldTool(name, reason) for name in names)
 
     async def _send(
         self,

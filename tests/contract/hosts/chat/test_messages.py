@@ -42,8 +42,8 @@ from wakeful.views.wire_messages import (
     PlanningUpdate,
     TaskEvent,
     TaskUpdate,
-    Titled,
     TurnTerminal,
+    WorkTitle,
 )
 
 GOOD = json.dumps(
@@ -310,7 +310,7 @@ async def test_updates_say_what_is_planned_and_what_is_done_and_where(store: Sql
     }
     assert set(get_args(TaskEvent)) == events == {one.event for one in tasks}
     assert (tasks[0].tool_call_id, tasks[0].parent_id, tasks[0].depth) == (call_id, None, 0)
-    assert tasks[3].step == Titled(id="w", title="Weigh the order")
+    assert tasks[3].step == WorkTitle(id="w", title="Weigh the order")
     assert (tasks[3].task.id, tasks[3].tool_call_id, tasks[3].parent_id, tasks[3].depth) == (weighing, "w", None, 0)
 
 

@@ -9,7 +9,7 @@ from kit.runs.engine_runs import calls
 from wakeful import Agent, tool
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.approvals import Approve
-from wakeful.contracts.events.tools import Elsewhere, Said
+from wakeful.contracts.events.tools import Elsewhere, Opinion
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.transcript import check_pairing
 from wakeful.engine.run_request import HostTerms, RunRequest
@@ -163,7 +163,9 @@ async def test_an_approval_does_not_bring_a_call_back_that_somebody_outside_carr
         return "here"
 
     async def outside(at: CallAtGate) -> Consultation:
-        return Consultation((Said(by="mediator", decision="allow", elsewhere=Elsewhere(metadata={"queue": "slow"})),))
+        return Consultation(
+            (Opinion(by="mediator", decision="allow", elsewhere=Elsewhere(metadata={"queue": "slow"})),)
+        )
 
     store = MemoryStore()
     around = new_engine(store)

@@ -8,9 +8,9 @@ from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.decisions.workflows.planning import (
     MAX_CORRECTIONS,
     MAX_TYPES_CHARS,
-    Built,
-    Correct,
-    GivenUp,
+    BuildFailure,
+    GraphCorrection,
+    ValidGraph,
     correction,
     judged,
     planner_instructions,
@@ -52,28 +52,28 @@ def test_node_types_without_end_are_named_once_they_are_too_long() -> None:
 
 def test_a_valid_graph_is_built_whatever_stands_round_it_and_claims_no_id() -> None:
     answer = f"Here it is:\n```json\n{json.dumps(data(id='wf_of_somebody_else'))}\n```\nEnjoy."
-    assert judged(answer, TYPES, 0) == Built(graph())
+    assert judged(answer, TYPES, 0) == ValidGraph(graph())
 
 
 def test_errors_go_back_to_the_model_three_times_and_then_it_is_given_up() -> None:
     problems = validate(graph(outputs={"text": {"node": "nobody"}}), TYPES)
     assert MAX_CORRECTIONS == 3
     for corrections in range(3):
-        assert judged(WRONG, TYPES, corrections) == Correct(problems, correction(problems))
-    assert judged(WRONG, TYPES, 3) == GivenUp(problems)
+        assert judged(WRONG, TYPES, corrections) == GraphCorrection(problems, correction(problems))
+    assert judged(WRONG, TYPES, 3) == BuildFailure(problems)
     assert "unknown_output at outputs.text.node" in correction(problems)
 
 
 def test_an_answer_without_a_graph_is_corrected_like_a_wrong_one() -> None:
     for answer in ("", "I cannot do that.", "{", "}{", "[1]"):
         judgement = judged(answer, TYPES, 0)
-        assert isinstance(judgement, Correct) and judgement.problems[0].code == "invalid_graph"
+        assert isinstance(judgement, GraphCorrection) and judgement.problems[0].code == "invalid_graph"
 
 
 def test_the_last_answer_may_still_be_right() -> None:
-    assert isinstance(judged(json.dumps(data()), TYPES, 3), Built)
+    assert isinstance(judged(json.dumps(data()), TYPES, 3), ValidGraph)
 
 
 def test_a_tool_that_is_not_registered_makes_no_graph() -> None:
     judgement = judged(json.dumps(data()), by_ref([SEARCH, PUBLISH, WRITER]), 0)
-    assert isinstance(judgement, Correct) and [each.code for each in judgement.problems] == ["unknown_ref"]
+    assert isinstance(judgement, GraphCorrection) and [each.code for each in judgement.problems] == ["unknown_ref"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from wakeful import Agent, Budget, run, tool
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import ModelRequested, TurnStarted
 from wakeful.contracts.policies import PolicyContext, Rule
 from wakeful.engine.admission import allowed
@@ -119,7 +119,7 @@ class Reads(WrappedStore):
         self.reads = 0
         self._is_interrupted = is_interrupted
 
-    async def read(self, agent_id: str, **options: Any) -> list[Recorded]:
+    async def read(self, agent_id: str, **options: Any) -> list[StoredFact]:
         self.reads += 1
         return await super().read(agent_id, **options)
 

@@ -12,7 +12,7 @@ from wakeful.contracts.content import Image, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
 from wakeful.contracts.errors import ModelFailure
 from wakeful.providers.anthropic import AnthropicMessages
-from wakeful.providers.anthropic.context_editing import BETA, CLEAR_TOOL_USES, Eligible, eligible
+from wakeful.providers.anthropic.context_editing import BETA, CLEAR_TOOL_USES, ClearableResults, eligible
 
 EDITS = {"edits": [{"type": CLEAR_TOOL_USES, "keep": {"type": "tool_uses", "value": 1}, "exclude_tools": ["kept"]}]}
 SECRET = "the-secret-in-a-result"
@@ -127,10 +127,10 @@ async def test_what_is_no_such_option_is_refused_before_anything_is_sent(wanted:
 
 def test_each_item_is_counted_once_and_the_newest_are_kept() -> None:
     history = rounds(*FOUR)
-    assert eligible(history, 0) == Eligible(4, len(SECRET) + 1000 + 20 + 6)
-    assert eligible(history, 3) == Eligible(1, len(SECRET))
-    assert eligible(history, 4) == eligible(history, 99) == Eligible(0, 0)
+    assert eligible(history, 0) == ClearableResults(4, len(SECRET) + 1000 + 20 + 6)
+    assert eligible(history, 3) == ClearableResults(1, len(SECRET))
+    assert eligible(history, 4) == eligible(history, 99) == ClearableResults(0, 0)
     picture = ToolItem(call_id="c9", name="read", parts=(Image(data=b"1234"), Image(url="http://127.0.0.1/p.png")))
     history.extend([picture])
-    assert eligible(history, 0) == Eligible(5, len(SECRET) + 1000 + 20 + 6 + 4)
-    assert eligible(rounds(), 0) == Eligible(0, 0)
+    assert eligible(history, 0) == ClearableResults(5, len(SECRET) + 1000 + 20 + 6 + 4)
+    assert eligible(rounds(), 0) == ClearableResults(0, 0)

@@ -33,7 +33,7 @@ from wakeful.contracts.events import (
     ToolResult,
     ToolStarted,
 )
-from wakeful.contracts.events.tools import ErrorCategory, Said
+from wakeful.contracts.events.tools import ErrorCategory, Opinion
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
@@ -922,7 +922,7 @@ async def test_a_verdict_says_why_and_a_hooks_allow_beats_nothing(against: str) 
         return judge(CallUnderJudgement(name="refund", arguments=at.arguments, now=0.0, hooks=said), compiled)
 
     async def allows(at: CallAtGate) -> Consultation:
-        return Consultation((Said(by="hook", decision="allow", reason="I say so"),))
+        return Consultation((Opinion(by="hook", decision="allow", reason="I say so"),))
 
     config = TurnConfig(agent_name="shop", model_ref="a:b", instructions="", tools=(refund.declaration,))
     gate = Mediator(config, {"refund": refund}, "turn_1", GateParts(judged, consult=(allows,)))

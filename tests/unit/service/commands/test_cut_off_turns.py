@@ -5,7 +5,7 @@ from typing import Any
 
 from kit.runs.engine_runs import Died, Dying
 from wakeful import Agent, run, tool
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.ports import Store
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import scripted
@@ -19,7 +19,7 @@ class Reading(WrappedStore):
         super().__init__(inner)
         self.threads: list[str | None] = []
 
-    async def read(self, agent_id: str, **of: Any) -> list[Recorded]:
+    async def read(self, agent_id: str, **of: Any) -> list[StoredFact]:
         self.threads.append(of.get("thread_id"))
         return await super().read(agent_id, **of)
 

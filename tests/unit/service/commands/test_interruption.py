@@ -19,7 +19,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.events.turns import IgnoreReason
-from wakeful.ports import Admitted, ModelRequest, Store, TurnRow
+from wakeful.ports import AdmissionAnswer, ModelRequest, Store, TurnRow
 from wakeful.service.commands.interruption import InterruptAnswer, cancel_turn, interrupt_turn
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore
@@ -152,7 +152,7 @@ class Racing(WrappedStore):
 
     before: Any = None
 
-    async def admit(self, agent_id: str, facts: Any, *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Any, *, reserve: bool = False) -> AdmissionAnswer | None:
         if self.before is not None and isinstance(facts[0].event, TurnInterruptRequested):
             happens, self.before = self.before, None
             await happens()

@@ -15,7 +15,7 @@ from wakeful import Agent, Budget, SpendWindow, resume_all, run
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
 from wakeful.contracts.events import (
     BudgetGranted,
@@ -353,7 +353,7 @@ class Racing(WrappedStore):
 
     async def append(
         self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
-    ) -> list[Recorded]:
+    ) -> list[StoredFact]:
         if not self.raced and any(isinstance(fact.event, self._event) for fact in facts):
             self.raced += 1
             await self._do()

@@ -10,7 +10,7 @@ from wakeful import Agent, cancel, interject, pause, resume, resume_all, run, to
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import TurnNotFound, TurnOver
 from wakeful.contracts.events import TurnInterjected, TurnSuspended
-from wakeful.ports import Admitted, ModelRequest
+from wakeful.ports import AdmissionAnswer, ModelRequest
 from wakeful.service.commands.steering import interject as say_to
 from wakeful.service.commands.steering import unpause_turn
 from wakeful.service.queries.replay import replay_turn
@@ -145,7 +145,7 @@ class EndsFirst(WrappedStore):
 
     ending: Any = None
 
-    async def admit(self, agent_id: str, facts: Any, *, reserve: bool = False) -> Admitted | None:
+    async def admit(self, agent_id: str, facts: Any, *, reserve: bool = False) -> AdmissionAnswer | None:
         if self.ending is not None and isinstance(facts[0].event, TurnInterjected):
             await self.ending()
         return await super().admit(agent_id, facts, reserve=reserve)

@@ -7,7 +7,7 @@ import pytest
 
 from kit.runs.engine_runs import Died, Dying, calls, kinds
 from wakeful import Agent, KeyReused, RunContext, RunResult, resume_all, run, tool
-from wakeful.contracts.errors import AgentBusy, Fenced, InvalidValue, TurnNotFound
+from wakeful.contracts.errors import AgentBusy, InvalidValue, OwnerFenced, TurnNotFound
 from wakeful.ports import Claim, ModelRequest
 from wakeful.store.leases import elapsed
 from wakeful.store.memory import Memory, MemoryStore
@@ -222,7 +222,7 @@ async def test_inversion_a_thread_whose_lease_nobody_minds_is_run_by_two_at_once
     assert (await second).output == "go, by two"
     assert (one.heard, two.heard) == (["go"], ["go"]), "asked twice"
     one.go_on.set()
-    with pytest.raises(Fenced):
+    with pytest.raises(OwnerFenced):
         await first
 
 

@@ -21,7 +21,7 @@ from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.queries.tool_inventory import ToolInventory, tool_inventory
 from wakeful.store.memory import MemoryStore
 from wakeful.tools.client import ClientTool
-from wakeful.tools.source import Offer, ToolSource, Withheld
+from wakeful.tools.source import Offer, ToolSource, WithheldTool
 
 LIBRARY = ToolPolicy(context="library", classes=frozenset({"safe", "external_write"}))
 POLICY = GatePolicy(
@@ -42,7 +42,7 @@ class Shelf(ToolSource):
         self.tools = tools
 
     async def offer(self) -> Offer:
-        return Offer(self.tools, (Withheld("shelf/broken", "its server is down"),))
+        return Offer(self.tools, (WithheldTool("shelf/broken", "its server is down"),))
 
 
 def noted(name: str) -> Any:

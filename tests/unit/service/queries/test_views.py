@@ -9,7 +9,7 @@ import pytest
 from kit.runs.engine_runs import calls, facts_of
 from wakeful import Agent, Budget, RunResult, cancel, run, tool
 from wakeful.bootstrap import opened_store
-from wakeful.contracts.envelope import MAIN_THREAD, Recorded
+from wakeful.contracts.envelope import MAIN_THREAD, StoredFact
 from wakeful.contracts.errors import TurnNotFound
 from wakeful.service.queries.views import execution_tree, thread_messages, wire_messages
 from wakeful.store.memory import MemoryStore
@@ -104,7 +104,7 @@ class Forgetful(WrappedStore):
 
     kept_from = 0
 
-    async def read(self, agent_id: str, **options: Any) -> list[Recorded]:
+    async def read(self, agent_id: str, **options: Any) -> list[StoredFact]:
         return [entry for entry in await super().read(agent_id, **options) if entry.seq >= self.kept_from]
 
 

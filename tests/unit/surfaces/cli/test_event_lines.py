@@ -3,7 +3,7 @@
 import pytest
 
 from kit.runs.event_samples import NOON, ONE_OF_EACH, THREAD, TURN
-from wakeful.contracts.envelope import Fact, Recorded, published
+from wakeful.contracts.envelope import Fact, StoredFact, published
 from wakeful.surfaces.cli.event_lines import event_line
 
 LINES = {
@@ -27,5 +27,5 @@ LINES = {
 @pytest.mark.parametrize("kind", LINES)
 def test_a_fact_says_in_words_who_did_what_and_why(kind: str) -> None:
     event = next(each for each in ONE_OF_EACH if each.kind == kind)
-    line = event_line(published(Recorded("agent_1", 1, Fact(event, NOON, THREAD, TURN, 1)), "rt_1")).plain
+    line = event_line(published(StoredFact("agent_1", 1, Fact(event, NOON, THREAD, TURN, 1)), "rt_1")).plain
     assert line.endswith(f"  {LINES[kind]}")

@@ -2,22 +2,22 @@
 
 from kit.runs.event_samples import AGENT, ONE_OF_EACH, fact
 from kit.runs.turn_trees import began, child, inside, nested_turn
-from wakeful.contracts.envelope import Recorded, RuntimeEvent, published
+from wakeful.contracts.envelope import RuntimeEvent, StoredFact, published
 from wakeful.contracts.events import CompactionCompleted, PlanningCompleted, TurnInterjected
 from wakeful.surfaces.cli.event_lines import event_line
 
 
-def event(recorded: Recorded) -> RuntimeEvent:
+def event(recorded: StoredFact) -> RuntimeEvent:
     return published(recorded, "runtime_1")
 
 
-def told(recorded: Recorded) -> str:
+def told(recorded: StoredFact) -> str:
     return event_line(event(recorded)).plain
 
 
 def test_what_happens_in_a_child_is_indented_by_its_depth() -> None:
     root, below, deep = (
-        told(Recorded(AGENT, 1, one))
+        told(StoredFact(AGENT, 1, one))
         for one in (began("a"), *inside("sub", 1, [began("a")]), *inside("sub", 2, [began("a")]))
     )
     assert below == root.replace("look_up(", "  look_up(")
@@ -26,9 +26,9 @@ def test_what_happens_in_a_child_is_indented_by_its_depth() -> None:
 
 
 def test_children_plans_and_summaries_are_told_in_words() -> None:
-    assert "run_subtask: Prices sub_a" in told(Recorded(AGENT, 1, child("sub_a", "Prices")))
+    assert "run_subtask: Prices sub_a" in told(StoredFact(AGENT, 1, child("sub_a", "Prices")))
     words = {
-        type(one): told(Recorded(AGENT, 1, fact(one)))
+        type(one): told(StoredFact(AGENT, 1, fact(one)))
         for one in ONE_OF_EACH
         if isinstance(one, PlanningCompleted | CompactionCompleted | TurnInterjected)
     }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import SandboxApplied
 from wakeful.contracts.models import TokenUsage
 from wakeful.service.run_result import RunResult
@@ -11,7 +11,7 @@ from wakeful.surfaces.cli.places import StoreAddress
 
 
 def result(*held: SandboxApplied) -> RunResult[str]:
-    facts = [Recorded("a", place, Fact(event, 0)) for place, event in enumerate(held, start=1)]
+    facts = [StoredFact("a", place, Fact(event, 0)) for place, event in enumerate(held, start=1)]
     return RunResult(
         turn_id="turn_1",
         agent="a",

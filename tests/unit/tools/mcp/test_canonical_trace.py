@@ -7,7 +7,7 @@ import pytest
 
 from wakeful import Agent, from_mcp, stream
 from wakeful.bootstrap import opened_store
-from wakeful.contracts.envelope import Recorded
+from wakeful.contracts.envelope import StoredFact
 from wakeful.testing import scripted
 from wakeful.views.run_stream import RunStream, run_stream
 from wakeful.views.run_stream_events import (
@@ -81,7 +81,7 @@ async def canonical(url: str, folder: Path, *, emit: bool = True, planning: bool
     return events, watched.turn_id or ""
 
 
-async def stored(folder: Path, turn_id: str) -> list[Recorded]:
+async def stored(folder: Path, turn_id: str) -> list[StoredFact]:
     """The turn's facts, from the file alone."""
     async with opened_store(folder / "store.db") as store:
         row = await store.turn(turn_id)
