@@ -19,7 +19,7 @@ from wakeful import from_mcp, programs
 from wakeful.sandbox import level_probe
 from wakeful.tools.command_hooks import CommandFailed, CommandHook
 from wakeful.tools.hooks import HookInput
-from wakeful.workspaces.git import run_git_sync
+from wakeful.workspaces.git import run_git
 
 NAMES = ("setsid", "bwrap", "git", "sh", "bash", "python", "python3", "env", "true")
 
@@ -85,7 +85,7 @@ async def test_no_program_of_the_runtime_is_taken_from_a_write_root_or_the_tempo
         assert programs.find("git") == str(Path("/usr/bin/git").resolve())
         assert [folder for folder in programs.search_path().split(":") if str(work) in folder] == []
         assert level_probe.bubblewrap().program == real
-        run_git_sync(["--version"], work)
+        run_git(["--version"], work)
         source = from_mcp("odd", command=["server"])
         withheld = (await source.offer()).withheld
         await source.close()

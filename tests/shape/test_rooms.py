@@ -42,6 +42,34 @@ def test_a_circle_is_found() -> None:
     assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) is None
 
 
+SMALL = 60
+SMALL_WITH_ONE_READER = {
+    "wakeful.gate.quick_verdict": "a rule of the gate, asked by the engine: two rooms",
+    "wakeful.retrieval.named_collections": "the door of its room",
+    "wakeful.sandbox.late_imports": "what the sandbox knows of Python, asked by a tool: two rooms",
+    "wakeful.settings.limit_overrides": "one section of the owner's file, like its neighbours",
+    "wakeful.store.single_facts": "how facts were stored before rows were packed",
+    "wakeful.store.sqlite.figures": "the numbers of a database, asked by `wakeful doctor`",
+    "wakeful.store.sqlite.schema": "the text of tables, as their declarations give it",
+    "wakeful.store.sqlite.workflows": "one concern of the store, like its neighbours",
+    "wakeful.testing.crash_rows": "rows against the log, which is another question than what the log says",
+    "wakeful.service.queries.views": "asked by operations, with two views that wait for a surface",
+}
+"""Modules of a few lines that one other module imports, and why they stand apart. This list only shrinks."""
+
+
+def test_a_few_lines_for_one_reader_stand_with_that_reader(root: Path) -> None:
+    graph = grimp.build_graph("wakeful", exclude_type_checking_imports=False)
+    found = set()
+    for module in graph.modules:
+        path = root / "src" / f"{module.replace('.', '/')}.py"
+        readers = graph.find_modules_that_directly_import(module)
+        is_room = any((root / "src" / reader.replace(".", "/")).is_dir() for reader in readers)
+        if path.is_file() and len(readers) == 1 and not is_room and len(path.read_text().splitlines()) < SMALL:
+            found.add(module)
+    assert found - set(SMALL_WITH_ONE_READER) == set(), "put them into the module that tells their story"
+
+
 def pages(root: Path) -> dict[str, str]:
     """What is written for users: not the decisions, which are about the house, nor what generates a page."""
     found = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "examples").glob("*.py")]

@@ -6,7 +6,7 @@ out.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -17,7 +17,6 @@ from wakeful.contracts.validation import validated
 from wakeful.contracts.values import Value
 
 ContextSource: TypeAlias = Literal["context", "client_context", "caller_context", "runtime_context"]
-SOURCES: tuple[str, ...] = get_args(ContextSource)
 
 
 class Binding(Value):

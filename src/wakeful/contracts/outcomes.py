@@ -9,7 +9,6 @@ from wakeful.contracts.jsonable import JsonDict
 from wakeful.contracts.validation import validated
 from wakeful.contracts.values import Value
 
-SCHEMA = "wakeful.run-outcome"
 INVALID = "invalid_run_outcome"
 
 OutcomeStatus: TypeAlias = Literal[

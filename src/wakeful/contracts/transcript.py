@@ -15,7 +15,6 @@ from wakeful.contracts.validation import validated
 from wakeful.contracts.values import Value
 
 SCHEMA = "wakeful.message"
-VERSION = 1
 INVALID = "invalid_message_envelope"
 UNPAIRED = "unpaired_input_messages"
 

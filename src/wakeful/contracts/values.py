@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict
 JsonScalar: TypeAlias = str | int | float | bool | None
 # Recursive aliases cost a fortune in schema building; what is inside was checked when it was parsed.
 JsonValue: TypeAlias = JsonScalar | list["JsonValue"] | dict[str, "JsonValue"]
-JsonObject: TypeAlias = dict[str, "JsonValue"]
 
 
 class Value(BaseModel):

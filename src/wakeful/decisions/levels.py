@@ -137,11 +137,6 @@ class Call:
     def running(self) -> bool:
         return self.dispatches > 0 and self.answer is None
 
-    @property
-    def waits_for_children(self) -> bool:
-        """Its children work, and it does nothing itself."""
-        return bool(self.children) and self.answer is None
-
 
 @dataclass(slots=True)
 class OpenRequest:

@@ -9,8 +9,6 @@ Secrets that the run gave to its tools are hidden in what comes from facts. Glim
 as they come: they are the answer on its way to whoever asked.
 """
 
-from collections.abc import Iterable
-
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
     CompactionCompleted,
@@ -140,9 +138,3 @@ def _context(seq: int, event: ContextResolved | CompactionStarted | CompactionCo
             change = ContextEvent(change="compaction_failed", tokens=event.tokens_before, reason=event.message)
     known = {"compaction_id": event.compaction_id, "tokens_before": event.tokens_before, "event_seq": seq}
     return [change.model_copy(update=known)]
-
-
-def run_stream(turn_id: str, facts: Iterable[StoredFact]) -> Events:
-    """The whole stream of a turn, read from its facts."""
-    stream = RunStream(turn_id)
-    return [event for recorded in facts for event in stream.feed(recorded)]

@@ -187,14 +187,6 @@ class Transcript:
         return None
 
 
-def transcript(facts: Iterable[StoredFact]) -> list[TranscriptEntry]:
-    """The entries of a stretch of an agent's stream."""
-    facts = list(facts)
-    view = Transcript()
-    view.learn(facts)
-    return [entry for recorded in facts if (entry := view.feed(recorded)) is not None]
-
-
 def _safe(secrets: RunSecrets | None, text: str) -> str:
     return text if secrets is None else secrets.hide(text)
 

@@ -6,7 +6,6 @@ planner and a summary do is not part of the conversation and is not sent; what i
 messages has its number on the last: who has that one has them all.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast, get_args
 
@@ -212,11 +211,3 @@ class WireView:
 
     def _ids(self, seq: int | None) -> dict[str, Any]:
         return {"thread_id": self._thread_id, "turn_id": self.turn_id, "event_seq": seq}
-
-
-def wire_messages(turn_id: str, facts: Iterable[StoredFact], after_seq: int = 0) -> Messages:
-    """The messages of a turn, from its facts alone: those of what comes after `after_seq`."""
-    facts = list(facts)
-    view = WireView(turn_id)
-    view.secrets.learn(facts)
-    return [message for entry in facts for message in view.feed(entry) if entry.seq > after_seq]

@@ -5,7 +5,6 @@ differences, pages, credentials, signatures and transports; a folder in it can p
 Each of these is switched off where it beats every file: on the command line, or in the environment.
 """
 
-import asyncio
 import os
 import re
 import subprocess
@@ -77,16 +76,11 @@ class GitOutput:
         return self.stdout.decode(errors="replace")
 
 
-async def run_git(args: Sequence[str], cwd: str | Path, *, timeout: float = TIMEOUT) -> GitOutput:
+def run_git(args: Sequence[str], cwd: str | Path, *, timeout: float = TIMEOUT) -> GitOutput:
     """Run git in a folder with everything off that could run something else. Raises GitFailed.
 
     Nothing is fetched or pushed: no protocol is allowed.
     """
-    return await asyncio.to_thread(run_git_sync, args, cwd, timeout=timeout)
-
-
-def run_git_sync(args: Sequence[str], cwd: str | Path, *, timeout: float = TIMEOUT) -> GitOutput:
-    """The same, in this thread."""
     chosen = _programs_named(cwd, timeout)
     given = list(args)
     if given and given[0] in _SHOWS_DIFFERENCES:

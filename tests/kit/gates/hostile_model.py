@@ -7,13 +7,12 @@ from typing import Any
 
 from kit.gates.confined_commands import level
 from kit.runs.engine_runs import calls as asked
+from kit.runs.whole_views import run_stream, transcript
 from wakeful import Agent, RunResult, run
 from wakeful.contracts.envelope import StoredFact
 from wakeful.service.queries.turns import EventReader, wire
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import scripted
-from wakeful.views.run_stream import run_stream
-from wakeful.views.transcript import transcript
 
 READ, WRITE, EDIT, PATCH = (f"wakeful/{name}" for name in ("read_file", "write_file", "edit_file", "apply_patch"))
 COMMAND = "wakeful/exec_command"

@@ -27,11 +27,10 @@ from kit.runs.event_samples import (
     turn_completed,
     turn_started,
 )
+from kit.runs.whole_views import run_stream, transcript
 from wakeful.contracts.envelope import RuntimeEvent, StoredFact, published
 from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, UnrecognisedEvent
 from wakeful.contracts.schema import DIALECT, event_schema, validate_event
-from wakeful.views.run_stream import run_stream
-from wakeful.views.transcript import transcript
 
 SAMPLES = [pytest.param(event, id=event.kind) for event in ONE_OF_EACH]
 ENVELOPE = (

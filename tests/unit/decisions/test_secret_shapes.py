@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kit.runs.engine_runs import calls
+from kit.runs.whole_views import run_stream, transcript
 from wakeful import Agent, run, tool
 from wakeful.bootstrap import new_engine
 from wakeful.decisions.secret_shapes import hide_shapes
@@ -14,8 +15,6 @@ from wakeful.service.queries.prompt_report import prompt_of_agent, prompt_of_tur
 from wakeful.service.queries.turns import EventReader, wire
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
-from wakeful.views.run_stream import run_stream
-from wakeful.views.transcript import transcript
 from wakeful.views.tree import execution_tree
 
 LETTERS = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY"

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kit.runs.whole_views import transcript
 from wakeful import Agent, run
 from wakeful.contracts.envelope import published
 from wakeful.contracts.errors import ModelFailure
@@ -17,7 +18,6 @@ from wakeful.contracts.models import (
 from wakeful.ports import ModelRequest
 from wakeful.service.run_result import RunResult
 from wakeful.testing import scripted
-from wakeful.views.transcript import transcript
 
 USED = TokenUsage(input_tokens=3, output_tokens=1, total_tokens=4)
 BUSY = {"kind": "overloaded", "message": "busy", "retry_after": 0.02}

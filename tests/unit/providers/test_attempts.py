@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kit.runs.engine_runs import of_kind
+from kit.runs.whole_views import run_stream, transcript
 from kit.wires.wire_formats import CHAT, MESSAGES, RESPONSES, WireFormat
 from wakeful import Agent, RunResult
 from wakeful.bootstrap import new_engine
@@ -33,9 +34,8 @@ from wakeful.providers.model_references import UnsupportedTransport
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.queries.replay import replay_facts, replay_turn
 from wakeful.store.memory import MemoryStore
-from wakeful.views.run_stream import run_stream
 from wakeful.views.run_stream_events import ErrorEvent, StepEvent
-from wakeful.views.transcript import AssistantRound, RuntimeFailure, transcript
+from wakeful.views.transcript import AssistantRound, RuntimeFailure
 
 from .wire.servers import Conversation, Server, serving
 

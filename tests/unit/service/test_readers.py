@@ -9,6 +9,7 @@ import pytest
 from kit.hosts.task_host import OWNER, TaskHost
 from kit.runs.asked_runs import REFUND, World, again, agent, asked, say
 from kit.runs.engine_runs import cut
+from kit.runs.whole_views import run_stream, transcript, wire_messages
 from wakeful import Agent, Approve, run, tool
 from wakeful.contracts.envelope import RuntimeEvent, StoredFact, published
 from wakeful.contracts.events import ActionRequired, ActionResolved, ToolFailed
@@ -18,11 +19,8 @@ from wakeful.views.conversation_export import export
 from wakeful.views.cost import cost_summary
 from wakeful.views.explanation import explained
 from wakeful.views.latency import turn_latency
-from wakeful.views.run_stream import run_stream
-from wakeful.views.transcript import transcript
 from wakeful.views.tree import execution_tree, thread_messages
 from wakeful.views.turn_record import terminal_record
-from wakeful.views.wire import wire_messages
 
 READERS: dict[str, Callable[[str, Sequence[StoredFact]], Any]] = {
     "run stream": run_stream,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from kit.runs.whole_views import transcript
 from wakeful import Agent, run, tool
 from wakeful.contracts.events import Terminal, ToolResult
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
-from wakeful.views.transcript import transcript
 
 BROKEN = {"fail": {"kind": "auth_error", "message": "wrong key"}}
 

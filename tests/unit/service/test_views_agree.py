@@ -7,6 +7,7 @@ import pytest
 from kit.runs.engine_runs import calls
 from kit.runs.event_samples import TURN
 from kit.runs.turn_trees import nested_turn
+from kit.runs.whole_views import run_stream, transcript, wire_messages
 from wakeful import Agent, Budget, run, tool
 from wakeful.contracts.envelope import StoredFact, published
 from wakeful.ports import ModelRequest
@@ -15,11 +16,9 @@ from wakeful.testing import scripted
 from wakeful.views.conversation_export import export
 from wakeful.views.cost import CostSummary
 from wakeful.views.mapping import TURN_STATUS
-from wakeful.views.run_stream import run_stream
 from wakeful.views.run_stream_events import StatusEvent, ToolCallEvent, ToolResultEvent, UsageEvent
-from wakeful.views.transcript import AssistantRound, ToolOutcome, transcript
+from wakeful.views.transcript import AssistantRound, ToolOutcome
 from wakeful.views.tree import execution_tree
-from wakeful.views.wire import wire_messages
 from wakeful.views.wire_messages import Chunk, ToolCallUpdate, TurnTerminal
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from kit.runs.event_samples import TURN, fact, log, message, requested, turn_completed, turn_started
 from kit.runs.turn_trees import USED, began, beside, did, inside, nested_turn, round_of
+from kit.runs.whole_views import run_stream, transcript
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import StoredFact
@@ -15,9 +16,8 @@ from wakeful.hosts.loop.run_calls import Sources
 from wakeful.hosts.loop.view import LoopView
 from wakeful.views.conversation_export import export
 from wakeful.views.latency import turn_latency
-from wakeful.views.run_stream import RunStream, run_stream
+from wakeful.views.run_stream import RunStream
 from wakeful.views.run_stream_events import RunEvent, StatusEvent, StepEvent, TextEvent
-from wakeful.views.transcript import transcript
 from wakeful.views.turn_record import terminal_record
 
 

@@ -22,6 +22,7 @@ from kit.runs.event_samples import (
     turn_started,
 )
 from kit.runs.turn_trees import USED, began, call, did, inside, nested_turn, round_of
+from kit.runs.whole_views import run_stream, wire_messages
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import StoredFact, published, step_id
@@ -40,9 +41,9 @@ from wakeful.contracts.models import TextDelta
 from wakeful.contracts.tools import FailedStatus
 from wakeful.gate import outcomes
 from wakeful.views.mapping import DELTA, METADATA_STATUS, NOWHERE, VIEWS, shown
-from wakeful.views.run_stream import RunStream, run_stream
+from wakeful.views.run_stream import RunStream
 from wakeful.views.run_stream_events import RUN_EVENT, RunEvent, StatusEvent, StepEvent, TextEvent
-from wakeful.views.wire import WireView, wire_messages
+from wakeful.views.wire import WireView
 from wakeful.views.wire_messages import BudgetExceeded, Chunk, ToolCallUpdate, WireMessage
 
 START = (fact(message(), step=None), fact(turn_started(), step=None))

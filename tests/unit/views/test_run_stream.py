@@ -22,10 +22,11 @@ from kit.runs.event_samples import (
     turn_failed,
     turn_started,
 )
+from kit.runs.whole_views import run_stream
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import AnyEvent, ToolDispatched, TurnResumed, TurnSuspended
 from wakeful.contracts.models import ReasoningDelta, TextDelta, TokenUsage
-from wakeful.views.run_stream import RunStream, run_stream
+from wakeful.views.run_stream import RunStream
 from wakeful.views.run_stream_events import (
     RUN_EVENT,
     ErrorEvent,

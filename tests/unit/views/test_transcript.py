@@ -18,11 +18,12 @@ from kit.runs.event_samples import (
     turn_failed,
     turn_started,
 )
+from kit.runs.whole_views import transcript
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.events import AnyEvent, UnknownResolved
 from wakeful.contracts.models import ProviderAttemptRecord, ProviderAttemptTimeline, TokenUsage
 from wakeful.contracts.tools import ToolError
-from wakeful.views.transcript import TRANSCRIPT_ENTRY, AssistantRound, RuntimeFailure, ToolOutcome, transcript
+from wakeful.views.transcript import TRANSCRIPT_ENTRY, AssistantRound, RuntimeFailure, ToolOutcome
 
 USED = TokenUsage(input_tokens=5, output_tokens=2, total_tokens=7)
 

@@ -21,6 +21,7 @@ from kit.runs.event_samples import (
     turn_started,
 )
 from kit.runs.turn_trees import began, beside, call, did, inside, nested_turn, round_of
+from kit.runs.whole_views import wire_messages
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
@@ -35,7 +36,7 @@ from wakeful.contracts.models import ReasoningDelta, TextDelta
 from wakeful.contracts.sensitive_names import REDACTED
 from wakeful.views.cost import CostSummary
 from wakeful.views.mapping import WIRE_STOP
-from wakeful.views.wire import WireView, wire_messages
+from wakeful.views.wire import WireView
 from wakeful.views.wire_messages import (
     WIRE_MESSAGE,
     BudgetExceeded,

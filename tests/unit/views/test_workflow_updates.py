@@ -18,6 +18,7 @@ from kit.runs.event_samples import (
     turn_started,
 )
 from kit.runs.turn_trees import began, call, child_done, did, inside, round_of
+from kit.runs.whole_views import wire_messages
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
@@ -29,7 +30,7 @@ from wakeful.contracts.events import (
     WorkflowStarted,
 )
 from wakeful.contracts.tools import ToolError
-from wakeful.views.wire import WireView, wire_messages
+from wakeful.views.wire import WireView
 from wakeful.views.wire_messages import PlanningUpdate, TaskUpdate, WireMessage, WorkTitle
 
 START = (fact(message(), step=None), fact(turn_started(), step=None))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.workspaces.git import GitFailed, run_git, run_git_sync
+from wakeful.workspaces.git import GitFailed, run_git
 
 ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -115,7 +115,7 @@ def test_what_a_repository_plants_does_not_run(repository: Path, name: str) -> N
     twin = repository.parent / "twin"
     shutil.copytree(repository, twin, symlinks=True)
     try:
-        run_git_sync(args, repository)
+        run_git(args, repository)
     except GitFailed:
         pass  # without its editor, transport or helper a command may fail; it must not run them
     assert not trace.exists()
@@ -131,27 +131,27 @@ def test_a_folder_that_pretends_to_be_a_repository_is_not_one(repository: Path) 
     for key, value in {"core.bare": "false", "core.worktree": str(repository), "core.fsmonitor": str(made)}.items():
         subprocess.run(["git", "config", "-f", str(nested / "config"), key, value], check=True, env=ENVIRON)
     with pytest.raises(GitFailed, match="bareRepository"):
-        run_git_sync(["status"], nested)
+        run_git(["status"], nested)
     assert not trace.exists()
     git(nested, "status")
     assert trace.exists()
 
 
-async def test_it_still_is_git(repository: Path) -> None:
-    assert (await run_git(["status", "--short"], repository)).text == " M file.txt\n"
-    assert "+two" in (await run_git(["diff"], repository)).text
-    await run_git(["commit", "-qam", "second"], repository)
-    assert (await run_git(["log", "--format=%s"], repository)).text == "second\nfirst\n"
+def test_it_still_is_git(repository: Path) -> None:
+    assert run_git(["status", "--short"], repository).text == " M file.txt\n"
+    assert "+two" in run_git(["diff"], repository).text
+    run_git(["commit", "-qam", "second"], repository)
+    assert run_git(["log", "--format=%s"], repository).text == "second\nfirst\n"
 
 
-async def test_a_failure_says_what_git_said(repository: Path) -> None:
+def test_a_failure_says_what_git_said(repository: Path) -> None:
     with pytest.raises(GitFailed, match=r"git checkout missing ended with 1: .*did not match"):
-        await run_git(["checkout", "missing"], repository)
+        run_git(["checkout", "missing"], repository)
 
 
 def test_variables_of_whoever_started_the_runtime_steer_nothing(repository: Path) -> None:
-    code = "import sys; from wakeful.workspaces.git import run_git_sync\n"
-    code += "print(run_git_sync(['rev-parse', '--git-dir'], sys.argv[1]).text)"
+    code = "import sys; from wakeful.workspaces.git import run_git\n"
+    code += "print(run_git(['rev-parse', '--git-dir'], sys.argv[1]).text)"
     environ = {**os.environ, "GIT_DIR": "/nowhere", "GIT_EXTERNAL_DIFF": "/nowhere"}
     line = [sys.executable, "-c", code, str(repository)]
     done = subprocess.run(line, env=environ, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The order of a graph: what depends on what, what may begin, what never will, and where it bites its own tail."""
+"""The order of a graph: what depends on what, what will never begin, and where it bites its own tail."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -28,15 +28,6 @@ def topological(graph: WorkflowGraph) -> tuple[str, ...]:
         order[free] = None
         del waiting[free]
     return tuple(order)
-
-
-def ready(graph: WorkflowGraph, done: Mapping[str, NodeStatus], begun: Collection[str] = ()) -> tuple[str, ...]:
-    """The nodes that may begin now: they have not, and all they depend on has succeeded."""
-    return tuple(
-        node
-        for node, needs in dependencies(graph).items()
-        if node not in done and node not in begun and all(done.get(need) == "succeeded" for need in needs)
-    )
 
 
 def doomed(graph: WorkflowGraph, done: Mapping[str, NodeStatus]) -> dict[str, str]:

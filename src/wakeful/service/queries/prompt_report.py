@@ -27,7 +27,6 @@ from wakeful.engine.prepare.prompt import (
 from wakeful.engine.prepare.tools import Belt, toolbelt
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.state_loader import load_config
-from wakeful.guidance import load_guidance
 from wakeful.guidance.guidance_files import AGENTS_MD
 from wakeful.ports import Store, TurnRow
 from wakeful.tools.context import RunContext
@@ -86,11 +85,6 @@ async def prompt_of_turn(store: Store, row: TurnRow) -> PromptReport:
         blocks=_shown(config),
         system_prompt=hide_shapes(config.instructions),
     )
-
-
-def loaded_agents_md(agent: Agent[Any, Any]) -> LoadedAgentsMd:
-    """What an agent's summary says of its guidance: where it is from, never what it says."""
-    return load_guidance(roots_of(agent)).sources if looks_around(agent) else LoadedAgentsMd()
 
 
 def _folders(roots: ExecutionRoots) -> dict[str, str | None]:

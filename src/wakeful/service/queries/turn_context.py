@@ -12,13 +12,11 @@ from wakeful.service.queries.turns import EventReader
 from wakeful.views.turn_context import ContextReading, TurnContext, left_out_of, sections_of
 
 
-async def context_of(store: Store, row: TurnRow, step: int | None = None) -> TurnContext:
-    """The turn's context; with `step`, the messages of that request. Raises InvalidConfig for a step there is not."""
-    return (await _looked_at(store, row, step))[0]
+async def _context_and_state(store: Store, row: TurnRow, step: int | None) -> tuple[TurnContext, TurnState]:
+    """The turn's context, with `step` the messages of that request; and the state that the turn has come to.
 
-
-async def _looked_at(store: Store, row: TurnRow, step: int | None) -> tuple[TurnContext, TurnState]:
-    """The context, and the state that the turn has come to."""
+    Raises InvalidConfig for a step there is not.
+    """
     recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     reading = ContextReading(row.turn_id, step)
     state = (await fold(store, row, recorded, before=reading.before)).state
@@ -55,8 +53,8 @@ async def _looked_at(store: Store, row: TurnRow, step: int | None) -> tuple[Turn
 async def readable_context(
     store: Store, row: TurnRow, step: int | None = None, *, keys: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """The same as JSON data, with the turn's secrets hidden."""
-    told, state = await _looked_at(store, row, step)
+    """The turn's context as JSON data, with its secrets hidden. Raises InvalidConfig for a step there is not."""
+    told, state = await _context_and_state(store, row, step)
     reader = EventReader(store, keys=keys)
     await reader.learn(await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id))
     await reader.hear(state.conversation.items)

@@ -42,7 +42,7 @@ from wakeful.tools.local.held_files import (
 from wakeful.tools.local.repository_copy import RepositoryCopy
 from wakeful.tools.local.repository_history import Note
 from wakeful.tools.local.repository_shelf import Shelf, mend_after_kills
-from wakeful.workspaces.git import GitFailed, run_git_sync
+from wakeful.workspaces.git import GitFailed, run_git
 
 
 @dataclass(slots=True)
@@ -217,9 +217,7 @@ class RepositoryCustody:
         blob = hashlib.sha1(b"blob %d\0" % len(found.data) + found.data, usedforsecurity=False).hexdigest()
         asked = ["log", "-1", "--format=%H", "--remotes", f"--find-object={blob}", "--"]
         try:
-            return bool(
-                run_git_sync([*asked, os.path.relpath(path, repository.folder)], repository.folder).text.strip()
-            )
+            return bool(run_git([*asked, os.path.relpath(path, repository.folder)], repository.folder).text.strip())
         except GitFailed:
             return False
 

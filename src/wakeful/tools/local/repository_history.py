@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from wakeful.sandbox.repositories import regular_bytes, walk_files
 from wakeful.tools.local.repository_copy import RepositoryCopy, clear_the_way
-from wakeful.workspaces.git import GitFailed, run_git_sync
+from wakeful.workspaces.git import GitFailed, run_git
 
 KEPT = "refs/wakeful/kept"
 _HASH = re.compile(r"[0-9a-f]{40,64}")
@@ -68,7 +68,7 @@ def kept(copy: RepositoryCopy, before: dict[str, str]) -> list[Note]:
         where = where.replace("@", "-")
         try:
             clear_the_way(Path(copy.git), Path(copy.git, KEPT))
-            run_git_sync([f"--git-dir={copy.git}", "update-ref", where, named], copy.git)
+            run_git([f"--git-dir={copy.git}", "update-ref", where, named], copy.git)
         except GitFailed as problem:
             notes.append(
                 Note(f"git: {name} of {copy.git} named {named}, which could not be kept: {problem}", name, False)
@@ -100,7 +100,7 @@ def has_its_own(git: Path) -> bool:
     """Is there anything in it that no remote has, as far as it knows?"""
     asked = [f"--git-dir={git}", "rev-list", "-n", "1", "--all", "--reflog", "--not", "--remotes"]
     try:
-        return bool(run_git_sync(asked, git).text.strip())
+        return bool(run_git(asked, git).text.strip())
     except GitFailed:
         return True
 
@@ -122,7 +122,7 @@ def _lost(git: str, before: dict[str, str], after: dict[str, str]) -> dict[str, 
 def _is_reached(git: str, named: str) -> bool:
     try:
         asked = [f"--git-dir={git}", "rev-list", "-n", "1", named, "--not", "--all"]
-        return not run_git_sync(asked, git).text.strip()
+        return not run_git(asked, git).text.strip()
     except GitFailed:
         return False
 

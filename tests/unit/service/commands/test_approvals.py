@@ -9,6 +9,7 @@ import pytest
 
 from kit.runs.asked_runs import REFUND, World, again, agent, answers, asked, check_replay, say
 from kit.runs.engine_runs import Died, Dying, calls, check_ends, facts_of, kinds, of_kind
+from kit.runs.whole_views import run_stream
 from wakeful import Agent, Always, Answer, Approval, Approve, Edit, Reject, RunContext, Tool, cancel, resume, run, tool
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.agents import TurnConfig
@@ -51,7 +52,6 @@ from wakeful.service.commands.turns import recall, run_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import FixedClock, scripted
 from wakeful.tools.call_runner import CallHandle, begin
-from wakeful.views.run_stream import run_stream
 
 Decided = Approve | Reject | Edit | Answer | Always
 

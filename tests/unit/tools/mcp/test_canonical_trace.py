@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from kit.runs.whole_views import run_stream
 from wakeful import Agent, from_mcp, stream
 from wakeful.bootstrap import opened_store
 from wakeful.contracts.envelope import StoredFact
 from wakeful.testing import scripted
-from wakeful.views.run_stream import RunStream, run_stream
+from wakeful.views.run_stream import RunStream
 from wakeful.views.run_stream_events import (
     McpProgressEvent,
     RunEvent,
