@@ -20,7 +20,7 @@ from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, RunResult, run, tool
 from wakeful.contracts.events import SubagentStarted
 from wakeful.contracts.tools import Confinement
-from wakeful.decisions.planning import read_plan
+from wakeful.decisions.planner import read_plan
 from wakeful.testing import scripted
 from wakeful.tools.local.denials import told
 

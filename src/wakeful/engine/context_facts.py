@@ -19,7 +19,7 @@ from wakeful.contracts.events import (
     MissingFact,
     PlanArtifact,
 )
-from wakeful.decisions.planning import plan_section
+from wakeful.decisions.planner import plan_section
 from wakeful.decisions.prompt import changes, cut
 from wakeful.decisions.prompt_size import Measure, characters, tokens
 from wakeful.decisions.state import TurnState

@@ -33,7 +33,7 @@ from wakeful.decisions.injected_fields import shown_tools
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
 from wakeful.decisions.levels import Level, OpenRequest, artifacts_of, as_child
 from wakeful.decisions.paged_list import PagedList
-from wakeful.decisions.planning import plan_section
+from wakeful.decisions.planner import plan_section
 from wakeful.decisions.policy.server_tools import NOTHING, Offered, offered_to_provider
 from wakeful.decisions.policy.verdict import CompiledPolicy, with_answers
 from wakeful.decisions.prompt_size import characters, tokens

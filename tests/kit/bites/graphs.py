@@ -16,7 +16,7 @@ from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidValue, InvalidWorkflow
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.workflows import MAX_EDGES, MAX_NODES, WorkflowGraph
-from wakeful.decisions.workflows.planning import MAX_CORRECTIONS
+from wakeful.decisions.workflows.graph_planner import MAX_CORRECTIONS
 from wakeful.engine.run_request import RunRequest
 from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.engine.workflow_registry import WorkflowRegistry

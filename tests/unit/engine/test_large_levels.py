@@ -10,7 +10,7 @@ from kit.runs.level_scripts import LevelModel, Shown, child_ends, children, ends
 from wakeful import Agent, RunResult, run
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.events import LimitChanged, PlanningCompleted, SubagentCompleted, ToolFailed
-from wakeful.decisions.planning import MAX_PLAN_STEPS, plan_section
+from wakeful.decisions.planner import MAX_PLAN_STEPS, plan_section
 from wakeful.engine.children import MAX_CHILD_BYTES
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore

@@ -13,7 +13,7 @@ from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidConfig, InvalidWorkflow, WorkflowNotFound
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.workflows import GraphCode, WorkflowReference
-from wakeful.decisions.workflows.planning import GraphCorrection, judged
+from wakeful.decisions.workflows.graph_planner import GraphCorrection, judged
 from wakeful.engine.run_request import RunRequest
 from wakeful.engine.workflow_parts import editor_tools, workflow_registry
 from wakeful.engine.workflow_registry import WorkflowRegistry

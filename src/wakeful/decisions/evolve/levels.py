@@ -12,7 +12,7 @@ from wakeful.contracts.events import (
 from wakeful.decisions.delegation import TASK_KEY, child_config
 from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.levels import ChildEnd, ChildRole, Level, PlannerRole, Scratchpad, as_child
-from wakeful.decisions.planning import planner_config
+from wakeful.decisions.planner import planner_config
 from wakeful.decisions.state import Stop, TurnState
 
 

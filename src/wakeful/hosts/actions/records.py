@@ -13,7 +13,7 @@ from wakeful.contracts.envelope import iso
 from wakeful.engine.run_request import Engine
 from wakeful.hosts.actions.pending_action import INVALID_DECISION, ActionStatus, PendingAction, PendingActionError
 from wakeful.ports import ActionRow
-from wakeful.service.client_tools.staging import NEVER, recorded, settle, stage
+from wakeful.service.client_tools.staged_actions import NEVER, recorded, settle, stage
 from wakeful.service.client_tools.store import micros
 from wakeful.service.commands import approvals
 

@@ -38,7 +38,7 @@ from wakeful.engine.state_loader import load_config
 from wakeful.gate.large_content import INLINE_BYTES, arguments_of
 from wakeful.ports import ActionRow
 from wakeful.ports.client_requests import RequestEnding
-from wakeful.service.client_tools.staging import NEVER, recorded, settle, stage
+from wakeful.service.client_tools.staged_actions import NEVER, recorded, settle, stage
 from wakeful.views.client_requests import request_view, result_view
 
 KIND: Literal["client_tool"] = "client_tool"

@@ -25,7 +25,7 @@ from wakeful.contracts.events import (
     PlanningFailed,
     PlanningStarted,
 )
-from wakeful.decisions.planning import INSTRUCTIONS, MAX_PLAN_BYTES, read_plan
+from wakeful.decisions.planner import INSTRUCTIONS, MAX_PLAN_BYTES, read_plan
 from wakeful.ports import ModelRequest, Store
 from wakeful.service.queries.replay import replay_turn
 from wakeful.surfaces.library.run_options import RunOptions
