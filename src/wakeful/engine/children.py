@@ -47,7 +47,13 @@ from wakeful.decisions.planner import PLANNER, read_plan
 from wakeful.decisions.runtime_answers import DELEGATING, FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
 from wakeful.decisions.turn import EndLevel, stopped_level
 from wakeful.decisions.workflows.children import agent_child
-from wakeful.decisions.workflows.graph_planner import MAX_TOLD, BuildFailure, GraphCorrection, judged, planner_instructions
+from wakeful.decisions.workflows.graph_planner import (
+    MAX_TOLD,
+    BuildFailure,
+    GraphCorrection,
+    judged,
+    planner_instructions,
+)
 from wakeful.engine.context_facts import resolved_again
 from wakeful.engine.turn_work import OtherAgent, TurnWork
 from wakeful.engine.whole_texts import reference_of

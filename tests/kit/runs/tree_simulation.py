@@ -31,7 +31,7 @@ from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.tools import ToolError
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.levels import Call, Level, PlannerRole, SummaryRole, as_child
-from wakeful.decisions.replay import Divergence, Replay
+from wakeful.decisions.replay.turn_replay import Divergence, Replay
 from wakeful.decisions.retries import dispose
 from wakeful.decisions.secret_values import NO_SECRETS
 from wakeful.decisions.state import TurnState

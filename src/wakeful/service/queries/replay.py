@@ -24,7 +24,7 @@ from wakeful.contracts.events.gate import RunKind
 from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.levels import Call, artifacts_of
-from wakeful.decisions.replay import Divergence, Replay
+from wakeful.decisions.replay.turn_replay import Divergence, Replay
 from wakeful.decisions.state import TurnState, after
 from wakeful.decisions.thread_pages import differences, restored, told_by
 from wakeful.engine.state_loader import Thread, ThreadFolder, beginning, hydrated, load_pages, told_after

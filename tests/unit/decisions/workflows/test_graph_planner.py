@@ -4,8 +4,17 @@ import json
 
 from kit.runs.workflow_graphs import PUBLISH, SEARCH, TYPES, WRITER, data, graph
 from wakeful.contracts.workflows import NodeType
+from wakeful.decisions.workflows.graph_planner import (
+    MAX_CORRECTIONS,
+    MAX_TYPES_CHARS,
+    BuildFailure,
+    GraphCorrection,
+    ValidGraph,
+    correction,
+    judged,
+    planner_instructions,
+)
 from wakeful.decisions.workflows.graph_reader import read_graph
-from wakeful.decisions.workflows.graph_planner import MAX_CORRECTIONS, MAX_TYPES_CHARS, BuildFailure, GraphCorrection, ValidGraph, correction, judged, planner_instructions
 from wakeful.decisions.workflows.validation import by_ref, validate
 
 WRONG = json.dumps(data(outputs={"text": {"node": "nobody"}}))
