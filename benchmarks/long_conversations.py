@@ -28,7 +28,8 @@ from wakeful.decisions.compaction_outcome import settled_fold
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.state import TurnState
-from wakeful.decisions.turn import EndLevel, Fold, decide
+from wakeful.decisions.step import EndLevel, Fold
+from wakeful.decisions.turn import decide
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 from wakeful.testing.prefixes import Stability, stability

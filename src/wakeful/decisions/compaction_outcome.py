@@ -24,7 +24,7 @@ from wakeful.decisions.conversation_cut import kept_part
 from wakeful.decisions.levels import Level, SummaryRole
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.state import TurnState
-from wakeful.decisions.turn import EndLevel
+from wakeful.decisions.step import EndLevel
 
 MAX_EVENT_BYTES = 44_000
 """Of the summary and the references; names of turns and messages need the rest of what an event may have."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from wakeful.contracts.events import AnyEvent
-from wakeful.decisions.turn import (
+from wakeful.decisions.step import (
     AskCaller,
     AskModel,
     CheckAnswer,

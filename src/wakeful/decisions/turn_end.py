@@ -6,7 +6,7 @@ from wakeful.contracts.models import ProviderAttemptTimeline
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.decisions.failures import model_failure
 from wakeful.decisions.state import TurnState
-from wakeful.decisions.turn import Finish
+from wakeful.decisions.step import Finish
 
 
 def ending(state: TurnState, step: Finish, now: int) -> TurnCompleted | TurnFailed:

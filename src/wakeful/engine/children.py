@@ -45,7 +45,8 @@ from wakeful.decisions.delegation import (
 from wakeful.decisions.levels import Call, ChildEnd, Level, PlannerRole, as_child, payload_schema
 from wakeful.decisions.planner import PLANNER, read_plan
 from wakeful.decisions.runtime_answers import DELEGATING, FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
-from wakeful.decisions.turn import EndLevel, stopped_level
+from wakeful.decisions.step import EndLevel
+from wakeful.decisions.turn import stopped_level
 from wakeful.decisions.workflows.children import agent_child
 from wakeful.decisions.workflows.graph_planner import (
     MAX_TOLD,

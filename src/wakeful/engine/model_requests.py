@@ -39,8 +39,8 @@ from wakeful.decisions.policy.verdict import CompiledPolicy, with_answers
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import MoneyLeft, moved_limits
 from wakeful.decisions.runtime_answers import FINISH
+from wakeful.decisions.step import AskModel
 from wakeful.decisions.tool_choice import choice_now
-from wakeful.decisions.turn import AskModel
 from wakeful.engine.model_attempt import Attempt, without_secrets
 from wakeful.engine.settings_left_out import settings_for
 from wakeful.engine.turn_work import TurnWork

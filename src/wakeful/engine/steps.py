@@ -35,8 +35,7 @@ from wakeful.decisions.policy.provenance import what_it_does
 from wakeful.decisions.run_ahead import may_run_ahead
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, FINISH
 from wakeful.decisions.state import Stop
-from wakeful.decisions.turn import (
-    CALLED_OFF,
+from wakeful.decisions.step import (
     DEPENDENCY_FAILED,
     AskCaller,
     AskModel,
@@ -55,6 +54,7 @@ from wakeful.decisions.turn import (
     Suspend,
     TakeUp,
 )
+from wakeful.decisions.turn import CALLED_OFF
 from wakeful.decisions.turn_end import ending
 from wakeful.engine.calls import Calls
 from wakeful.engine.children import RuntimeCalls

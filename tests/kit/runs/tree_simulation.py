@@ -35,7 +35,8 @@ from wakeful.decisions.replay.turn_replay import Divergence, Replay
 from wakeful.decisions.retries import dispose
 from wakeful.decisions.secret_values import NO_SECRETS
 from wakeful.decisions.state import TurnState
-from wakeful.decisions.turn import Step, decide
+from wakeful.decisions.step import Step
+from wakeful.decisions.turn import decide
 from wakeful.engine.prepare.tools import gate_policy
 from wakeful.engine.recovery import recovered
 from wakeful.engine.steps import Start, Steps

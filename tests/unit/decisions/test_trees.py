@@ -29,7 +29,8 @@ from wakeful.contracts.events import (
     Terminal,
     TurnInterruptRequested,
 )
-from wakeful.decisions.turn import AskModel, EndLevel, Step, decide
+from wakeful.decisions.step import AskModel, EndLevel, Step
+from wakeful.decisions.turn import decide
 from wakeful.store.memory import MemoryStore
 
 TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "400"))

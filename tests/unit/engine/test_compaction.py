@@ -40,7 +40,7 @@ from wakeful.decisions.compaction_outcome import settled_fold
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.level_conversation import LevelConversation, MessagePlace, PreservedRefs
 from wakeful.decisions.levels import Level, SummaryRole
-from wakeful.decisions.turn import EndLevel
+from wakeful.decisions.step import EndLevel
 from wakeful.engine.state_loader import fold
 from wakeful.ports import ModelRequest, Store
 from wakeful.service.queries.replay import replay_turn

@@ -13,7 +13,8 @@ from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.tools import BY_DANGER
 from wakeful.decisions.differences import Difference, compared
 from wakeful.decisions.replay.redecision import Redecision
-from wakeful.decisions.turn import DEPENDENCY_FAILED, Because, SkipCall, TakeUp, decide
+from wakeful.decisions.step import DEPENDENCY_FAILED, Because, SkipCall, TakeUp
+from wakeful.decisions.turn import decide
 
 
 def check_taking_up(

@@ -16,7 +16,7 @@ from wakeful.decisions.ledger import KEPT_FOR_ANSWER, UNPRICED
 from wakeful.decisions.replay.redecision import Redecision
 from wakeful.decisions.replay.requests import asks_for
 from wakeful.decisions.spend_windows import window_words
-from wakeful.decisions.turn import Finish, HitLimit, TakeUp
+from wakeful.decisions.step import Finish, HitLimit, TakeUp
 from wakeful.decisions.turn_end import ending
 
 

@@ -18,7 +18,8 @@ from wakeful.decisions.evolve.conversations import writer_of
 from wakeful.decisions.levels import Level, as_child
 from wakeful.decisions.replay.redecision import Redecision
 from wakeful.decisions.runtime_answers import DELEGATING, SPAWN_PARALLEL
-from wakeful.decisions.turn import AskModel, EndLevel, Step, decide, stopped_level
+from wakeful.decisions.step import AskModel, EndLevel, Step
+from wakeful.decisions.turn import decide, stopped_level
 
 
 def check_child_start(now: Redecision, fact: Fact, event: SubagentStarted) -> Difference | None:

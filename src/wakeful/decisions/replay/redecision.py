@@ -17,7 +17,8 @@ from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.recovery import Settlement
 from wakeful.decisions.state import TurnState
-from wakeful.decisions.turn import Step, decide, places_left
+from wakeful.decisions.step import Step
+from wakeful.decisions.turn import decide, places_left
 
 Gate: TypeAlias = Callable[[TurnState, Call, Literal["parallel", "serial"], tuple[Opinion, ...]], Sequence[AnyEvent]]
 """The events with which a call is let through, asked about or refused, given what code outside the log said."""

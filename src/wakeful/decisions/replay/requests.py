@@ -8,7 +8,7 @@ from wakeful.decisions.differences import Difference, spelled, words
 from wakeful.decisions.levels import payload_schema
 from wakeful.decisions.replay.redecision import Redecision
 from wakeful.decisions.retries import NO_BACKOFF, dispose
-from wakeful.decisions.turn import AskModel, Step
+from wakeful.decisions.step import AskModel, Step
 
 
 def asks_for(step: Step, fact: Fact) -> bool:

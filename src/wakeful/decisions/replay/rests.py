@@ -22,7 +22,7 @@ from wakeful.decisions.recovery import (
     unknown_among,
 )
 from wakeful.decisions.replay.redecision import Redecision
-from wakeful.decisions.turn import Suspend
+from wakeful.decisions.step import Suspend
 
 
 def check_suspension(now: Redecision, fact: Fact, event: TurnSuspended) -> Difference | None:

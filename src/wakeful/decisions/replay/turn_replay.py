@@ -59,7 +59,7 @@ from wakeful.decisions.replay.requests import asks_for, check_loss, check_reques
 from wakeful.decisions.replay.rests import check_resumption, check_settlement, check_suspension
 from wakeful.decisions.runtime_answers import ANSWERED_HERE
 from wakeful.decisions.state import TurnState
-from wakeful.decisions.turn import (
+from wakeful.decisions.step import (
     AskCaller,
     CheckAnswer,
     EndLevel,

@@ -13,7 +13,7 @@ import asyncio
 from wakeful.contracts.errors import AgentBusy, TurnUnreadable
 from wakeful.decisions.recovery import settle
 from wakeful.decisions.state import Stop
-from wakeful.decisions.turn import Finish
+from wakeful.decisions.step import Finish
 from wakeful.decisions.turn_end import ending
 from wakeful.engine.recovery import given_up, resumed
 from wakeful.engine.run_request import Engine

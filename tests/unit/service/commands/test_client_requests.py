@@ -37,7 +37,8 @@ from wakeful.contracts.events import (
     ToolStarted,
 )
 from wakeful.contracts.runtime_tools import request_id
-from wakeful.decisions.turn import HitLimit, TakeUp, decide
+from wakeful.decisions.step import HitLimit, TakeUp
+from wakeful.decisions.turn import decide
 from wakeful.engine.run_request import RunRequest
 from wakeful.service.client_tools.lifecycle import RuntimeToolLifecycle
 from wakeful.service.client_tools.store import OwnRequestStore
