@@ -9,22 +9,13 @@ from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import CompactionCompleted, CompactionFailed
 from wakeful.contracts.events.context import CompactionError, WindowStart
 from wakeful.contracts.tools import PREVIEW_CHARS
-from wakeful.decisions.compaction import (
-    context_tokens,
-    differences,
-    folded_items,
-    heard_before,
-    kept_by,
-    moved,
-    named,
-    pinned_of,
-    summary_item,
-)
+from wakeful.decisions.compaction import context_tokens, folded_items, heard_before, kept_by, moved, pinned_of
 from wakeful.decisions.conversation_cut import kept_part
 from wakeful.decisions.levels import Level, SummaryRole
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.step import EndLevel
+from wakeful.decisions.summary import differences, named, summary_item
 
 MAX_EVENT_BYTES = 44_000
 """Of the summary and the references; names of turns and messages need the rest of what an event may have."""

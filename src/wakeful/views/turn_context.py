@@ -23,10 +23,11 @@ from wakeful.contracts.events import (
     PlanningCompleted,
 )
 from wakeful.contracts.values import Value
-from wakeful.decisions.compaction import context_tokens, is_summary
+from wakeful.decisions.compaction import context_tokens
 from wakeful.decisions.evolve.models import LAST_CALL
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.state import TurnState
+from wakeful.decisions.summary import is_summary
 
 SectionKind: TypeAlias = Literal["instructions", "skills", "plan", "tools", "summary", "history", "knowledge"]
 

@@ -25,22 +25,13 @@ from wakeful.contracts.events import (
     ToolResult,
     TurnStarted,
 )
-from wakeful.decisions.compaction import (
-    MAX_LISTED,
-    MAX_SAID_BYTES,
-    context_tokens,
-    cut_of,
-    differences,
-    held_by,
-    kept_by,
-    named,
-    summary_item,
-)
+from wakeful.decisions.compaction import context_tokens, cut_of, kept_by
 from wakeful.decisions.compaction_outcome import settled_fold
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.level_conversation import LevelConversation, MessagePlace, PreservedRefs
 from wakeful.decisions.levels import Level, SummaryRole
 from wakeful.decisions.step import EndLevel
+from wakeful.decisions.summary import MAX_LISTED, MAX_SAID_BYTES, differences, held_by, named, summary_item
 from wakeful.engine.state_loader import fold
 from wakeful.ports import ModelRequest, Store
 from wakeful.service.queries.replay import replay_turn

@@ -6,13 +6,14 @@ from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import CompactionCompleted, CompactionFailed, CompactionStarted, ToolResult
-from wakeful.decisions.compaction import folded_items, item_tokens, moved, summary_config, transcript
+from wakeful.decisions.compaction import folded_items, item_tokens, moved
 from wakeful.decisions.conversation_cut import kept_part, place_after
 from wakeful.decisions.evolve.levels import close, opened
 from wakeful.decisions.level_conversation import LevelConversation, PreservedRefs
 from wakeful.decisions.levels import Level, SummaryRole
 from wakeful.decisions.prompt_size import Measure
 from wakeful.decisions.state import TurnState
+from wakeful.decisions.summary import summary_config, transcript
 
 _LINKS = ("url", "source_url", "id", "source_id", "item_id", "ref")
 """Where a citation says what it points to; the first that is there."""
