@@ -13,7 +13,6 @@ from wakeful.contracts.events import EVENTS
 USED_FROM_OUTSIDE = {
     "hosts.compaction.compaction_items.SCHEMA",
     "hosts.loop.conversation_result.SCHEMA",
-    "hosts.loop.execution.ERROR_TYPES",
     "providers.price_list.context_window",  # a test holds the windows of our profiles to the list's
     "providers.profiles.CHECKED",  # the reference says when the profiles were looked at
     "sandbox.launcher.main",  # the program that a command is started with
@@ -31,7 +30,7 @@ NO_DOOR_YET = {
     "decisions.failures.turn_failure",
     "decisions.policy.permissions.narrowed",
     "decisions.skills.active_skills",
-    "hosts.declarations.reader.validate",
+    "hosts.tools.declaration_reader.validate",
     "service.queries.views.thread_messages",
     "service.queries.views.wire_messages",
     "views.run_stream_events.RUN_EVENT",

@@ -232,7 +232,9 @@ async def _from_pages(store: Store, agent_id: str, event: ThreadCheckpointed, *,
     state, call_ids = restored([page for _, page in pages])
     if told.config is not None and config is not None:
         state.configs = {told.config: config}
-    limits = [StoredFact(agent_id, 0, Fact(upcast(each.kind, each.version, each.event), each.at)) for each in told.limits]
+    limits = [
+        StoredFact(agent_id, 0, Fact(upcast(each.kind, each.version, each.event), each.at)) for each in told.limits
+    ]
     return Thread(state, call_ids, config, limits, sealed=marks_of(pages))
 
 

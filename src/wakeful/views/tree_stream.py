@@ -7,7 +7,7 @@ mixed as their facts are stored. Planners and summaries of subtasks are not show
 
 from collections.abc import Sequence
 
-from wakeful.contracts.envelope import Fact, Recorded
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import SubagentCompleted, SubagentFailed, SubagentStarted
 from wakeful.contracts.models import ModelGlimpse
 from wakeful.views.rounds import Rounds
@@ -32,7 +32,7 @@ class TreeStream:
     def ended(self) -> bool:
         return self._root.ended
 
-    def feed(self, recorded: Recorded) -> list[StreamEvent]:
+    def feed(self, recorded: StoredFact) -> list[StreamEvent]:
         """What a stored fact adds to the stream."""
         fact = recorded.fact
         if self.ended or fact.turn_id != self._root.turn_id or recorded.seq <= self._seen:

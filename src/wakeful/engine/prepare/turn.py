@@ -181,7 +181,7 @@ async def prepare(
     return ReadyTurn(work, StartRecord(conversation, found, belt, stored, limits, routed.facts, warnings))
 
 
-def _reader(store: Store, row: TurnRow, of_turn: Sequence[Recorded]) -> Callable[[], list[Recorded]]:
+def _reader(store: Store, row: TurnRow, of_turn: Sequence[StoredFact]) -> Callable[[], list[StoredFact]]:
     """Reads the turn's facts again, with the messages that stand before its own stream."""
     read = store.reader(row.agent_id, row.turn_id)
     taken = [entry for entry in of_turn if entry.seq < row.first_seq]

@@ -13,7 +13,7 @@ Whatever goes wrong is a failed result with its `metadata.error_type`. Nothing i
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.citations import with_safe_citations
 from wakeful.contracts.errors import InvalidValue
@@ -48,10 +48,6 @@ ErrorType: TypeAlias = Literal[
     "action_forbidden",
     "budget_exceeded",
 ]
-ERROR_TYPES: frozenset[str] = frozenset(get_args(ErrorType))
-"""Those of the core; a host's own are kept as they are."""
-
-
 ENVELOPE = ("success", "tool_name", "result", "error", "error_type", "metadata", "runtime", "status")
 APPROVAL = "approval_required"
 PAUSES = ("runtime_tool_pending",)

@@ -12,7 +12,7 @@ from typing import Any
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.content import Prompt, parts_of
 from wakeful.contracts.conversation import UserItem
-from wakeful.contracts.envelope import MAIN_THREAD, Fact, Recorded
+from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact
 from wakeful.contracts.errors import EventRefused, KeyReused
 from wakeful.contracts.events import MessageAdmitted, MessageDeferred, MessageExpired, SessionStarted
 from wakeful.contracts.messages import (
@@ -121,7 +121,7 @@ async def take_next(engine: Engine, request: RunRequest) -> RunResult[Any] | Non
     """
     store, agent_id = engine.store, request.agent.name
     thread = request.thread if request.thread is not None else MAIN_THREAD
-    refused: list[Recorded] = []
+    refused: list[StoredFact] = []
     while True:
         for row in await store.turns_of_thread(agent_id, thread, open_only=True):
             if row.state == "suspended" and not await _is_due(engine, row):
@@ -142,7 +142,7 @@ async def take_next(engine: Engine, request: RunRequest) -> RunResult[Any] | Non
             await store.release(claim)
 
 
-async def _intake(engine: Engine, agent_id: str, thread_id: str) -> list[Recorded]:
+async def _intake(engine: Engine, agent_id: str, thread_id: str) -> list[StoredFact]:
     """What the next turn takes, after what expired was told so."""
     store, now = engine.store, engine.clock.now()
     while True:
@@ -157,7 +157,7 @@ async def _intake(engine: Engine, agent_id: str, thread_id: str) -> list[Recorde
         await store.admit(agent_id, [Fact(MessageExpired(message_id=name), now, thread_id) for name in over])
 
 
-def _event(entry: Recorded) -> MessageAdmitted:
+def _event(entry: StoredFact) -> MessageAdmitted:
     event = entry.fact.event
     assert isinstance(event, MessageAdmitted)
     return event

@@ -6,7 +6,7 @@ from shlex import quote
 from typing import Any
 
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
-from wakeful.contracts.envelope import StoredFact, RuntimeEvent, published
+from wakeful.contracts.envelope import RuntimeEvent, StoredFact, published
 from wakeful.contracts.errors import InvalidConfig, TurnNotFound
 from wakeful.contracts.events import (
     KINDS_BY_NAME,
