@@ -52,6 +52,9 @@ SMALL_WITH_ONE_READER = {
     "wakeful.store.sqlite.figures": "the numbers of a database, asked by `wakeful doctor`",
     "wakeful.store.sqlite.schema": "the text of tables, as their declarations give it",
     "wakeful.store.sqlite.workflows": "one concern of the store, like its neighbours",
+    "wakeful.decisions.message_header": "what the model reads above a message of a queue",
+    "wakeful.providers.gemini.contents": "one part of a wire format, like those of its neighbours",
+    "wakeful.views.partial_answer": "what a stream shows of an answer that is not whole yet",
     "wakeful.testing.crash_rows": "rows against the log, which is another question than what the log says",
     "wakeful.service.queries.views": "asked by operations, with two views that wait for a surface",
 }

@@ -41,8 +41,8 @@ from wakeful.store.encoding import (
     NO_ROW,
     OUTSIDER,
     OWNER,
+    EncodedFact,
     PackedRow,
-    StoredFact,
     decode,
     encode,
     link_row,
@@ -110,7 +110,7 @@ class _Agent:
             self.seq += len(row.payloads)
         self.book.record(facts, made)
 
-    def row(self, place: int) -> list[StoredFact]:
+    def row(self, place: int) -> list[EncodedFact]:
         """The facts of a row, checked. Raises StoreDamaged."""
         header, body, digest = self.log[place]
         previous = self.log[place - 1][2] if place else chain.origin(self.agent_id)
@@ -127,7 +127,7 @@ class _Agent:
             sequence=self.firsts[place],
         )
 
-    def entries(self, after: int = 0, turn_ids: Sequence[str] | None = None) -> Iterator[StoredFact]:
+    def entries(self, after: int = 0, turn_ids: Sequence[str] | None = None) -> Iterator[EncodedFact]:
         """Facts after an event in order: all, or those of some turns."""
         if turn_ids is None:
             places: Sequence[int] = range(max(0, bisect_right(self.firsts, after + 1) - 1), len(self.log))
