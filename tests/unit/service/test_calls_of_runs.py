@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kit.runs.engine_runs import calls
+from kit.runs.whole_views import run_stream
 from wakeful import (
     Agent,
     Approval,
@@ -24,7 +25,6 @@ from wakeful.contracts.events import ToolFailed, ToolResult
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 from wakeful.tools.results import ToolOutput
-from wakeful.views.run_stream import run_stream
 from wakeful.views.run_stream_events import ToolResultEvent
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kit.runs.store_facts import AGENT, claimed, interrupt, message, requested, started
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import Fenced, StoreFull, StoreLocked, StoreProblem
+from wakeful.contracts.errors import OwnerFenced, StoreFull, StoreLocked, StoreProblem
 from wakeful.store.sqlite import SqliteStore
 
 from .disks import FullDisk
@@ -174,7 +174,7 @@ async def test_an_owner_that_is_alone_and_was_replaced_writes_nothing_more(path:
     await store.append(claim, [started()])
     elsewhere = apsw.Connection(str(path))
     elsewhere.execute("UPDATE leases SET owner = 'somebody else', epoch = epoch + 1")
-    with pytest.raises(Fenced):
+    with pytest.raises(OwnerFenced):
         await store.append(claim, [requested()])
     assert len(await store.read(AGENT)) == 3
     elsewhere.close()
