@@ -1,8 +1,8 @@
 """The spend windows of one turn, as they were when the runner looked last.
 
 Looking is for the words: which window has no room, and when most of one is used up. What holds is the store's own
-check, in the transaction that holds the money back (`store.spending`): two runners that have seen the same rest of a
-window both try, and one of them is refused and looks again.
+check, in the transaction that holds the money back (`store.tables.spending`): two runners that have seen the same rest
+of a window both try, and one of them is refused and looks again.
 """
 
 from collections.abc import Sequence

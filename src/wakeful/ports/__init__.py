@@ -15,6 +15,7 @@ from wakeful.ports.model import (
     Secretive,
     Selective,
 )
+from wakeful.ports.spending import HoldRow, Spending, SpendWindow
 from wakeful.ports.store import (
     AdmissionAnswer,
     Claim,
@@ -29,7 +30,6 @@ from wakeful.ports.store import (
     TaskRunEvent,
     TaskRunRow,
     TaskRunStore,
-    UsageOfName,
     Watch,
     WorkflowRow,
 )
@@ -38,6 +38,7 @@ from wakeful.ports.taint import TaintedFiles, TaintRow
 from wakeful.ports.turn_costs import TurnCostRow, TurnCosts
 from wakeful.ports.turns import OPEN_STATES, ThreadRow, TurnFilter, TurnRow, Turns, TurnState
 from wakeful.ports.unknown_outcomes import UnknownOutcomes, UnknownRow
+from wakeful.ports.usage import Usage, UsageOfName, UsageRow
 from wakeful.ports.wakes import WakeCause, WakeRow, Wakes
 from wakeful.ports.world import (
     Clock,
@@ -98,7 +99,12 @@ __all__ = [
     "Turns",
     "UnknownOutcomes",
     "UnknownRow",
+    "Usage",
     "UsageOfName",
+    "UsageRow",
+    "HoldRow",
+    "SpendWindow",
+    "Spending",
     "Value",
     "WakeCause",
     "WakeRow",

@@ -6,26 +6,15 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
-from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.contracts.spending import SpendRow
 from wakeful.ports.approvals import Approvals
 from wakeful.ports.mailbox import Mailbox
+from wakeful.ports.spending import Spending
 from wakeful.ports.taint import TaintedFiles
 from wakeful.ports.turn_costs import TurnCosts
 from wakeful.ports.turns import TurnRow
 from wakeful.ports.unknown_outcomes import UnknownOutcomes
+from wakeful.ports.usage import Usage
 from wakeful.ports.wakes import Wakes
-
-
-class UsageOfName(NamedTuple):
-    """What the agents of one name used, added up over all their streams."""
-
-    total: TokenUsage
-    rounds: int
-    reporting: int
-    """Streams in which a turn completed with token data."""
-    last_turn: TokenUsage | None
-    """Of the newest such turn in its stream, when there is one such stream; with several, their logs know."""
 
 
 class WorkflowRow(NamedTuple):
@@ -189,7 +178,7 @@ class ImportedAgents(Protocol):
         ...
 
 
-class TableReads(TurnCosts, UnknownOutcomes, Approvals, TaintedFiles, Mailbox, Wakes, Protocol):
+class TableReads(TurnCosts, Usage, Spending, UnknownOutcomes, Approvals, TaintedFiles, Mailbox, Wakes, Protocol):
     """Everything that is read from declared tables. A backend inherits it, and gives the three methods of `Rows`."""
 
 
@@ -289,25 +278,11 @@ class Store(TableReads, Protocol):
         """Events in order, verified against the chain. Raises StoreDamaged, naming the agent."""
         ...
 
-    async def count_turns(self) -> int:
-        """How many there are, open and ended."""
-        ...
-
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         """Does anybody who lives run turns of this thread? Looking changes nothing."""
         ...
 
     async def agents(self) -> list[str]: ...
-
-    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
-        """Spend windows that turn after a moment, by scope, length and time; of these scopes, or of all."""
-        ...
-
-    async def usage(self, agent_id: str) -> AgentTokenUsageSummary: ...
-
-    async def usage_of_name(self, agent_name: str) -> UsageOfName:
-        """Of every stream in which an agent of that name had a turn."""
-        ...
 
     async def save_workflow(
         self,

@@ -4,7 +4,7 @@ A declaration is a row type with a name, a key, indexes and queries. Memory and 
 rebuild the table from it. What facts do to its rows is said by pure rules in `store.tables`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
@@ -89,7 +89,7 @@ class Table(Generic[Row]):
 
     name: str
     row: type[Row]
-    """A NamedTuple. One of its fields is `agent_id`."""
+    """A NamedTuple. One of its fields is `agent_id`, unless rows are merged."""
     key: tuple[str, ...]
     indexes: tuple[TableIndex, ...] = ()
     queries: tuple[RowQuery, ...] = ()
@@ -100,6 +100,9 @@ class Table(Generic[Row]):
     """Fields whose column has another name."""
     fixed: tuple[str, ...] = ()
     """Fields that stay what they were when the row was first written: no index on them is touched again."""
+    merge: Callable[[Row, Row], Row] | None = None
+    """Rows follow from the logs of several agents: what a rule gives is merged into what is there, and it comes to the
+    same whichever log is read first."""
     numbered: bool = False
     """The rows have numbers, and indexes hold these instead of the key: pays where a table has many indexes."""
 
@@ -150,6 +153,10 @@ def _kind(hint: Any) -> ColumnKind:
 
 class Rows(Protocol):
     """Reads the rows of every table."""
+
+    async def count_rows(self, table: Table[Any]) -> int:
+        """How many there are. Reads the whole of an index."""
+        ...
 
     async def get_row(self, table: Table[Row], *key: Value) -> Row | None: ...
 

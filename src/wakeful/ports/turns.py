@@ -131,6 +131,10 @@ class Turns(Rows, Protocol):
     async def turn_of_key(self, key: str) -> TurnRow | None:
         return next(iter(await self.list_rows(TURNS, TURN_OF_KEY, key)), None)
 
+    async def count_turns(self) -> int:
+        """How many there are, open and ended."""
+        return await self.count_rows(TURNS)
+
     async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
         """Newest first."""
         return await self.list_rows(TURNS, OPEN_TURNS if open_only else TURNS_BY_AGE, limit=limit, backwards=True)

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from socket import gethostname
+from typing import Any
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreDamaged, StoreProblem, TurnNotFound
-from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.contracts.spending import SpendRow, WindowKey
 from wakeful.ports import (
     AdmissionAnswer,
     Claim,
@@ -29,7 +28,6 @@ from wakeful.ports import (
     Table,
     TableReads,
     TurnRow,
-    UsageOfName,
     Value,
     Watch,
     WorkflowRow,
@@ -69,8 +67,8 @@ from wakeful.store.leases import (
 )
 from wakeful.store.memory_runs import MemoryImportedAgents, MemoryTaskRuns, RunShelf
 from wakeful.store.memory_tables import MemoryTables
-from wakeful.store.rows import Book, changes, message_of, summary
-from wakeful.store.spending import Move, in_order
+from wakeful.store.rows import Book
+from wakeful.store.table_changes import message_of
 from wakeful.store.watches import Wake, Watches
 from wakeful.store.workflow_shelf import by_name, next_revision
 
@@ -87,7 +85,7 @@ class _Agent:
         self.seq = 0
         self.rows_of: dict[str, list[int]] = {}
         """A turn's rows, by their places in the log."""
-        self.book = Book(agent_id, memory.windows, memory.tables, checks_windows=True)
+        self.book = Book(agent_id, memory.tables)
         self.leases: dict[str, Lease] = {}
         self.epochs: dict[str, int] = {}
         self.callers: dict[str, str] = {}
@@ -99,7 +97,7 @@ class _Agent:
         return self.leases.get(thread_id, Lease(None, 0, 0.0))
 
     def extend(self, facts: Sequence[Fact], stored: Sequence[PackedRow]) -> None:
-        made = changes(facts, self.seq, self.book)
+        made = self.book.changes(facts, self.seq)
         previous = self.log[-1][2] if self.log else chain.origin(self.agent_id)
         for row in stored:
             previous = row.link(previous)
@@ -151,7 +149,6 @@ class Memory:
 
     def __init__(self) -> None:
         self.agents: dict[str, _Agent] = {}
-        self.windows: dict[WindowKey, Move] = {}
         self.tables = MemoryTables()
         self.blobs: dict[str, bytes] = {}
         self.workflows: dict[str, list[WorkflowRow]] = {}
@@ -383,9 +380,6 @@ class MemoryStore(TableReads):
             for entry in islice(agent.entries(after, turns), limit)
         ]
 
-    async def count_turns(self) -> int:
-        return len(self._memory.tables.all(TURNS))
-
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         agent = self._memory.agents.get(agent_id)
         alive = self._memory.owners.__contains__
@@ -393,6 +387,9 @@ class MemoryStore(TableReads):
 
     async def agents(self) -> list[str]:
         return list(self._memory.agents)
+
+    async def count_rows(self, table: Table[Any]) -> int:
+        return len(self._memory.tables.all(table))
 
     async def get_row(self, table: Table[Row], *key: Value) -> Row | None:
         return self._memory.tables.get(table, key)
@@ -412,25 +409,6 @@ class MemoryStore(TableReads):
         self, table: Table[Row], matches: Sequence[Match], *, order: Sequence[str], limit: int | None = None
     ) -> list[Row]:
         return self._memory.tables.find(table, matches, order, limit)
-
-    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
-        rows = [move.row(key) for key, move in self._memory.windows.items() if move.turns > after]
-        return in_order(row for row in rows if scopes is None or row.scope in scopes)
-
-    async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
-        agent = self._memory.agents.get(agent_id)
-        if agent is None:
-            return AgentTokenUsageSummary()
-        return summary(agent.book.total, agent.book.rounds, agent.book.last_turn)
-
-    async def usage_of_name(self, agent_name: str) -> UsageOfName:
-        books = [self._memory.agents[agent_id].book for agent_id in await self.agents_of_name(agent_name)]
-        reported = [book.last_turn for book in books if book.last_turn is not None]
-        total = TokenUsage()
-        for book in books:
-            total += book.total
-        rounds = sum(book.rounds for book in books)
-        return UsageOfName(total, rounds, len(reported), reported[0] if len(reported) == 1 else None)
 
     async def save_workflow(
         self,
@@ -489,15 +467,11 @@ class MemoryStore(TableReads):
         return self._memory.watches.open(agent_id, thread_id, feed)
 
     async def rebuild_views(self) -> None:
-        self._memory.windows.clear()
         self._memory.tables.clear()
         for agent in self._memory.agents.values():
-            book = Book(agent.agent_id, self._memory.windows, self._memory.tables)
+            agent.book = Book(agent.agent_id, self._memory.tables)
             for entry in agent.entries():
-                fact = decode(entry.head, entry.payload)
-                book.record([fact], changes([fact], entry.seq - 1, book))
-            book.checks_windows = True
-            agent.book = book
+                agent.book.read_again(decode(entry.head, entry.payload), entry.seq)
 
     async def verify(self) -> list[Damage]:
         return [found for agent in self._memory.agents.values() if (found := agent.damage()) is not None]

@@ -141,7 +141,8 @@ class MemoryTables:
         for table, rows in changed.items():
             kept = self._tables[table]
             for key, row in rows.items():
-                kept.set(key, row)
+                before = kept.rows.get(key) if table.merge is not None else None
+                kept.set(key, row if before is None or table.merge is None else table.merge(before, row))
 
     def clear(self) -> None:
         self._tables = {table: _Rows(table, self._agents) for table in TABLES}

@@ -3,11 +3,11 @@ equal because both come from here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import ToolFailed, ToolResult, ToolStarted
+from wakeful.contracts.events import MessageAdmitted, SessionStarted, ToolFailed, ToolResult, ToolStarted
 from wakeful.ports.tables import Row, RowQuery, Table, TableKey, Value
 from wakeful.store.tables import RULES_OF_EVENT
 from wakeful.store.tables.row_rules import OWN_AGENT, Gone, LogEntry, Need, OpenCall, OpenCost, RowKey, RowList
@@ -32,6 +32,52 @@ def _named(need: Need, agent_id: str) -> Need:
     if isinstance(need, RowList) and need.equal[0] == OWN_AGENT:
         return RowList(need.table, need.query, (agent_id, *need.equal[1:]))
     return need
+
+
+class Changes(NamedTuple):
+    """What an append does to the rows."""
+
+    rows: Mapping[Table[Any], Mapping[TableKey, Any]]
+    """By table and key: whole rows; None: the row is gone."""
+    agent_name: str | None
+    """What the agent is called from now on; None: as before."""
+
+
+def changes(
+    facts: Sequence[Fact],
+    after: int,
+    agent_id: str,
+    agent_name: str,
+    found: Mapping[Need, Any],
+    *,
+    is_new: bool = True,
+) -> Changes:
+    """What facts that come right after sequence `after` do, given what they need.
+
+    Raises EventRefused, AlreadyDecided, WindowFull or AlreadyNoticed; then nothing of the append may be written.
+    """
+    made = TableChanges(agent_id, found)
+    renamed: str | None = None
+    for seq, fact in enumerate(facts, after + 1):
+        kind = type(fact.event)
+        if kind in RULES_OF_EVENT:
+            made.take_in(LogEntry(agent_id, agent_name, seq, fact, is_new))
+        elif found:
+            made.note(fact)
+        if isinstance(fact.event, SessionStarted):
+            renamed = agent_name = fact.event.agent_name
+    return Changes(made.rows, renamed)
+
+
+def message_of(facts: Iterable[Fact]) -> tuple[Fact, MessageAdmitted] | tuple[None, None]:
+    """The message among the facts of an admission, which has one answer and so at most one message."""
+    found: tuple[Fact, MessageAdmitted] | tuple[None, None] = (None, None)
+    for fact in facts:
+        if isinstance(fact.event, MessageAdmitted):
+            if found[0] is not None:
+                raise EventRefused("two messages in one admission", "Admit each message by itself.")
+            found = (fact, fact.event)
+    return found
 
 
 class TableChanges:
@@ -63,6 +109,9 @@ class TableChanges:
     def get(self, table: Table[Row], *key: Any) -> Row | None:
         """A row of this agent. Raises KeyError when the rule did not name it beforehand."""
         changed = self.rows.get(table)
+        if table.merge is not None:
+            stored: Row | None = self._found[RowKey(table, key)]
+            return _merged(table, stored, None if changed is None else changed.get(key))
         row: Any = changed[key] if changed is not None and key in changed else self._found[RowKey(table, key)]
         return row if row is not None and row.agent_id == self._agent_id else None
 
@@ -86,6 +135,10 @@ class TableChanges:
         return tally.total([fact for fact in self._asked if fact.turn_id == turn_id])
 
     def _put(self, table: Table[Any], key: TableKey, row: Any) -> None:
+        if table.merge is not None:
+            changed = self.rows.setdefault(table, {})
+            changed[key] = _merged(table, changed.get(key), row)
+            return
         there = self._found.get(RowKey(table, key))
         if there is not None and there.agent_id != self._agent_id:
             named = ", ".join(map(str, key))
@@ -103,6 +156,12 @@ class TableChanges:
             self._found[call] = fact.event.safe_args or {}
         elif isinstance(fact.event, ToolResult | ToolFailed):
             self._found[call] = None
+
+
+def _merged(table: Table[Row], one: Row | None, other: Row | None) -> Row | None:
+    if one is None or other is None or table.merge is None:
+        return other if one is None else one
+    return table.merge(one, other)
 
 
 def _is_in(table: Table[Row], query: RowQuery, equal: Sequence[Value], row: Row) -> bool:

@@ -5,23 +5,20 @@ Asked after every kill. Nothing is changed: the rows are made a second time, in 
 
 from typing import Any
 
-from wakeful.contracts.spending import WindowKey
 from wakeful.ports import Match, Store, Table, TableKey
 from wakeful.ports.mailbox import MESSAGES
 from wakeful.store.memory_tables import MemoryTables
-from wakeful.store.rows import Book, changes
-from wakeful.store.spending import Move
+from wakeful.store.rows import Book
 from wakeful.store.tables import TABLES
 
 
 async def find_misfits(store: Store) -> list[str]:
     """What is wrong with the rows of declared tables, in words."""
     made = MemoryTables()
-    windows: dict[WindowKey, Move] = {}
     for agent_id in await store.agents():
-        book = Book(agent_id, windows, made)
+        book = Book(agent_id, made)
         for entry in await store.read(agent_id):
-            book.record([entry.fact], changes([entry.fact], entry.seq - 1, book))
+            book.read_again(entry.fact, entry.seq)
     found: list[str] = []
     for table in TABLES:
         stored = _by_key(table, await store.find_rows(table, [Match({})], order=table.key))

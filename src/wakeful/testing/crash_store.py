@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
-from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
     AdmissionAnswer,
     Claim,
@@ -22,7 +21,6 @@ from wakeful.ports import (
     Table,
     TableReads,
     TaskRunStore,
-    UsageOfName,
     Value,
     Watch,
     WorkflowRow,
@@ -126,14 +124,14 @@ class CrashingStore(TableReads):
     ) -> list[StoredFact]:
         return await (await self._real()).read(agent_id, after=after, thread_id=thread_id, turn_id=turn_id, limit=limit)
 
-    async def count_turns(self) -> int:
-        return await (await self._real()).count_turns()
-
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         return await (await self._real()).is_held(agent_id, thread_id)
 
     async def agents(self) -> list[str]:
         return await (await self._real()).agents()
+
+    async def count_rows(self, table: Table[Any]) -> int:
+        return await (await self._real()).count_rows(table)
 
     async def get_row(self, table: Table[Row], *key: Value) -> Row | None:
         return await (await self._real()).get_row(table, *key)
@@ -153,15 +151,6 @@ class CrashingStore(TableReads):
         self, table: Table[Row], matches: Sequence[Match], *, order: Sequence[str], limit: int | None = None
     ) -> list[Row]:
         return await (await self._real()).find_rows(table, matches, order=order, limit=limit)
-
-    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
-        return await (await self._real()).spending(scopes, after=after)
-
-    async def usage_of_name(self, agent_name: str) -> UsageOfName:
-        return await (await self._real()).usage_of_name(agent_name)
-
-    async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
-        return await (await self._real()).usage(agent_id)
 
     async def save_workflow(
         self,

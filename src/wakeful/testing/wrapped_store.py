@@ -1,11 +1,10 @@
 """A store that hands everything on to another. A wrapper overrides the one method its rule is about."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
-from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
     AdmissionAnswer,
     Claim,
@@ -19,7 +18,6 @@ from wakeful.ports import (
     Table,
     TableReads,
     TaskRunStore,
-    UsageOfName,
     Value,
     Watch,
     WorkflowRow,
@@ -89,14 +87,14 @@ class WrappedStore(TableReads):
     ) -> list[StoredFact]:
         return await self.inner.read(agent_id, after=after, thread_id=thread_id, turn_id=turn_id, limit=limit)
 
-    async def count_turns(self) -> int:
-        return await self.inner.count_turns()
-
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         return await self.inner.is_held(agent_id, thread_id)
 
     async def agents(self) -> list[str]:
         return await self.inner.agents()
+
+    async def count_rows(self, table: Table[Any]) -> int:
+        return await self.inner.count_rows(table)
 
     async def get_row(self, table: Table[Row], *key: Value) -> Row | None:
         return await self.inner.get_row(table, *key)
@@ -116,15 +114,6 @@ class WrappedStore(TableReads):
         self, table: Table[Row], matches: Sequence[Match], *, order: Sequence[str], limit: int | None = None
     ) -> list[Row]:
         return await self.inner.find_rows(table, matches, order=order, limit=limit)
-
-    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
-        return await self.inner.spending(scopes, after=after)
-
-    async def usage_of_name(self, agent_name: str) -> UsageOfName:
-        return await self.inner.usage_of_name(agent_name)
-
-    async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
-        return await self.inner.usage(agent_id)
 
     async def save_workflow(
         self,

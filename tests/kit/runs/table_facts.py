@@ -11,7 +11,9 @@ from kit.runs.store_facts import (
     AGENT,
     NOON,
     THREAD,
+    TURN,
     claimed,
+    completed,
     deferred,
     ended,
     expired,
@@ -19,6 +21,7 @@ from kit.runs.store_facts import (
     message,
     queued,
     resolved,
+    said,
     session,
     started,
     takes,
@@ -32,8 +35,13 @@ from wakeful.contracts.events import (
     ActionSettled,
     ActionStaged,
     AnyEvent,
+    BudgetGranted,
+    BudgetNoticed,
+    CostRecorded,
     FilesTainted,
     LimitChanged,
+    ModelFailed,
+    ModelRequested,
     RuntimeToolRequested,
     RuntimeToolResolved,
     TurnFailed,
@@ -43,7 +51,7 @@ from wakeful.contracts.events import (
     TurnResumed,
     TurnSuspended,
 )
-from wakeful.contracts.spending import WindowPassed
+from wakeful.contracts.spending import WindowPassed, WindowRef
 from wakeful.ports import Claim, Store
 
 
@@ -89,6 +97,32 @@ OUTSIDE: list[list[Fact]] = [
 """What others append."""
 
 
+HOUR = WindowRef(scope="runtime", period="hour", began=NOON - 5, turns=NOON + 3600, usd="9")
+DAY = WindowRef(scope="agent:calc", period="day", began=NOON - 5, turns=NOON + 7200, usd="9")
+
+
+def asks(*windows: WindowRef, turn: str = TURN, level: str | None = None) -> Fact:
+    event = ModelRequested(model_ref="a:b", items=1, reserved_usd="0.5", windows=windows)
+    return Fact(event, NOON, THREAD, turn, 1, level=level)
+
+
+def paid(turn: str = TURN, level: str | None = None, lost: bool = False) -> Fact:
+    event = CostRecorded(model_ref="a:b", amount="0.2", price_list="code", lost=lost)
+    return Fact(event, NOON, THREAD, turn, 1, level=level)
+
+
+_CUT = ModelFailed(
+    model_ref="a:b", attempt=1, failure_kind="stream_interrupted", stage="body", disposition="retry", message="cut"
+)
+MONEY: list[list[Fact]] = [
+    [asks(HOUR, DAY)],
+    [Fact(_CUT, NOON, THREAD, TURN, 1), asks(HOUR)],
+    [completed(), paid(), said()],
+    [asks(DAY, level="call_1"), paid(level="call_1"), asks(HOUR, DAY)],
+    [Fact(BudgetNoticed(window=HOUR, percent=80, spent="0.8", held="0"), NOON, THREAD, TURN)],
+]
+"""Requests that hold money, are lost, paid and settled, and two that are under way."""
+GRANTS = [Fact(BudgetGranted(window=DAY, usd="2", granted_by="ada"), NOON)]
 WINDOW = WindowPassed(scope="runtime", period="hour", began=NOON, turns=NOON + 3600, usd="1", allowed="1", needed="0.5")
 _WAITS = ("appr_a", "appr_b")
 
@@ -182,8 +216,11 @@ async def tell(store: Store) -> Claim:
     second = await claimed(store, OTHER_TURN, OTHER)
     for facts in OWNED:
         await store.append(claim, facts)
-    for facts in OUTSIDE:
+    for facts in MONEY:
+        await store.append(claim, facts)
+    for facts in [*OUTSIDE, GRANTS]:
         await store.admit(AGENT, facts)
+    await store.append(second, [asks(HOUR, DAY, turn=OTHER_TURN), completed(OTHER_TURN)])
     await store.append(second, [started(OTHER_TURN), asked("appr_9", turn=OTHER_TURN), tool_started(OTHER_TURN)])
     await store.append(second, [tool_failed(OTHER_TURN), about(tainted(), "c1", turn=OTHER_TURN)])
     await store.admit(OTHER, [rule_revoked()])  # the rule is another agent's
@@ -198,4 +235,4 @@ def tainted() -> FilesTainted:
 def told() -> set[type]:
     """The events of the story."""
     mail = [[message()], QUEUE, *(facts for _, owned, outside in MAIL for facts in (owned, outside))]
-    return {type(fact.event) for facts in (*OWNED, *OUTSIDE, *mail) for fact in facts}
+    return {type(fact.event) for facts in (*OWNED, *MONEY, GRANTS, *OUTSIDE, *mail) for fact in facts}

@@ -3,7 +3,7 @@
 Everything that writes runs inside the writer's transaction and checks before its first write.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,16 @@ from pydantic_core import from_json
 
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreDamaged
-from wakeful.contracts.spending import WindowKey
 from wakeful.ports import AdmissionAnswer, Claim, Damage, TurnRow
 from wakeful.ports.mailbox import MESSAGES
 from wakeful.ports.turns import TURN_OF_KEY, TURNS
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, PackedRow
 from wakeful.store.leases import Lease, check, fenced
-from wakeful.store.rows import Changes, changes, message_of
-from wakeful.store.spending import Hold, HoldKey, Move
 from wakeful.store.sqlite.connection import Statements
-from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
-from wakeful.store.sqlite.views import Views
+from wakeful.store.table_changes import Changes, changes, message_of, needs_of
 from wakeful.store.tables.row_rules import Need, OpenCall, OpenCost, RowKey, RowList
 from wakeful.views.cost import CALL_FACTS, CostTally
 
@@ -36,16 +32,19 @@ _CLAIM = "SELECT epoch FROM turn_claims WHERE turn_id = ?"
 _HEARD = "SELECT heard FROM turns WHERE turn_id = ?"
 _CALL_FACTS = frozenset(CALL_FACTS)
 _CALL_KINDS = frozenset(event.kind for event in CALL_FACTS)
+_MOVE_HEAD = "UPDATE agents SET seq = ?, hash = ? WHERE id = ?"
 _APPEND = "INSERT INTO appends (id, turn, header, body, hash) VALUES (?, ?, ?, ?, ?)"
+
+
+KEPT = 32
+"""At most so many rows a turn are kept from one append to the next."""
 
 
 class Log:
     """The events of one database."""
 
-    def __init__(self, sql: Statements, path: Path, views: Views) -> None:
+    def __init__(self, sql: Statements, path: Path) -> None:
         self._sql = sql
-        self._views = views
-        self._windows = Windows(sql)
         self._tables = SqliteTables(sql)
         self.streams = Streams(sql, path)
         self._turns: dict[str, tuple[int, int]] = {}
@@ -60,9 +59,9 @@ class Log:
         """Where streams of open turns end, as we found or left them, by the agent's number."""
         self._owned: dict[str, Claim] = {}
         """Claims that were held against the database, by the id of their turn."""
-        self._unheld: dict[str, int] = {}
-        """Turns that hold nothing in a spend window, and the epoch of the claim under which that was seen: only their
-        owner changes it, and most never do."""
+        self._kept: dict[str, tuple[int, dict[Need, Any]]] = {}
+        """Of a turn that is run here: rows as they were when its stream ended with that event. They follow from the
+        stream alone: as long as nobody adds to it, they are what the database holds."""
 
     def admit(self, agent_id: str, facts: Sequence[Fact], stored: Sequence[PackedRow]) -> AdmissionAnswer | None:
         message, event = message_of(facts)
@@ -73,8 +72,8 @@ class Log:
         if is_queued and event is not None and self._tables.get(MESSAGES, (event.message_id,)) is not None:
             return AdmissionAnswer(None, created=False)
         place = self.streams.place(agent_id)
-        known = _Known(self, agent_id, "" if place is None else place.name)
-        made = changes(facts, 0 if place is None else place.seq, known)
+        seq, name = (0, "") if place is None else (place.seq, place.name)
+        made = changes(facts, seq, agent_id, name, self._find(agent_id, needs_of(facts, agent_id), {}))
         if place is None:
             place = self._make_agent(agent_id)
         self._write(place, stored, made)
@@ -82,7 +81,7 @@ class Log:
             return None
         if message.turn_id is None:
             return AdmissionAnswer(None, created=True)
-        return AdmissionAnswer(made.tables[TURNS][message.turn_id,], created=True)
+        return AdmissionAnswer(made.rows[TURNS][message.turn_id,], created=True)
 
     def append(
         self, claim: Claim, facts: Sequence[Fact], stored: Sequence[PackedRow], rest: bool
@@ -105,8 +104,12 @@ class Log:
         if facts:
             if claim.fresh and claim.turn_id not in self._costs_so_far:
                 self._costs_so_far[claim.turn_id] = CostTally()
-            made = changes(facts, seq, _Known(self, claim.agent_id, end.name, claim.turn_id, claim.turn_epoch))
+            kept_at, kept = self._kept.get(claim.turn_id, (0, {}))
+            needs = needs_of(facts, claim.agent_id)
+            found = self._find(claim.agent_id, needs, kept if kept_at == seq else {})
+            made = changes(facts, seq, claim.agent_id, end.name, found)
             self._write(end, stored, made)
+            self._kept[claim.turn_id] = seq + len(facts), _still_true(found, made)
             if (tally := self._costs_so_far.get(claim.turn_id)) is not None:
                 for fact in facts:
                     if type(fact.event) in _CALL_FACTS:
@@ -122,7 +125,8 @@ class Log:
         owner, epoch = owned
         check(claim, Lease(owner, epoch, 0.0), claim.turn_epoch)
         if facts:
-            made = changes(facts, place.seq, _Known(self, claim.agent_id, place.name))
+            found = self._find(claim.agent_id, needs_of(facts, claim.agent_id), {})
+            made = changes(facts, place.seq, claim.agent_id, place.name, found)
             self._write(place, stored, made)
             self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, ?, NULL)", (claim.turn_id, claim.turn_epoch))
             self._costs_so_far[claim.turn_id] = CostTally(f for f in facts if type(f.event) in _CALL_FACTS)
@@ -152,6 +156,7 @@ class Log:
     def _forget_ends(self) -> None:
         self._ends.clear()
         self._owned.clear()
+        self._kept.clear()
 
     def events_of(self, agent_id: str, turn_id: str) -> list[StoredFact]:
         """A turn's events, all at once."""
@@ -182,28 +187,12 @@ class Log:
         row = self._tables.get(TURNS, (turn_id,))
         return row if row is not None and row.agent_id == agent_id else None
 
-    def window(self, key: WindowKey) -> Move | None:
-        return self._windows.one(key)
-
-    def hold(self, key: HoldKey, epoch: int | None) -> Hold | None:
-        """What the turn holds there. With the epoch of its owner's claim, nothing is looked for twice in vain."""
-        turn_id, _ = key
-        if epoch is None:
-            return self._windows.hold(key)
-        if self._unheld.get(turn_id) == epoch:
-            return None
-        held = self._windows.holds_of(turn_id)
-        if not held:
-            self._unheld[turn_id] = epoch
-        return held.get(key)
-
-    def holds_of(self, turn_id: str) -> dict[HoldKey, Hold]:
-        return self._windows.holds_of(turn_id)
-
-    def find(self, agent_id: str, needs: Sequence[Need]) -> dict[Need, Any]:
+    def _find(self, agent_id: str, needs: Sequence[Need], kept: Mapping[Need, Any]) -> dict[Need, Any]:
         """What rules of declared tables named beforehand."""
-        found: dict[Need, Any] = {}
+        found: dict[Need, Any] = {**kept}
         for need in needs:
+            if need in kept:
+                continue
             match need:
                 case RowKey(table, key):
                     found[need] = self._tables.get(table, key)
@@ -239,7 +228,7 @@ class Log:
         """The first event of a turn that there is, or that these changes open."""
         if (known := self._turns.get(turn_id)) is not None:
             return known[1]
-        if (changed := made.tables.get(TURNS, {}).get((turn_id,))) is not None:
+        if (changed := made.rows.get(TURNS, {}).get((turn_id,))) is not None:
             return int(changed.first_seq)
         ((first,),) = self._sql.all("SELECT first_seq FROM turns WHERE turn_id = ?", (turn_id,))
         return int(first)
@@ -264,7 +253,7 @@ class Log:
         """A turn that nobody here owns needs no place in memory."""
         self._costs_so_far.pop(turn_id, None)
         self._owned.pop(turn_id, None)
-        self._unheld.pop(turn_id, None)
+        self._kept.pop(turn_id, None)
         if (numbers := self._turns.pop(turn_id, None)) is not None:
             self._ends.pop(numbers[0], None)
 
@@ -290,49 +279,22 @@ class Log:
             turn = 0 if row.turn_id is None else base | self._first(row.turn_id, made)
             self._sql.do(_APPEND, (base | seq + 1, turn, row.header, row.body, digest))
             seq += len(row.payloads)
-        self._views.write(agent, seq, digest, made)
-        if made.tables:
-            self._tables.write(agent, made.tables)
+        self._sql.do(_MOVE_HEAD, (seq, digest, agent))
+        if made.agent_name is not None:
+            self._sql.do("UPDATE agents SET name = ? WHERE id = ?", (made.agent_name, agent))
+        if made.rows:
+            self._tables.write(agent, made.rows)
         self.written.pop(agent, None)  # last in order, as it is the newest
         self.written[agent] = (seq, digest)
         if agent in self._ends:
             self._ends[agent] = Place(agent, seq, digest, made.agent_name or name)
-        if made.spending:
-            for turn_id, _ in made.spending.holds:
-                self._unheld.pop(turn_id, None)
-            self._windows.write(agent, made.spending)
 
 
-class _Known:
-    """What is stored, for the rules of `store.rows`; looked up only when a rule asks."""
-
-    def __init__(
-        self,
-        log: Log,
-        agent_id: str,
-        agent_name: str,
-        turn_id: str | None = None,
-        epoch: int | None = None,
-    ) -> None:
-        self._log = log
-        self._epoch = epoch
-        """Of the owner's claim of that turn."""
-        self._turn_id = turn_id
-        self.agent_id = agent_id
-        self.agent_name = agent_name
-
-    def find(self, needs: Sequence[Need]) -> dict[Need, Any]:
-        return self._log.find(self.agent_id, needs)
-
-    @property
-    def checks_windows(self) -> bool:
-        return True
-
-    def window(self, key: WindowKey) -> Move | None:
-        return self._log.window(key)
-
-    def hold(self, key: HoldKey) -> Hold | None:
-        return self._log.hold(key, self._epoch if key[0] == self._turn_id else None)
-
-    def holds_of(self, turn_id: str) -> dict[HoldKey, Hold]:
-        return self._log.holds_of(turn_id)
+def _still_true(found: Mapping[Need, Any], made: Changes) -> dict[Need, Any]:
+    """The rows that were found one by one, with what an append made of them; not too many."""
+    kept: dict[Need, Any] = {}
+    for need, row in found.items():
+        if isinstance(need, RowKey) and need.table.merge is None:
+            changed = made.rows.get(need.table)
+            kept[need] = row if changed is None else changed.get(need.key, row)
+    return kept if len(kept) <= KEPT else {}

@@ -10,15 +10,13 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import StoreProblem, StoreReadOnly
-from wakeful.contracts.models import AgentTokenUsageSummary
-from wakeful.contracts.spending import SpendRow
 from wakeful.ports import (
     AdmissionAnswer,
     Claim,
@@ -30,7 +28,6 @@ from wakeful.ports import (
     Table,
     TableReads,
     TurnRow,
-    UsageOfName,
     Value,
     Watch,
     WorkflowRow,
@@ -46,11 +43,9 @@ from wakeful.store.sqlite.forks import refuse_inherited
 from wakeful.store.sqlite.log import Log
 from wakeful.store.sqlite.owners import LivingOwners
 from wakeful.store.sqlite.rebuild import fill_new_tables
-from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import PIECE, Span
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.sqlite.task_runs import SqliteImportedAgents, SqliteTaskRuns
-from wakeful.store.sqlite.views import Views
 from wakeful.store.sqlite.workflows import Workflows
 from wakeful.store.sqlite.writer import PATIENCE
 from wakeful.store.watches import Wake, Watches
@@ -86,11 +81,9 @@ class SqliteReader(TableReads):
         self._patience = patience
         self._scratch = scratch
         sql = self._sql = Statements(connection)
-        self._views = Views(sql)
-        self._log = Log(sql, path, self._views)
+        self._log = Log(sql, path)
         self._claims = Claims(sql, living, ttl, clock)
         self._workflows = Workflows(sql)
-        self._windows = Windows(sql)
         self._tables = SqliteTables(sql)
         self._blobs = Blobs(sql, path, self._read, self._put_row)
         self.task_runs = SqliteTaskRuns(sql, self._read, self._written)
@@ -178,14 +171,14 @@ class SqliteReader(TableReads):
                 await asyncio.sleep(0)
         return found[:limit]
 
-    async def count_turns(self) -> int:
-        return await self._read(self._views.count_turns)
-
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         return await self._read(lambda: self._claims.is_held(agent_id, thread_id))
 
     async def agents(self) -> list[str]:
         return [agent_id for _, agent_id in await self._read(self._log.streams.agents)]
+
+    async def count_rows(self, table: Table[Any]) -> int:
+        return await self._read(lambda: self._tables.count(table))
 
     async def get_row(self, table: Table[Row], *key: Value) -> Row | None:
         return await self._read(lambda: self._tables.get(table, key))
@@ -206,16 +199,6 @@ class SqliteReader(TableReads):
     ) -> list[Row]:
         return await self._read(lambda: self._tables.find(table, matches, order, limit))
 
-    async def spending(self, scopes: Sequence[str] | None = None, *, after: int = 0) -> list[SpendRow]:
-        return await self._read(lambda: self._windows.after(after, scopes))
-
-    async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
-        return await self._read(lambda: self._views.usage(agent_id), agent_id)
-
-    async def usage_of_name(self, agent_name: str) -> UsageOfName:
-        agents = await self.agents_of_name(agent_name)
-        return await self._read(lambda: self._views.usage_of(agents))
-
     async def workflow(self, workflow_id: str, revision: int | None = None) -> WorkflowRow | None:
         return await self._read(lambda: self._workflows.one(workflow_id, revision))
 
@@ -234,7 +217,7 @@ class SqliteReader(TableReads):
                 connection = again()
                 try:
                     sql = Statements(connection)
-                    return Log(sql, path, Views(sql)).events_of(agent_id, turn_id)
+                    return Log(sql, path).events_of(agent_id, turn_id)
                 finally:
                     connection.close()
             except UNREADABLE as error:
@@ -396,7 +379,7 @@ def _verify(again: Callable[[], apsw.Connection], path: Path, seals: Seals) -> l
         connection = again()
         try:
             sql = Statements(connection)
-            log = Log(sql, path, Views(sql))
+            log = Log(sql, path)
             found = [Damage("", 0, what) for what in _integrity(sql) if what != "ok"]
             found += [damage for _, agent_id in log.streams.agents() if (damage := log.damage(agent_id))]
             return found + _of_anchor(sql, path, seals)

@@ -10,15 +10,11 @@ from pathlib import Path
 import apsw
 
 from wakeful.contracts.errors import EventRefused, StoreDamaged
-from wakeful.contracts.spending import WindowKey
 from wakeful.store.memory_tables import MemoryTables
-from wakeful.store.rows import Book, changes
-from wakeful.store.spending import Move
+from wakeful.store.rows import Book
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, translated
-from wakeful.store.sqlite.spending import Windows
 from wakeful.store.sqlite.streams import Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
-from wakeful.store.sqlite.views import Views
 from wakeful.store.tables import TABLES
 
 
@@ -34,9 +30,9 @@ def rebuild(again: Callable[[], apsw.Connection], path: Path, patience: float) -
             sql.do("BEGIN IMMEDIATE")
             try:
                 log.read_on()
-                Views(sql).rewrite(log.books)
+                names = ((book.agent_name, agent) for agent, book in log.books.items())
+                sql.many("UPDATE agents SET name = ? WHERE id = ?", names)
                 SqliteTables(sql).rewrite(log.tables, {book.agent_id: agent for agent, book in log.books.items()})
-                Windows(sql).rewrite(log.windows, {agent: book.holds for agent, book in log.books.items()})
                 sql.do("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -68,18 +64,16 @@ class _Books:
         self._streams = streams
         self._read: dict[int, int] = {}
         self.books: dict[int, Book] = {}
-        self.windows: dict[WindowKey, Move] = {}
         self.tables = MemoryTables()
 
     def read_on(self) -> None:
         """What is new in the log."""
         for agent, agent_id in self._streams.agents():
-            book = self.books.setdefault(agent, Book(agent_id, self.windows, self.tables))
+            book = self.books.setdefault(agent, Book(agent_id, self.tables))
             place = self._streams.place(agent_id)
             at = self._read.get(agent, 0)
             while place is not None and at < place.seq:
                 entries, at = self._streams.piece(Span(agent, agent_id, place.seq), at)
                 for entry in entries:
-                    fact = self._streams.recorded(agent_id, entry).fact
-                    book.record([fact], changes([fact], entry.seq - 1, book))
+                    book.read_again(self._streams.recorded(agent_id, entry).fact, entry.seq)
             self._read[agent] = at

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from operator import itemgetter
 from typing import Any
 
@@ -18,7 +18,8 @@ _DECODE: dict[ColumnKind, Callable[[Any], Any]] = {
     "json": json.loads,
     "list": lambda text: tuple(json.loads(text)),
 }
-_ENCODE: dict[ColumnKind, Callable[[Any], Any]] = {"json": json.dumps, "list": json.dumps}
+_dumps = partial(json.dumps, separators=(",", ":"))
+_ENCODE: dict[ColumnKind, Callable[[Any], Any]] = {"json": _dumps, "list": _dumps}
 
 
 class SqliteTables:
@@ -51,6 +52,10 @@ class SqliteTables:
         sql, values = find_sql(table, matches, order)
         return [*map(_statements(table).row, self._sql.all(sql, (*values, -1 if limit is None else limit)))]
 
+    def count(self, table: Table[Any]) -> int:
+        ((count,),) = self._sql.all(f"SELECT count(*) FROM {table.name}")
+        return int(count)
+
     def write(self, agent: int, changed: Mapping[Table[Any], Mapping[TableKey, Any]]) -> None:
         """What an append of this agent changes."""
         for table, rows in changed.items():
@@ -58,6 +63,8 @@ class SqliteTables:
             for key, row in rows.items():
                 if row is None:
                     self._sql.do(made.drop, key)
+                elif table.merge is not None and (before := self.get(table, key)) is not None:
+                    self._sql.do(made.put, made.values(agent, table.merge(before, row)))
                 else:
                     self._sql.do(made.put, made.values(agent, row))
 
@@ -68,7 +75,10 @@ class SqliteTables:
         for table in tables:
             made = _statements(table)
             self._sql.do(f"DELETE FROM {table.name}")
-            self._sql.many(made.put, (made.values(numbers[row.agent_id], row) for row in rebuilt.all(table)))
+            self._sql.many(
+                made.put,
+                (made.values(numbers[row.agent_id] if made.has_agent else 0, row) for row in rebuilt.all(table)),
+            )
 
 
 class _TableStatements:
@@ -83,7 +93,8 @@ class _TableStatements:
         self._make: Callable[[Sequence[Any]], Any] = table.row._make
         self._in_order = itemgetter(*(fields.index(column.field) for column in columns))
         kinds = [column.kind for column in columns]
-        self._agent = kinds.index("agent")
+        self.has_agent = "agent" in kinds
+        self._agent = kinds.index("agent") if self.has_agent else 0
         self._encoded = [(place, _ENCODE[kind]) for place, kind in enumerate(kinds) if kind in _ENCODE]
         kinds = [table.column[name].kind for name in fields]
         self._decoded = [(place, _DECODE[kind]) for place, kind in enumerate(kinds) if kind in _DECODE]
@@ -95,7 +106,8 @@ class _TableStatements:
     def select_from(self, source: str, alias: str) -> str:
         columns = (self._table.column[name] for name in self._table.fields)
         names = ("a.agent_id" if column.kind == "agent" else f"{alias}.{column.name}" for column in columns)
-        return f"SELECT {', '.join(names)} FROM {source} JOIN agents a ON a.id = {alias}.agent"
+        joined = f" JOIN agents a ON a.id = {alias}.agent" if "agent_id" in self._table.column else ""
+        return f"SELECT {', '.join(names)} FROM {source}{joined}"
 
     def row(self, found: tuple[Any, ...]) -> Any:
         if not self._decoded:
@@ -108,7 +120,8 @@ class _TableStatements:
 
     def values(self, agent: int, row: Any) -> list[Any]:
         values = [*self._in_order(row)]
-        values[self._agent] = agent
+        if self.has_agent:
+            values[self._agent] = agent
         for place, encode in self._encoded:
             if values[place] is not None:
                 values[place] = encode(values[place])

@@ -8,19 +8,23 @@ from typing import Any
 
 from wakeful.ports.approvals import ACTIONS, APPROVAL_RULES
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
+from wakeful.ports.spending import HOLDS, SPENDING
 from wakeful.ports.tables import Table
 from wakeful.ports.taint import TAINTED_FILES
 from wakeful.ports.turn_costs import TURN_COSTS
 from wakeful.ports.turns import TURNS
 from wakeful.ports.unknown_outcomes import UNKNOWN_OUTCOMES
+from wakeful.ports.usage import USAGE
 from wakeful.ports.wakes import WAKES
 from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
 from wakeful.store.tables.mailbox import MESSAGE_RULES, THREAD_RULES
 from wakeful.store.tables.row_rules import RowRule, Rules
+from wakeful.store.tables.spending import HOLD_RULES, SPENDING_RULES
 from wakeful.store.tables.taint import TAINT_RULES
 from wakeful.store.tables.turn_costs import TURN_COST_RULES
 from wakeful.store.tables.turns import TURN_RULES
 from wakeful.store.tables.unknown_outcomes import UNKNOWN_RULES
+from wakeful.store.tables.usage import USAGE_RULES
 from wakeful.store.tables.wakes import WAKE_RULES
 
 TABLES: Mapping[Table[Any], Rules] = {
@@ -33,6 +37,9 @@ TABLES: Mapping[Table[Any], Rules] = {
     MESSAGES: MESSAGE_RULES,
     BUSY_THREADS: THREAD_RULES,
     WAKES: WAKE_RULES,
+    USAGE: USAGE_RULES,
+    SPENDING: SPENDING_RULES,
+    HOLDS: HOLD_RULES,
 }
 
 

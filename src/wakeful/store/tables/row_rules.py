@@ -54,6 +54,8 @@ class LogEntry(NamedTuple):
     agent_name: str
     seq: int
     fact: Fact
+    is_new: bool = True
+    """False where the log is read again: it was let in when it was written."""
 
 
 class AtHand(Protocol):

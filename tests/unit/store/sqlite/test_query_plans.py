@@ -48,11 +48,10 @@ from wakeful.store.tables import TABLES
 GROWING = {
     "agents", "events", "appends", "turns", "unknown", "actions", "rules", "tainted_files", "spending", "holds",
     "messages", "busy_threads", "wakes",
-    "turn_costs", "turn_claims", "blobs", "workflows", "task_runs", "task_run_events",
+    "turn_costs", "turn_claims", "usage", "blobs", "workflows", "task_runs", "task_run_events",
 }  # fmt: skip
 ALLOWED = {
     "INDEXED BY turns_open WHERE": "open turns: an index of those alone",
-    "(SELECT value FROM json_each(?))": "the streams of one name, each found by its id",
     "SELECT count(*) FROM turns": "for a doctor, who has just read every event: one index, and no row",
     "FROM workflows": "workflows are few: a person saved each one",
     "SELECT id, agent_id FROM agents ORDER BY id": "for checking and repairing everything, and for lists of all agents",
@@ -114,6 +113,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "ended_turns": [lambda: store.ended_turns("calc", limit=3)],
         "turn_costs": [store.turn_costs, lambda: store.turn_costs(since=1)],
         "agent_names": [store.agent_names],
+        "count_rows": [lambda: store.count_rows(TURNS)],
         "agents_of_name": [lambda: store.agents_of_name("calc")],
         "find_turns": [
             lambda: store.find_turns(TurnFilter(state="running"), limit=3, before="turn 5"),
