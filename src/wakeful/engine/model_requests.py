@@ -34,7 +34,7 @@ from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
 from wakeful.decisions.levels import Level, OpenRequest, artifacts_of, as_child
 from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.planner import plan_section
-from wakeful.decisions.policy.server_tools import NOTHING, Offered, offered_to_provider
+from wakeful.decisions.policy.server_tools import NOTHING, ProviderOffer, offered_to_provider
 from wakeful.decisions.policy.verdict import CompiledPolicy, with_answers
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.routing import MoneyLeft, moved_limits
@@ -482,7 +482,7 @@ class Requests:
             withheld_tools=searches.withheld,
         )
 
-    def _server_tools(self) -> Offered:
+    def _server_tools(self) -> ProviderOffer:
         """What the provider may run by itself in the next request, by the policy and by what was seen until now."""
         state, config = self._work.state, self._config
 

@@ -7,11 +7,12 @@ deny, or ask somebody about, is not offered to the provider. What was found is u
 from collections.abc import Sequence
 from typing import Any
 
-from wakeful.contracts.errors import InvalidConfig, ToolRetry
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import ServerTool, ToolDeclaration
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
 from wakeful.tools.decorator import tool
+from wakeful.tools.schema import ArgumentsRefused
 from wakeful.tools.tool import Tool
 
 NAME = "web_search"
@@ -19,7 +20,7 @@ NAME = "web_search"
 
 def _web_search(query: str) -> str:
     """Search the web."""
-    raise ToolRetry("web_search is run by the provider of a model that has it, and this model cannot call it.")
+    raise AssertionError("a search is run by a provider, never by code")
 
 
 class WebSearch(Tool[object]):
@@ -46,7 +47,7 @@ class WebSearch(Tool[object]):
         return False
 
     def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> CallHandle:
-        return self._called.start(ctx, arguments)
+        raise ArgumentsRefused([("", "it is run by the provider of a model that has it; this model cannot call it")])
 
 
 def web_search(

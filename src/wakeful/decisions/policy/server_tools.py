@@ -12,7 +12,7 @@ from wakeful.decisions.policy.provenance import Exposure, provenance_gate
 from wakeful.decisions.policy.verdict import CompiledPolicy, standing_verdict
 
 
-class Offered(NamedTuple):
+class ProviderOffer(NamedTuple):
     """What a request may hold, and why something of it may not."""
 
     tools: tuple[ServerTool, ...] = ()
@@ -20,7 +20,7 @@ class Offered(NamedTuple):
     """In words, each with its tool's name."""
 
 
-NOTHING = Offered()
+NOTHING = ProviderOffer()
 
 
 def offered_to_provider(
@@ -30,7 +30,7 @@ def offered_to_provider(
     derived_from: str,
     exposure: Exposure,
     now: float,
-) -> Offered:
+) -> ProviderOffer:
     """The tools of a turn that a provider may run now. `policies`, all of which have to let it, are asked
     for only where there is such a tool."""
     ours = [tool for tool in tools if tool.server is not None]
@@ -41,7 +41,7 @@ def offered_to_provider(
         tool.name: next(filter(None, (why_not(tool.name, each, derived_from, exposure, now) for each in held_to)), "")
         for tool in ours
     }
-    return Offered(
+    return ProviderOffer(
         tuple(tool.server for tool in ours if tool.server is not None and not against[tool.name]),
         tuple(f"{name}: {why}" for name, why in against.items() if why),
     )
