@@ -55,6 +55,8 @@ SMALL_WITH_ONE_READER = {
     "wakeful.decisions.message_header": "what the model reads above a message of a queue",
     "wakeful.providers.gemini.contents": "one part of a wire format, like those of its neighbours",
     "wakeful.views.partial_answer": "what a stream shows of an answer that is not whole yet",
+    "wakeful.providers.azure": "an address, which must not import endpoints",
+    "wakeful.views.citations": "what a reader gets of citations",
     "wakeful.testing.crash_rows": "rows against the log, which is another question than what the log says",
     "wakeful.service.queries.views": "asked by operations, with two views that wait for a surface",
 }

@@ -13,7 +13,7 @@ from wakeful.decisions.policy.permissions import default_policy
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 from wakeful.tools.client import ClientTool
-from wakeful.tools.source import Offer, ToolSource, Withheld
+from wakeful.tools.source import Offer, ToolSource, WithheldTool
 
 EVERY_CLASS = ToolPolicy(context="library", classes=frozenset({"safe", "external_write", "network"}))
 RULES = (
@@ -48,8 +48,8 @@ class Down(ToolSource):
     name = "mail"
 
     async def offer(self) -> Offer:
-        hidden = Withheld("hidden", "the policy of the run leaves it out", status="denied")
-        return Offer((), (Withheld("mail/send", "the server mail does not answer", "Sends mail"), hidden))
+        hidden = WithheldTool("hidden", "the policy of the run leaves it out", status="denied")
+        return Offer((), (WithheldTool("mail/send", "the server mail does not answer", "Sends mail"), hidden))
 
 
 def client(**fields: Any) -> ClientTool:
