@@ -15,7 +15,7 @@ from wakeful.ports.model import (
     Secretive,
     Selective,
 )
-from wakeful.ports.spending import HoldRow, Spending, SpendWindow
+from wakeful.ports.spending import HoldRow, Spending, WindowRow
 from wakeful.ports.store import (
     AdmissionAnswer,
     Claim,
@@ -103,7 +103,7 @@ __all__ = [
     "UsageOfName",
     "UsageRow",
     "HoldRow",
-    "SpendWindow",
+    "WindowRow",
     "Spending",
     "Value",
     "WakeCause",

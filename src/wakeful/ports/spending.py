@@ -10,7 +10,7 @@ from wakeful.contracts.spending import PERIODS, Period, SpendRow, WindowKey
 from wakeful.ports.tables import RowQuery, Rows, Table, TableIndex
 
 
-class SpendWindow(NamedTuple):
+class WindowRow(NamedTuple):
     """A window as it is stored, or what a fact adds to it. Amounts in billionths of a dollar."""
 
     scope: str
@@ -25,7 +25,7 @@ class SpendWindow(NamedTuple):
     granted: int = 0
     noticed: bool = False
 
-    def merge(self, other: "SpendWindow") -> "SpendWindow":
+    def merge(self, other: "WindowRow") -> "WindowRow":
         """Both, whichever comes first."""
         newest = max(self, other, key=lambda window: (window.limited_at, window.limit))
         return self._replace(
@@ -48,12 +48,12 @@ BY_END = RowQuery(("turns", "scope", "period", "began"), served_by="spending_by_
 
 SPENDING = Table(
     "spending",
-    SpendWindow,
+    WindowRow,
     key=("scope", "period", "began"),
     indexes=(TableIndex("spending_by_end", ("turns",)),),
     queries=(BY_END,),
     renamed={"limit": "spend_limit"},
-    merge=SpendWindow.merge,
+    merge=WindowRow.merge,
 )
 
 

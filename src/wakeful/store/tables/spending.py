@@ -23,25 +23,25 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.spending import WindowRef, nanodollars
 from wakeful.decisions.spend_windows import costs_nothing, has_room, window_words
-from wakeful.ports.spending import HOLDS, HOLDS_OF_TURN, SPENDING, HoldRow, SpendWindow
+from wakeful.ports.spending import HOLDS, HOLDS_OF_TURN, SPENDING, HoldRow, WindowRow
 from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey, RowList, RowRule, Rules
 
 # --- spending ----------------------------------------------------------------------------------------------------
 
 
-def _requested(entry: LogEntry, event: ModelRequested, rows: AtHand) -> list[SpendWindow]:
+def _requested(entry: LogEntry, event: ModelRequested, rows: AtHand) -> list[WindowRow]:
     moved = _settled(_hold(entry, rows))
     needed = _needed(event)
     for window in event.windows:
         if entry.is_new:
             _check(window, needed, moved, rows)
         limit = nanodollars(window.usd)
-        moved.append(SpendWindow(*window.key, window.turns, limit, entry.fact.at, held=needed))
+        moved.append(WindowRow(*window.key, window.turns, limit, entry.fact.at, held=needed))
     return moved
 
 
-def _check(window: WindowRef, needed: int, moved: Iterable[SpendWindow], rows: AtHand) -> None:
-    at_hand = rows.get(SPENDING, *window.key) or SpendWindow(*window.key)
+def _check(window: WindowRef, needed: int, moved: Iterable[WindowRow], rows: AtHand) -> None:
+    at_hand = rows.get(SPENDING, *window.key) or WindowRow(*window.key)
     for other in moved:
         if other[:3] == window.key:
             at_hand = at_hand.merge(other)
@@ -49,47 +49,47 @@ def _check(window: WindowRef, needed: int, moved: Iterable[SpendWindow], rows: A
         raise WindowFull(f"there is no room in {window_words(window)}", "Nothing was changed; look at it again.")
 
 
-def _paid(entry: LogEntry, event: CostRecorded, rows: AtHand) -> list[SpendWindow]:
+def _paid(entry: LogEntry, event: CostRecorded, rows: AtHand) -> list[WindowRow]:
     hold = _hold(entry, rows)
     if hold is None:
         return []
     return _moved(hold, spent=nanodollars(event.amount) - (hold.provisional if event.lost else 0))
 
 
-def _lost(entry: LogEntry, event: ModelFailed, rows: AtHand) -> list[SpendWindow]:
+def _lost(entry: LogEntry, event: ModelFailed, rows: AtHand) -> list[WindowRow]:
     hold = _hold(entry, rows)
     return [] if hold is None else _moved(hold, spent=_price(hold, event), held=-hold.held)
 
 
-def _recorded(entry: LogEntry, event: AssistantRecorded, rows: AtHand) -> list[SpendWindow]:
+def _recorded(entry: LogEntry, event: AssistantRecorded, rows: AtHand) -> list[WindowRow]:
     return _settled(_hold(entry, rows))
 
 
-def _turn_ended(entry: LogEntry, event: Terminal, rows: AtHand) -> list[SpendWindow]:
+def _turn_ended(entry: LogEntry, event: Terminal, rows: AtHand) -> list[WindowRow]:
     return [move for hold in _holds(entry, rows) for move in _settled(hold)]
 
 
-def _noticed(entry: LogEntry, event: BudgetNoticed, rows: AtHand) -> list[SpendWindow]:
+def _noticed(entry: LogEntry, event: BudgetNoticed, rows: AtHand) -> list[WindowRow]:
     window = event.window
     there = rows.get(SPENDING, *window.key)
     if entry.is_new and there is not None and there.noticed:
         raise AlreadyNoticed(f"{window_words(window)}: this was said before", "Nothing was changed.")
-    return [SpendWindow(*window.key, window.turns, noticed=True)]
+    return [WindowRow(*window.key, window.turns, noticed=True)]
 
 
-def _granted(entry: LogEntry, event: BudgetGranted, rows: AtHand) -> list[SpendWindow]:
+def _granted(entry: LogEntry, event: BudgetGranted, rows: AtHand) -> list[WindowRow]:
     window = event.window
     limit = nanodollars(window.usd)
-    return [SpendWindow(*window.key, window.turns, limit, 1 if limit else 0, granted=nanodollars(event.usd))]
+    return [WindowRow(*window.key, window.turns, limit, 1 if limit else 0, granted=nanodollars(event.usd))]
 
 
-def _settled(hold: HoldRow | None) -> list[SpendWindow]:
+def _settled(hold: HoldRow | None) -> list[WindowRow]:
     """It is over: what nobody named a price of cost what was held."""
     return [] if hold is None else _moved(hold, spent=0 if hold.priced else hold.held, held=-hold.held)
 
 
-def _moved(hold: HoldRow, *, spent: int, held: int = 0) -> list[SpendWindow]:
-    return [SpendWindow(*key, spent=spent, held=held) for key in hold.window_keys]
+def _moved(hold: HoldRow, *, spent: int, held: int = 0) -> list[WindowRow]:
+    return [WindowRow(*key, spent=spent, held=held) for key in hold.window_keys]
 
 
 # --- holds -------------------------------------------------------------------------------------------------------
