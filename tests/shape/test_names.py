@@ -107,7 +107,6 @@ def test_the_search_for_the_word_finds_names_arguments_and_help() -> None:
 
 PARTICIPLES = {
     "Happened",  # public: what a probe answers reads as a sentence, `return Happened(...)`
-    "Offered",
 }
 """Classes that say what was done and not what they are. This list only shrinks."""
 NOUNS_IN_ING = {"Binding", "Pricing", "Spending", "Thinking"}
