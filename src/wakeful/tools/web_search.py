@@ -55,8 +55,8 @@ def web_search(
 ) -> WebSearch:
     """The web search of the model's provider (Anthropic, OpenAI, Gemini), for `Agent(tools=[web_search()])`.
 
-    `max_uses`: how often it may search in one reply. `allowed_domains` or `blocked_domains`: where it may look. What a
-    provider cannot be told is left out, and the run warns of it. Sources stand in `RunResult.citations`.
+    `max_uses`: how often it may search in one reply. `allowed_domains` or `blocked_domains`: where it may look. An
+    option that a provider does not take is left out, and the run warns of it. Sources stand in `RunResult.citations`.
     """
     if allowed_domains and blocked_domains:
         raise InvalidConfig("web_search has allowed_domains and blocked_domains", "Give one of them.")

@@ -42,7 +42,7 @@ from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect_for_
 from wakeful.store.sqlite.forks import refuse_inherited
 from wakeful.store.sqlite.log import Log
 from wakeful.store.sqlite.owners import LivingOwners
-from wakeful.store.sqlite.rebuild import fill_new_tables
+from wakeful.store.sqlite.rebuild import remake_tables
 from wakeful.store.sqlite.streams import PIECE, Span
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.sqlite.task_runs import SqliteImportedAgents, SqliteTaskRuns
@@ -107,7 +107,7 @@ class SqliteReader(TableReads):
             refuse_inherited(path)
             anchored = read_anchor(path)
             refuse_missing(path, anchored)
-            make = partial(connect_for_reading, path, partial(_private, scratch), fill_new_tables)
+            make = partial(connect_for_reading, path, partial(_private, scratch), remake_tables)
             again = await retried(make, path, patience)
             connection = again()
             try:

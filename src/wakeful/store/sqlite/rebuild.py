@@ -3,7 +3,7 @@
 The log is read without a lock. Then, in one transaction, what was appended since is added and all rows are replaced.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from wakeful.store.rows import Book
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, translated
 from wakeful.store.sqlite.streams import Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
-from wakeful.store.tables import TABLES
 
 
 def rebuild(again: Callable[[], apsw.Connection], path: Path, patience: float) -> None:
@@ -44,17 +43,17 @@ def rebuild(again: Callable[[], apsw.Connection], path: Path, patience: float) -
         raise translated(error, path) from error
 
 
-def fill_new_tables(connection: apsw.Connection, path: Path, there: Collection[str]) -> None:
-    """Make the rows of declared tables that an update has just added, in its transaction; `there` were before.
+def remake_tables(connection: apsw.Connection, path: Path) -> None:
+    """Make the rows of every declared table from the log, in the transaction of an update: new tables are empty, and
+    an older version may have written other rows.
 
-    A log that cannot be read leaves them empty: whoever reads it is told what is wrong with it.
+    A log that cannot be read leaves them as they are: whoever reads it is told what is wrong with it.
     """
-    new = [table for table in TABLES if table.name not in there]
     sql = Statements(connection)
     log = _Books(Streams(sql, path))
     with suppress(StoreDamaged, EventRefused, *UNREADABLE):
         log.read_on()
-        SqliteTables(sql).rewrite(log.tables, {book.agent_id: agent for agent, book in log.books.items()}, new)
+        SqliteTables(sql).rewrite(log.tables, {book.agent_id: agent for agent, book in log.books.items()})
 
 
 class _Books:

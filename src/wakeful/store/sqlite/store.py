@@ -28,7 +28,7 @@ from wakeful.store.sqlite.migrations import backup_path, migrate, shipped
 from wakeful.store.sqlite.new_file import put_new
 from wakeful.store.sqlite.owners import Owners
 from wakeful.store.sqlite.reader import SqliteReader, retried
-from wakeful.store.sqlite.rebuild import fill_new_tables, rebuild
+from wakeful.store.sqlite.rebuild import rebuild, remake_tables
 from wakeful.store.sqlite.writer import PATIENCE, Writer
 from wakeful.store.watches import Wake
 
@@ -322,7 +322,7 @@ def _ready(path: Path, vfs: str | None) -> apsw.Connection:
     with looked_at(connection):
         check_recent(Statements(connection), path, anchored)
     try:
-        migrate(connection, path, shipped(), fill_new_tables)
+        migrate(connection, path, shipped(), remake_tables)
         if connection.execute("SELECT 1 FROM meta WHERE key = 'runtime_id'").get is None:
             own = (f"rt_{secrets.token_hex(8)}", secrets.token_hex(32))
             connection.execute("INSERT OR IGNORE INTO meta VALUES ('runtime_id', ?), ('secret', ?)", own)

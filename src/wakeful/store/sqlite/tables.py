@@ -1,7 +1,7 @@
 """The declared tables in a database: statements are made from the declarations, once for each of them."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from operator import itemgetter
 from typing import Any
@@ -68,11 +68,9 @@ class SqliteTables:
                 else:
                     self._sql.do(made.put, made.values(agent, row))
 
-    def rewrite(
-        self, rebuilt: MemoryTables, numbers: Mapping[str, int], tables: Iterable[Table[Any]] = tuple(TABLES)
-    ) -> None:
+    def rewrite(self, rebuilt: MemoryTables, numbers: Mapping[str, int]) -> None:
         """Replace all rows by the rebuilt ones. `numbers` are those of the agents in this database."""
-        for table in tables:
+        for table in TABLES:
             made = _statements(table)
             self._sql.do(f"DELETE FROM {table.name}")
             self._sql.many(

@@ -5,7 +5,7 @@ refused, with both versions named.
 """
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -36,8 +36,8 @@ def shipped() -> list[Migration]:
     return steps
 
 
-Fill: TypeAlias = Callable[[apsw.Connection, Path, Collection[str]], None]
-"""Makes the rows of new tables: told which tables there were before the first step."""
+Fill: TypeAlias = Callable[[apsw.Connection, Path], None]
+"""Makes the rows of declared tables from the log."""
 
 
 def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration], fill: Fill | None = None) -> None:
@@ -48,7 +48,6 @@ def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration],
         return
     if version > 0:
         _back_up(connection, path, version)
-    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     for step in steps:
         with _Immediately(connection):
             # Another process may have run this step since we looked.
@@ -56,7 +55,7 @@ def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration],
                 connection.execute(step.sql)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {step.version}")
                 if step.version == newest and version > 0 and fill is not None:
-                    fill(connection, path, there)
+                    fill(connection, path)
 
 
 def backup_path(path: Path, version: int) -> Path:
