@@ -8,6 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from wakeful.contracts import budgets
 from wakeful.contracts.agent_file import BudgetSection, CompactionSection, RunBudgetSection, WindowSection
 from wakeful.contracts.audit import ToolAudit
@@ -45,6 +47,8 @@ from wakeful.providers.wire.http import Timeouts
 from wakeful.service.queries.schemas import agent_file, words_under_fields
 from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX
 from wakeful.settings.owner_file import SETTINGS_FILE
+from wakeful.surfaces.cli.command_table import GROUPS
+from wakeful.surfaces.cli.main import app_of
 from wakeful.views.conversation_export import ResultEvent, ToolExecution
 
 HERE = Path(__file__).parent
@@ -106,6 +110,20 @@ AGENTS_INTRO = """\
 An agent's file, YAML or JSON, field by field: what `Agent.to_file` writes, `Agent.from_file` and `wakeful run --agent`
 read, and `Agent(...)` takes under the same names. A field in **bold** is required. An unknown field is refused by name.
 `wakeful schema agent` prints the JSON Schema. This page is generated.
+"""
+CLI_INTRO = """\
+# Commands
+
+Every command of `wakeful` with its help. This page is generated.
+
+- `TURN` is a turn's id, the beginning of its id, or its key (`--key`). Other ids may be shortened, too. A name that
+  fits several records is refused, with the candidates.
+- The store is `--store FILE`, else `$WAKEFUL_STORE`, else `store = "..."` at the top of `wakeful.toml`, else
+  `wakeful.db` in `$WAKEFUL_HOME`. Nothing is read from the current folder.
+- Tables are cut to the width of the screen, or to 80 columns; `--wide` cuts nothing.
+- Errors are `Error: ...` and `Hint: ...` on stderr. With `--json` they are JSON on stdout:
+  `{"error": {"type", "message", "hint", "exit_code"}}`.
+- Exit codes: 0 completed, 1 failed, 2 wrong request, 3 a person has to act, 130 interrupted with Ctrl-C.
 """
 PROFILES_INTRO = """
 ## Budget profiles
@@ -300,6 +318,7 @@ def pages() -> dict[str, str]:
         "providers.md": providers_page(),
         "agents.md": agents_page(),
         "api.md": runpy.run_path(str(HERE / "public_names.py"))["api_page"](),
+        "cli.md": cli_page(),
     }
 
 
@@ -349,6 +368,24 @@ def providers_page() -> str:
 
 def _version() -> str:
     return list_name().rpartition(" ")[2]
+
+
+def cli_page() -> str:
+    """Every command with its help, as a screen of 80 columns shows it."""
+    parts = [CLI_INTRO]
+    for title, names in GROUPS.items():
+        parts.append(f"\n## {title}\n")
+        parts += [_command_section(name) for name in names]
+    return "".join(parts)
+
+
+def _command_section(name: str) -> str:
+    command = typer.main.get_command(app_of(name))
+    context = command.make_context(
+        f"wakeful {name}", [], resilient_parsing=True, terminal_width=80, max_content_width=80
+    )
+    text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    return f"\n### wakeful {name}\n\n```text\n{text}\n```\n"
 
 
 def provider_row(endpoint: Endpoint) -> str:

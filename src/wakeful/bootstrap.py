@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from wakeful.engine.trusted_files import AcceptedFile
     from wakeful.service.operation import OpenStore, Operation
     from wakeful.service.queries.doctor import DoctorReport
+    from wakeful.tools.mcp.source import McpSource
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -384,23 +385,46 @@ def script_schema() -> dict[str, Any]:
 
 
 def mcp_states(config: Path | None) -> "tuple[McpServerState, ...]":
-    """The MCP servers of a file, or of `mcp.json` in the home. Starts none."""
+    """The MCP servers of a file; of none, those of the owner and of the current folder, once trusted. Starts none."""
+    from wakeful.engine.named_servers import server_files
+    from wakeful.tools.mcp.config import mcp_servers, servers_of
     from wakeful.tools.mcp.overview import states
 
-    return states(config)
+    if config is not None:
+        return states(mcp_servers(config))
+    known: dict[str, Any] = {}
+    for file in server_files(Path.cwd()):
+        if file.is_trusted:
+            for each in servers_of(file.data, str(file.path), file.path.absolute().parent):
+                known.setdefault(each.server.name, each)
+    return states(known.values())
+
+
+def mcp_untrusted() -> list[Path]:
+    """Files of the current folder that name MCP servers and were not trusted as they are."""
+    from wakeful.engine.named_servers import server_files
+
+    return [file.path for file in server_files(Path.cwd()) if not file.is_trusted]
+
+
+def _mcp_server(config: Path | None, name: str) -> "McpSource":
+    from wakeful.engine.named_servers import find_server
+    from wakeful.tools.mcp.overview import source
+
+    return source(config, name) if config is not None else find_server(name, Path.cwd())
 
 
 async def mcp_tools(config: Path | None, name: str) -> "tuple[McpToolState, ...]":
     """A server's tools; the server is started or connected to for it. Raises InvalidConfig."""
-    from wakeful.tools.mcp.overview import source, tools_of
+    from wakeful.tools.mcp.overview import tools_of
 
-    return await tools_of(source(config, name))
+    return await tools_of(_mcp_server(config, name))
 
 
 def trust(path: "str | PathLike[str]") -> "list[AcceptedFile]":
-    """Accept a file as the owner's own words, as it is now; of a folder, its `AGENTS.md`, `CLAUDE.md` and skills.
+    """Trust a file as it is now; of a folder, its `AGENTS.md`, `CLAUDE.md`, skills and `mcp.json`.
 
-    Says what was accepted. Raises InvalidConfig where there is nothing to accept.
+    Returns the trusted files. Raises InvalidConfig where there is nothing to trust.
     """
     from wakeful.engine.trusted_files import TrustedFiles
 
@@ -424,9 +448,8 @@ def mcp_approve(name: str, tools: tuple[str, ...] = ()) -> "tuple[McpParkedTool,
 async def mcp_login(config: Path | None, name: str, principal: str | None, show: Callable[[str], None]) -> None:
     """Log in to a server; `show` gets the address a person has to go to. Raises InvalidConfig."""
     from wakeful.tools.mcp.failures import NotReached
-    from wakeful.tools.mcp.overview import source
 
-    found = source(config, name)
+    found = _mcp_server(config, name)
     from wakeful.tools.mcp.login import browser_login
 
     try:

@@ -354,7 +354,7 @@ async def test_guidance_that_a_command_wrote_is_read_as_untrusted(tmp_path: Path
 
 
 def test_there_has_to_be_something_to_accept(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match="neither guidance"):
+    with pytest.raises(InvalidConfig, match=r"has no AGENTS\.md"):
         trust(tmp_path / "work")
     with pytest.raises(InvalidConfig, match="cannot be read"):
         trust(tmp_path / "work" / "missing")

@@ -25,7 +25,7 @@ from wakeful.providers.endpoints import endpoint
 from wakeful.service.owner_hooks import owner_hooks
 from wakeful.settings.model_rules import model_rules
 from wakeful.settings.spend_windows import owner_windows
-from wakeful.surfaces.cli.main import COMMANDS, FAMILIES
+from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES
 from wakeful.testing import scripted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +72,6 @@ def of_client_tools() -> Names:
 
 
 SETTINGS: dict[str, Callable[[], Names]] = {
-    "mcp.md": lambda: {"token": "t"},
     "answers.md": dict,
     "approvals.md": lambda: {"agent": asking()},
     "attachments.md": dict,

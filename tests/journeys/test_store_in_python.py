@@ -285,9 +285,9 @@ def test_turns_are_found_by_state_thread_agent_and_key_and_named_by_id_key_or_pr
     assert store.turns(key="k1", agent="clerk") == []
     found = {store.turn(name).turn_id for name in (first.turn_id, "k1", first.turn_id[:-2])}
     assert found == {first.turn_id}
-    with pytest.raises(TurnNotFound, match="several turns"):
-        store.turn("turn_")
-    with pytest.raises(TurnNotFound, match="no turn k9"):
+    with pytest.raises(TurnNotFound, match="matches 3 turns"):
+        store.turn(first.turn_id[:9])
+    with pytest.raises(TurnNotFound, match="no turn 'k9'"):
         store.turn("k9")
     lines = subprocess.run(command_line("events", "--json", "--store", str(place)), capture_output=True, text=True)
     listed = [json.loads(line) for line in lines.stdout.splitlines()]

@@ -12,7 +12,10 @@ from typing import Any
 
 from wakeful import __version__
 
-_ID = re.compile(r"(?P<kind>[A-Za-z][A-Za-z0-9.-]*?)_(?:[0-9A-HJKMNP-TV-Z]{26})(?![0-9A-Za-z])")
+_ID = re.compile(
+    r"(?P<kind>[A-Za-z][A-Za-z0-9.-]*?)_[0-9A-HJKMNP-TV-Z]{16}(?P<rest>(?:[0-9A-HJKMNP-TV-Z]{10})?)(?![0-9A-Za-z])"
+)
+"""Whole, or as people see it: without its last ten letters."""
 _SHORT_ID = re.compile(r"\b(?P<kind>rt|ws)_[0-9a-f]{16}\b")
 _KEY = re.compile(r"\b(?P<kind>wk)-[0-9a-f]{32}\b")
 _SHA256 = re.compile(r"\bsha256:[0-9a-f]{64}\b")
@@ -50,7 +53,10 @@ class Placeholders:
         for path, name in self._places:
             text = text.replace(path, name)
         text = _TRACEBACK.sub("<traceback>\n", text)
-        for pattern in (_ID, _SHORT_ID, _KEY):
+        text = _ID.sub(
+            lambda found: self._numbered(found["kind"], found[0][: found.start("rest") - found.start()]), text
+        )
+        for pattern in (_SHORT_ID, _KEY):
             text = pattern.sub(lambda found: self._numbered(found["kind"], found[0]), text)
         text = _SHA256.sub(lambda found: self._numbered("sha256", found[0]), text)
         for pattern in (_UUID, _HEX):

@@ -24,16 +24,17 @@ from pins.shapes import shape_of
 from wakeful.sandbox.import_guard import ImportGuard
 from wakeful.surfaces.cli.main import main
 
-_ID = re.compile(r"\b([a-z][a-z-]*?)[_-]((?:[0-9A-HJKMNP-TV-Z]{26})|[0-9a-f]{64})\b")
+_ID = re.compile(r"\b([a-z][a-z-]*?)[_-]((?:[0-9A-HJKMNP-TV-Z]{26})|(?:[0-9A-HJKMNP-TV-Z]{16})|[0-9a-f]{64})\b")
 _WANTED = re.compile(r"\$([a-z-]+)")
 _KEPT = {"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "TMPDIR", "LANG", "LC_ALL", "TZ", "PYTEST_CURRENT_TEST"}
 """Variables that a command is given as they are."""
 _WIDTHS = re.compile(r"(?<=\S) {2,}")
 _OF_THE_MACHINE = [
-    (re.compile(r"(?m)^(commands +).*$"), r"\1<how commands are held here>"),
+    (re.compile(r"(?m)^(sandbox {6}).*$"), r"\1<how commands are held here>"),
     (re.compile(r"(?m)^(wakeful/exec_command\w*) .*$"), r"\1  <how commands are held here>"),
     (re.compile(r"(?m)^(wakeful +)\S+, Python .*$"), r"\1<versions>"),
     (re.compile(r"\b[\d.]+ (?:bytes|kB|MB)\b"), "<size>"),
+    (re.compile(r"(?m)(<took>  ).*…$"), r"\1<cut>"),
     (re.compile(r"genai-prices [\d.]+ of <date>"), "<price list>"),
     (re.compile(r"(?m)^(price +)[\d.].*?(?=: USD)"), r"\1<prices>"),
     (re.compile(r"(?<=by <price list>); above .*"), "; <more prices>"),

@@ -7,7 +7,7 @@ import pytest
 from pins.goldens import check_golden, check_goldens
 from pins.journeys import FILES, JOURNEYS
 from pins.terminal import Terminal, users_folder
-from wakeful.surfaces.cli.main import COMMANDS, FAMILIES
+from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES
 
 
 @pytest.mark.parametrize("name", JOURNEYS)

@@ -40,7 +40,7 @@ def test_twenty_scenarios_at_least_are_recorded() -> None:
 
 
 def test_what_is_new_in_each_run_is_replaced_and_what_is_the_same_stays_the_same(tmp_path: Path) -> None:
-    one, two = "turn_01M7JX2HREQBFWB8ZHWEMHD9HW", "turn_01M7JX2HREQBFWB8ZHWEMHD9HX"
+    one, two = "turn_01M7JX2HREQBFWB8ZHWEMHD9HW", "turn_01M7JX2HREQBFWB9ZHWEMHD9HW"
     keep = Placeholders(folder=tmp_path)
     assert keep.text(f"{one} {two} {one} call_1_1") == "<turn 1> <turn 2> <turn 1> call_1_1"
     assert keep.text(f"{tmp_path}/a.txt at 2026-01-01T10:00:00.123Z") == "<folder>/a.txt at <time>"

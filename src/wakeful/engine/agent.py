@@ -185,6 +185,10 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
         )
         if self.workspace is not None and self.profile is not None and self.profile != "chat":
             sources = (LocalTools(self.workspace, self.profile, self.sandbox), *sources)
+        if self.mcp:
+            from wakeful.engine.named_servers import NamedServer  # an agent without servers must not pay for it
+
+            sources = (*sources, *(NamedServer(server, self.workspace) for server in self.mcp))
         self.__dict__["sources"] = sources
         self._check_names(who)
 
@@ -239,8 +243,11 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
 
     @property
     def given_sources(self) -> tuple[ToolSource, ...]:
-        """The sources that were given as tools, without the one that follows from the workspace."""
-        return tuple(source for source in self.sources if not isinstance(source, LocalTools))
+        """The sources that were given as tools, without those that follow from the workspace and from `mcp`."""
+        named = {f"mcp.{server}" for server in self.mcp}
+        return tuple(
+            source for source in self.sources if not isinstance(source, LocalTools) and source.name not in named
+        )
 
     def tool(self, name: str) -> Tool[Any] | None:
         """The tool of that name; the last part of a name is enough where only one tool has it."""

@@ -25,6 +25,7 @@ IDENTITY = ("name", "model", "instructions", "tools")
 WRITTEN = (*IDENTITY, *SAMPLING, *(name for name, each in OPTIONS.items() if each.is_written))
 WINDOWS = {"per_hour": "hour", "per_day": "day", "per_month": "month"}
 """What all runs of an agent together may spend, beside what one may (`per_run`)."""
+FILE_HINT = "Name a YAML or JSON file with name, model and instructions; `wakeful schema agent` has every field."
 LATER = ("instructions_file", "wake", "notify")
 ARGUMENTS = (*IDENTITY, "deps", "deps_type", "output_type", *OPTIONS)
 """What a program gives to `Agent(...)`."""
@@ -189,7 +190,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise InvalidConfig(f"{path}: cannot be read: {error.strerror}") from None
+        raise InvalidConfig(f"{path} cannot be read: {error.strerror}", FILE_HINT) from None
     try:
         if path.suffix == ".json":
             data = json.loads(text)
@@ -200,5 +201,5 @@ def read(path: Path) -> dict[str, Any]:
     except Exception as error:  # a parser's own error, json's or yaml's
         raise InvalidConfig(f"{path}: is not {'JSON' if path.suffix == '.json' else 'YAML'}: {error}") from None
     if not isinstance(data, dict):
-        raise InvalidConfig(f"{path}: holds a {type(data).__name__}, not an agent's configuration")
+        raise InvalidConfig(f"{path} holds a {type(data).__name__}, not an agent's configuration", FILE_HINT)
     return data

@@ -160,6 +160,7 @@ class AgentKeywords(TypedDict, total=False):
     planning_instructions: str
     budget_awareness: str | None
     hitl_tools: Sequence[str]
+    mcp: Sequence[str]
     emit_mcp_progress: bool
     injected_tool_args: Mapping[str, str]
     allow_parallel_subagents: bool
@@ -291,6 +292,8 @@ class AgentOptions:
         brought=True,
     )
     """Tools that never run without a person."""
+    mcp: tuple[str, ...] = option(checked_names, (), write=list, read=texts_read)
+    """MCP servers whose tools it has, by their names in the owner's `mcp.json`."""
     emit_mcp_progress: bool = option(checked_flag, True, always=True, brought=True)
     """What servers say about how far their calls have come is told while they run."""
     injected_tool_args: Mapping[str, str] = option(

@@ -2,7 +2,7 @@
 
 Guidance (`AGENTS.md`, `CLAUDE.md`) and skills inside a workspace come with whatever was cloned or unpacked there. They
 are untrusted input until the owner accepts them as they are; a change of content has to be accepted again. The same
-word lifts the taint of a file that a conversation with untrusted input wrote.
+goes for `mcp.json` of a workspace, which names programs to start. Accepting a file also lifts its taint.
 """
 
 import hashlib
@@ -22,6 +22,8 @@ from wakeful.workspaces.protection import TRUSTED_FILE
 
 VERSION = 1
 GUIDANCE = ("AGENTS.md", "CLAUDE.md")
+SERVER_FILES = ("mcp.json", ".mcp.json")
+"""Files of a workspace that name MCP servers."""
 MOST_FILES = 1_000
 """Of one skill, or of one call."""
 
@@ -51,11 +53,11 @@ class TrustedFiles:
         return [AcceptedFile(path=path, **known) for path, known in sorted(self._read().items())]
 
     def accept(self, given: Path) -> list[AcceptedFile]:
-        """Accept a file; of a folder, its guidance and its skills. Raises InvalidConfig where there is none."""
+        """Accept a file; of a folder, its guidance, skills and `mcp.json`. Raises InvalidConfig where there is none."""
         paths = list(_accepted_by(given))
         if not paths:
             raise InvalidConfig(
-                f"{given} has neither guidance ({', '.join(GUIDANCE)}) nor skills", "name the file that you accept"
+                f"{given} has no {', '.join(GUIDANCE)}, skills or {SERVER_FILES[0]}", "Name the file that you trust."
             )
         if len(paths) > MOST_FILES:
             raise InvalidConfig(f"{given} has more than {MOST_FILES:,} files to accept", "name a smaller folder")
@@ -83,7 +85,7 @@ def whole_digest(path: Path | str) -> str:
         with Path(path).open("rb") as file:
             return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InvalidConfig(f"{path} cannot be read: {error.strerror}") from None
+        raise InvalidConfig(f"{path} cannot be read: {error.strerror}", "Name a file or a folder.") from None
 
 
 def _accepted_by(given: Path) -> Iterator[Path]:
@@ -93,7 +95,7 @@ def _accepted_by(given: Path) -> Iterator[Path]:
     if (given / SKILL_MD).is_file():
         yield from _files(given)
         return
-    yield from (path for name in GUIDANCE if (path := given / name).is_file())
+    yield from (path for name in (*GUIDANCE, *SERVER_FILES) if (path := given / name).is_file())
     for place in PLACES["workspace"]:
         yield from _files(given / place)
 

@@ -19,6 +19,8 @@ from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.decisions.workflows.validation import Types, by_ref, validate
 from wakeful.ports import Clock, Ids, Store, WorkflowRow
 
+SHORTEST_ID = 4
+"""Letters that are enough of an id to be looked for."""
 MAX_BUILT_NAME = 120
 """So much of a name is kept when a number is put behind it."""
 
@@ -93,9 +95,14 @@ class WorkflowRegistry:
         return _saved(row)
 
     async def find(self, name: str, revision: int | None = None) -> SavedWorkflow:
-        """A workflow as a person names it: by its name, or by its id. Raises WorkflowNotFound."""
-        named = next((row for row in await self._store.workflows() if row.name == name), None)
-        return await self.get(name if named is None else named.workflow_id, revision)
+        """A workflow as a person names it: by its name, its id, or enough of its id. Raises WorkflowNotFound."""
+        rows = await self._store.workflows()
+        whole = [row for row in rows if row.name == name] or [row for row in rows if row.workflow_id == name]
+        fitting = whole or [row for row in rows if len(name) >= SHORTEST_ID and row.workflow_id.startswith(name)]
+        if len(fitting) > 1:
+            ids = "\n".join(f"  {row.workflow_id}  {row.name}" for row in fitting)
+            raise WorkflowNotFound(f"{name!r} matches {len(fitting)} workflows", f"Give more of the id:\n{ids}")
+        return await self.get(fitting[0].workflow_id if fitting else name, revision)
 
     async def list(self) -> builtins.list[SavedWorkflow]:
         """The newest revision of each, by name."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wakeful.engine.agent_checks import ModelChoice as ModelChoice
     from wakeful.engine.agent_checks import checked_hooks as checked_hooks
     from wakeful.engine.agent_checks import tools_of_the_runtime as tools_of_the_runtime
+    from wakeful.engine.named_servers import check_servers as check_servers
     from wakeful.engine.prepare.models import choices_of as choices_of
     from wakeful.engine.run_request import Engine as Engine
     from wakeful.engine.run_request import MessageOrigin as MessageOrigin
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
     from wakeful.ports import TurnRow as TurnRow
     from wakeful.ports import UnknownRow as UnknownRow
     from wakeful.sandbox.import_guard import guard_imports as guard_imports
-    from wakeful.settings.home import home as home
+    from wakeful.settings.store_file import default_store as default_store
+    from wakeful.settings.store_file import home_store as home_store
     from wakeful.tools.context import RunContext as RunContext
     from wakeful.tools.decorator import tool as tool
     from wakeful.tools.hooks import Ask as Ask
@@ -78,12 +80,14 @@ _WHERE = {
     "as_lines": "wakeful.decisions.workflows.layout",
     "as_mermaid": "wakeful.decisions.workflows.layout",
     "as_text": "wakeful.decisions.workflows.node_inputs",
+    "check_servers": "wakeful.engine.named_servers",
     "checked_hooks": "wakeful.engine.agent_checks",
     "choices_of": "wakeful.engine.prepare.models",
+    "default_store": "wakeful.settings.store_file",
     "fitted": "wakeful.decisions.workflows.node_inputs",
     "graph_of": "wakeful.decisions.workflows.graph_reader",
     "guard_imports": "wakeful.sandbox.import_guard",
-    "home": "wakeful.settings.home",
+    "home_store": "wakeful.settings.store_file",
     "read_graph": "wakeful.decisions.workflows.graph_reader",
     "redact": "wakeful.decisions.redaction",
     "scope_words": "wakeful.decisions.spend_windows",

@@ -29,6 +29,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.models import FailureKind, TokenUsage
 from wakeful.contracts.values import Value
 
+SCRIPTED = "scripted:"
 LOCAL_LIST = "local"
 """What the price of a server on this machine is called."""
 
@@ -341,13 +342,18 @@ class CostTally:
         return TurnCost(whole._first_at, whole._last_at, tuple(groups))
 
 
+def is_script(model_ref: str) -> bool:
+    """A scripted model costs nothing, and uses the tokens that its script says."""
+    return model_ref.startswith(SCRIPTED)
+
+
 def line(groups: Iterable[CallGroup]) -> CostLine:
     """Some calls, added up."""
     count = unpriced = local = 0
     used, cost = NOTHING, Decimal(0)
     for group in groups:
         count += group.calls
-        unpriced += group.unpriced
+        unpriced += 0 if is_script(group.model_ref) else group.unpriced
         local += group.calls if group.price_list is not None and group.price_list.name == LOCAL_LIST else 0
         used = used + group.used
         cost += group.cost
@@ -405,8 +411,8 @@ def cost_summary(turn_id: str, facts: Iterable[StoredFact]) -> CostSummary:
         subtasks=subtasks,
         duration_ms=round(end.duration_ms) if end is not None else max(0, now - began) // 1000 if began else 0,
         max_cost_usd=limit,
-        cost_complete=all(call.is_priced for call in calls),
-        usage_complete=all(call.is_reported for call in calls),
+        cost_complete=all(call.is_priced or is_script(call.model_ref) for call in calls),
+        usage_complete=all(call.is_reported or is_script(call.model_ref) for call in calls),
     )
 
 
@@ -419,8 +425,8 @@ def cost_report(named: Sequence[tuple[str, CallGroup]], by: str, turns: int) -> 
         total=line(group for _, group in named),
         groups=grouped(named),
         price_lists=tuple(sorted(lists, key=lambda each: (each.name, each.date or ""))),
-        cost_complete=not any(group.unpriced for _, group in named),
-        usage_complete=not any(group.unreported for _, group in named),
+        cost_complete=not any(group.unpriced and not is_script(group.model_ref) for _, group in named),
+        usage_complete=not any(group.unreported and not is_script(group.model_ref) for _, group in named),
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kit.surfaces.command_line import Wakeful, command_line
+from wakeful.surfaces.cli.screen import short
 
 BANK = '''
 import os, signal
@@ -79,8 +80,8 @@ def test_a_run_that_needs_a_person_prints_each_command_and_ends_with_3(process: 
 
     decided = process(*command_after("approve:", rested.err))
     assert decided.code == 0
-    assert decided.out.startswith("approve by operator at ")
-    resumed = process(*command_after("then:", rested.err))
+    assert re.match(r"appr_\w+  approve by operator at ", decided.out)
+    resumed = process(*command_after("then continue:", rested.err))
     assert (resumed.code, resumed.out) == (0, "Done.\n"), resumed.err
     assert len(bank.read_text().splitlines()) == 1
     assert "4200 hunter2" in bank.read_text(), "what runs is what the model wrote"
@@ -90,8 +91,9 @@ def test_deciding_says_which_command_goes_on_and_that_it_does(wakeful: Wakeful, 
     wakeful(*RUN)
     (record,) = waiting(wakeful)
     decided = wakeful("approvals", "approve", record["approval_id"][:12])
-    typed = decided.out.split("go on: wakeful ")[1].split("   (")[0].split()
-    assert typed == ["resume", record["turn_id"], "--tools", "MODULE:pay", "--tools", "MODULE:look"]
+    typed = decided.out.split("continue: wakeful ")[1].split("   (")[0].split()
+    assert record["turn_id"].startswith(typed.pop(1))
+    assert typed == ["resume", "--tools", "MODULE:pay", "--tools", "MODULE:look"]
     done = wakeful("resume", record["turn_id"], "--tools", "bank:pay", "--tools", "bank:look")
     assert (done.code, done.out) == (0, "Done.\n")
     assert len(bank.read_text().splitlines()) == 1
@@ -100,7 +102,7 @@ def test_deciding_says_which_command_goes_on_and_that_it_does(wakeful: Wakeful, 
 def test_a_turn_that_waits_for_a_person_is_over_when_it_is_cancelled(wakeful: Wakeful, bank: Path) -> None:
     wakeful(*RUN)
     (record,) = waiting(wakeful)
-    assert wakeful("cancel", record["turn_id"]).out == f"turn {record['turn_id']} rested, and is cancelled\n"
+    assert wakeful("cancel", record["turn_id"]).out == f"turn {short(record['turn_id'])} is cancelled\n"
     assert waiting(wakeful) == [] and not bank.exists()
 
 
@@ -121,7 +123,9 @@ def test_the_list_and_the_record_show_foreign_words_and_obey_none(wakeful: Wakef
     (record,) = json.loads(wakeful("approvals", "--json", "--store", "my runs.db").out)
     one = wakeful("approvals", "show", record["approval_id"], "--store", "my runs.db")
     assert "cents = 4200" in one.out
-    assert all(f"wakeful approvals {word} {record['approval_id']}" in one.out for word in ("approve", "edit", "always"))
+    assert all(
+        f"wakeful approvals {word} {short(record['approval_id'])}" in one.out for word in ("approve", "edit", "always")
+    )
     assert (
         json.loads(wakeful("approvals", "show", record["approval_id"], "--json", "--store", "my runs.db").out) == record
     )
@@ -136,7 +140,7 @@ def test_rejecting_tells_the_model_why_and_nothing_runs(wakeful: Wakeful, bank: 
     said = [item for item in document["history"] if item["role"] == "tool"]
     assert "was rejected and not run (operator): too much" in json.dumps(said)
     assert not bank.exists()
-    assert "nothing waits for a decision" in wakeful("approvals").out
+    assert "nothing is pending" in wakeful("approvals").out
     assert "reject by operator" in wakeful("approvals", "--all").out
 
 
@@ -156,6 +160,9 @@ def test_editing_runs_the_new_arguments_and_keeps_what_is_redacted(
     (record,) = waiting(wakeful)
     edited = wakeful("approvals", "edit", record["approval_id"], *changes, "--note", "less")
     assert edited.code == 0, edited.err
+    was, now = edited.out.splitlines()[1:3]
+    assert was.startswith('  was  pay(order="A17') and now.startswith("  now  pay(order=") and was[6:] != now[6:]
+    assert "hunter2" not in edited.out
     assert wakeful("resume", "--tools", "bank:pay", "--tools", "bank:look").code == 0
     assert bank.read_text().splitlines() == [paid]
 
@@ -163,10 +170,10 @@ def test_editing_runs_the_new_arguments_and_keeps_what_is_redacted(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "nothing to change was given"),
+        ((), "no change was given"),
         (("cents",), "'cents' is not NAME=VALUE"),
         (("--arguments", "[1]"), "--arguments is a list"),
-        (("--arguments", "{"), "--arguments is no JSON"),
+        (("--arguments", "{"), "--arguments is not JSON"),
         (("--arguments", "@nope.json"), "nope.json cannot be read"),
         (("cents=many",), "cents"),
         (("--arguments", "{}"), "order"),
@@ -202,7 +209,7 @@ def test_an_id_that_means_no_record_is_answered_with_what_there_is(wakeful: Wake
     wrong = wakeful("approvals", "approve", record["approval_id"][:-1] + "_")
     assert wrong.code == 2
     assert f"did you mean {record['approval_id']}" in wrong.err
-    assert "what waits for a decision: wakeful approvals" in wakeful("approvals", "show", "zzz").err
+    assert "list pending approvals: wakeful approvals" in wakeful("approvals", "show", "zzz").err
 
 
 def test_always_is_a_rule_with_a_visible_scope_that_can_be_taken_back(wakeful: Wakeful, bank: Path) -> None:
@@ -211,9 +218,7 @@ def test_always_is_a_rule_with_a_visible_scope_that_can_be_taken_back(wakeful: W
     (first,) = waiting(wakeful)
     kept = wakeful("approvals", "always", first["approval_id"], "--for", "7d", "--as", "ana")
     assert kept.code == 0
-    assert (
-        "from now on  assistant: allow pay with exactly these arguments (a standing answer of ana), until " in kept.out
-    )
+    assert "new rule: assistant: allow pay with exactly these arguments (a standing answer of ana), until " in kept.out
     assert wakeful("resume", "--tools", "bank:pay").code == 3
     (second,) = waiting(wakeful)
     assert len(bank.read_text().splitlines()) == 2, "the same call was not asked about again"
@@ -221,11 +226,11 @@ def test_always_is_a_rule_with_a_visible_scope_that_can_be_taken_back(wakeful: W
 
     (rule,) = json.loads(wakeful("approvals", "rules", "--json", "--agent", "assistant").out)
     assert rule["words"] == "allow pay with exactly these arguments (a standing answer of ana)"
-    assert rule["rule_id"] in wakeful("approvals", "rules").out
+    assert short(rule["rule_id"]) in wakeful("approvals", "rules").out
     assert json.loads(wakeful("approvals", "rules", "--json", "--agent", "other").out) == []
-    assert "holds no more (taken back by ben" in wakeful("approvals", "revoke", rule["rule_id"], "--as", "ben").out
-    assert wakeful("approvals", "rules").out == "no standing answer holds\n"
-    assert "taken back by ben" in wakeful("approvals", "rules", "--all").out
+    assert "was revoked by ben" in wakeful("approvals", "revoke", rule["rule_id"], "--as", "ben").out
+    assert wakeful("approvals", "rules").out == "no rules\n"
+    assert "revoked by ben" in wakeful("approvals", "rules", "--all").out
     assert wakeful("approvals", "reject", second["approval_id"]).code == 0
     assert wakeful("resume", "--tools", "bank:pay").code == 0
     wakeful(*run)

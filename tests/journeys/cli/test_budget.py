@@ -41,7 +41,7 @@ def test_a_run_waits_for_money_says_so_and_goes_on_after_a_grant(
     assert (row["scope"], row["window"], row["limit_usd"]) == ("agent:clerk", "month", "0.03")
     assert (row["spent_usd"], row["reserved_usd"], row["granted_usd"]) == ("0.00024625", "0", "0")
     table = wakeful("budget").out.splitlines()
-    assert table[0].split() == ["SCOPE", "WINDOW", "LIMIT", "GRANTED", "SPENT", "RESERVED", "TURNS", "AT"]
+    assert table[0].split() == ["SCOPE", "WINDOW", "LIMIT", "GRANTED", "SPENT", "RESERVED", "RESETS", "AT"]
     assert table[1].split() == ["agent:clerk", "month", "0.03", "0", "0.00024625", "0", row["turns_at"]]
 
     (owner / "clerk.yaml").write_text((owner / "clerk.yaml").read_text().replace("0.0300", "0.0252"))
@@ -73,7 +73,7 @@ def test_the_owners_windows_are_shown_before_anything_is_spent(
 ) -> None:
     (folder / "fine.yaml").write_text("- Fine.\n")
     assert wakeful("run", "hello", "--profile", "chat", "--model", "scripted:fine.yaml").code == 0
-    assert wakeful("budget").out == "no spend window is under way\n"
+    assert wakeful("budget").out == "no spending limits apply now\n"
     monkeypatch.setenv("WAKEFUL_CONFIG", str(folder / "owner.toml"))
     (folder / "owner.toml").write_text('[budget]\nper_day = {usd = 5}\n[principals."ada"]\nper_hour = {usd = 1}\n')
     rows = shown(wakeful)

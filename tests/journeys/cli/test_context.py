@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kit.surfaces.command_line import Wakeful
+from wakeful.surfaces.cli.screen import short
 
 LONG = '''
 from wakeful import Agent, tool
@@ -38,7 +39,7 @@ def test_what_a_turn_was_shown_is_told_with_its_reasons(wakeful: Wakeful) -> Non
     done = json.loads(wakeful("run", "find it", "--tools", "long:clerk", "--json").out)
     told = wakeful("context", done["turn_id"])
     assert told.code == 0, told.err
-    assert f"turn {done['turn_id']} of agent clerk, thread main, a window of 4,000 tokens" in told.out
+    assert f"turn {short(done['turn_id'])} of agent clerk, window of 4,000 tokens\nthread main\n" in told.out
     for part in ("instructions", "plan", "tools", "summary", "history"):
         assert f"\n{part} " in told.out
     assert "left out: superseded_by_summary, cmp_" in told.out
@@ -87,4 +88,4 @@ def test_a_later_turn_says_on_which_summary_it_rests(wakeful: Wakeful) -> None:
 def test_a_turn_there_is_not_is_named(wakeful: Wakeful) -> None:
     wakeful("run", "x", "--tools", "long:clerk")
     missing = wakeful("context", "turn_nope")
-    assert missing.code != 0 and "there is no turn turn_nope" in missing.err
+    assert missing.code != 0 and "there is no turn 'turn_nope'" in missing.err

@@ -25,7 +25,7 @@ as_of = 2026-11-01
 
 @pytest.fixture
 def spent(wakeful: Wakeful, provider: ProviderServer, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """A store with three turns: one with a price, one of another agent with a lost attempt, one without a price."""
+    """A store with three turns: one with a price, one of another agent with a lost attempt, one of a script."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789abcdef")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
     (folder / "prices.toml").write_text(PRICE)
@@ -53,19 +53,17 @@ def report(wakeful: Wakeful, *options: str) -> Any:
     return json.loads(wakeful("cost", "--json", *options).out)
 
 
-def test_costs_are_added_up_by_model_and_what_is_unknown_is_not_shown_as_nothing(
-    wakeful: Wakeful, spent: dict[str, str]
-) -> None:
+def test_costs_are_added_up_by_model_and_a_script_costs_nothing(wakeful: Wakeful, spent: dict[str, str]) -> None:
     done = wakeful("cost")
     assert (done.code, done.err) == (0, "")
     shown = rows(done.out)
     assert shown["MODEL"] == ["CALLS", "INPUT", "CACHED", "OUTPUT", "COST", "USD"]
     assert (shown[CLAUDE][0], shown[CLAUDE][-1]) == ("3", "0.0004925"), "the lost attempt is a call, too"
-    assert (shown["scripted:fine.yaml"][0], shown["scripted:fine.yaml"][-1]) == ("1", "unknown")
-    assert (shown["total"][0], shown["total"][-3:]) == ("4", ["at", "least", "0.0004925"])
+    assert (shown["scripted:fine.yaml"][0], shown["scripted:fine.yaml"][-1]) == ("1", "0"), "a script costs nothing"
+    assert (shown["total"][0], shown["total"][-1]) == ("4", "0.0004925")
     assert " ".join(shown["prices"]) == "settings of 2026-11-01"
-    assert "the cost of 1 of 4 calls, which is not nothing" in done.out
-    assert shown["turns"][:2] == ["3", "since"] and "older ones with --all" in done.out
+    assert "unknown" not in done.out
+    assert shown["turns"][:2] == ["3", "since"] and "older requests: --all" in done.out
     assert rows(wakeful("cost", "--all").out)["turns"] == ["3"]
 
 
@@ -93,7 +91,7 @@ def test_whatever_they_are_added_up_by_the_total_is_the_same(wakeful: Wakeful, s
     found = report(wakeful, "--by", by)
     assert sum(line["calls"] for line in found["groups"].values()) == found["total"]["calls"] == 4
     assert (found["by"], found["total"]["cost"], found["currency"]) == (by, "0.0004925", "USD")
-    assert (found["cost_complete"], found["turns"]) == (False, 3)
+    assert (found["cost_complete"], found["turns"]) == (True, 3)
     assert found["price_lists"] == [{"name": "settings", "date": "2026-11-01"}]
     today = f"{datetime.now():%Y-%m-%d}"
     keys = {"model": {CLAUDE, "scripted:fine.yaml"}, "depth": {"0"}}
@@ -114,7 +112,7 @@ def test_one_agent_one_turn_or_only_what_is_new(wakeful: Wakeful, spent: dict[st
     assert report(wakeful, "--since", since)["total"]["calls"] == 4
     tomorrow = f"{datetime.now() + timedelta(days=1):%Y-%m-%d}"
     none = wakeful("cost", "--since", tomorrow)
-    assert (none.code, none.out) == (0, f"no model was asked since {tomorrow} 00:00:00\n")
+    assert (none.code, none.out) == (0, f"no model requests since {tomorrow} 00:00:00\n")
     assert report(wakeful, "--today")["since"] is not None
     begins = datetime.fromisoformat(report(wakeful)["since"])
     assert begins <= datetime.now().astimezone() - timedelta(days=30) and report(wakeful, "--all")["since"] is None
@@ -125,19 +123,19 @@ def test_the_result_of_a_run_has_its_cost_by_model_and_depth(wakeful: Wakeful, s
     summary = json.loads(done.out)["cost_summary"]
     assert summary["type"] == "cost_summary"
     assert summary["total"] == summary["by_model"]["scripted:fine.yaml"] == summary["by_depth"]["0"]
-    assert (summary["total"]["unpriced_calls"], summary["cost_complete"]) == (1, False)
+    assert (summary["total"]["unpriced_calls"], summary["cost_complete"]) == (0, True)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--by", "colour"), "by one of: model, agent, day, depth"),
+        (("--by", "colour"), "give one of: model, agent, day, depth"),
         (("--since", "soon"), "write 2026-11-01"),
         (("--since", "2026-11-01", "--today"), "give one of them"),
         (("--all", "--today"), "give one of them"),
         (("--agent", "clark"), "there are: clerk"),
         (("--agent", "clerk", "--turn", "t"), "leave --agent out"),
-        (("--turn", "turn_nobody"), "there is no turn turn_nobody"),
+        (("--turn", "turn_nobody"), "there is no turn 'turn_nobody'"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_answered_with_one_that_does(

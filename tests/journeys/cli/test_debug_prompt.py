@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kit.surfaces.command_line import Wakeful
+from wakeful.surfaces.cli.screen import short
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_the_prompt_itself_is_what_a_run_is_told_and_a_turn_keeps_its_own(wakefu
     (project / "AGENTS.md").write_text("Use spaces.\n")
     assert "Use spaces." in wakeful("debug", "prompt", "--text").out
     assert wakeful("debug", "prompt", "--turn", turn, "--text").out == now
-    assert f"as turn {turn} was told" in wakeful("debug", "prompt", "--turn", turn).out
+    assert f"in turn {short(turn)}" in wakeful("debug", "prompt", "--turn", turn).out
 
 
 def test_a_plain_agent_is_told_its_instructions(wakeful: Wakeful, folder: Path, project: Path) -> None:

@@ -28,7 +28,7 @@ def written(folder: Path, **more: object) -> str:
 
 def test_an_agent_is_imported_and_does_a_task(wakeful: Wakeful, folder: Path) -> None:
     file = written(folder)
-    assert "nobody takes dispatched work here" in wakeful("targets").out
+    assert "no targets" in wakeful("targets").out
     assert "nothing has been run here yet" in wakeful("dispatch").err, "looking has made no store"
     missing = wakeful("package", "import", file)
     assert missing.code == 1 and "runtime_bundle_register_failed" in missing.err and "look_up" in missing.err
@@ -60,7 +60,7 @@ def test_a_task_that_was_killed_is_gone_on_with(wakeful: Wakeful, process: Wakef
     killed = process("dispatch", "run", "Refund it.", "--run-id", "r1", *CODE, crash=True)
     assert killed.code == -9
     assert "r1" in wakeful("dispatch", "list").out
-    assert "to go on: wakeful dispatch resume r1" in wakeful("dispatch", "show", "r1").out
+    assert "to continue: wakeful dispatch resume r1" in wakeful("dispatch", "show", "r1").out
     done = wakeful("dispatch", "resume", "r1", *CODE)
     assert (done.code, done.out.startswith("Done")) == (0, True)
     assert wakeful("dispatch", "show", "r1").out.startswith("r1  succeeded\n")
@@ -69,7 +69,7 @@ def test_a_task_that_was_killed_is_gone_on_with(wakeful: Wakeful, process: Wakef
 def test_a_preferred_target_that_is_not_there_is_told(wakeful: Wakeful, folder: Path) -> None:
     done = wakeful("dispatch", "run", "Hello.", "--target", "moon", "--tools", "shop:other")
     assert done.code == 0
-    assert "moon was not chosen: there is no such target; local was" in done.err
+    assert "moon was not used (there is no such target); the run went to local" in done.err
     only = wakeful("dispatch", "run", "Hello.", "--allow", "moon", "--tools", "shop:other")
     assert only.code == 2 and "task_no_handler" in only.err
 
@@ -115,7 +115,7 @@ def test_an_imported_package_runs_rests_for_a_person_and_is_resumed(
     rests = wakeful("package", "run", "request.json", "--json", *CODE)
     assert rests.code == 3 and json.loads(rests.out)["status"] == "pending"
     turn = json.loads(rests.out)["metadata"]["turn_id"]
-    assert f"to go on: wakeful resume {turn}" in rests.err
+    assert f"to continue: wakeful resume {turn}" in rests.err
     question = json.loads(wakeful("approvals", "--json").out)[0]["approval_id"]
     assert wakeful("approvals", "answer", question, "yes").code == 0
     assert process("resume", turn, *CODE, crash=True).code == -9

@@ -12,6 +12,7 @@ from kit.surfaces.command_line import Wakeful, command_line
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import ModelRequested
 from wakeful.store.memory import MemoryStore
+from wakeful.surfaces.cli.screen import short
 from wakeful.testing.validating_store import ValidatingStore
 
 REFUND = ("run", "Refund A17.", "--model", "scripted:refund.yaml", "--tools", "shop:both")
@@ -25,8 +26,8 @@ def turn(wakeful: Wakeful) -> str:
 def test_without_a_turn_the_newest_are_listed(wakeful: Wakeful, turn: str) -> None:
     newer = json.loads(wakeful("run", "hello", "--json").out)["turn_id"]
     listed = wakeful("events").out
-    assert listed.index(newer) < listed.index(turn)
-    assert f"the log of one: wakeful events {newer}" in listed
+    assert listed.index(short(newer)) < listed.index(short(turn))
+    assert f"log of a turn: wakeful events {short(newer)}" in listed
     rows = [json.loads(line) for line in wakeful("events", "--json").out.splitlines()]
     assert [(row["turn_id"], row["state"]) for row in rows] == [(newer, "completed"), (turn, "completed")]
 
@@ -82,6 +83,7 @@ def test_the_stream_and_the_transcript_are_views_of_the_log(wakeful: Wakeful, tu
 def test_following_shows_what_is_stored_then_what_another_process_writes_and_ends_with_the_turn(folder: Path) -> None:
     running = subprocess.Popen(
         command_line("run", "wait", "--model", "scripted:wait.yaml", "--tools", "shop:everything"),
+        stdin=subprocess.DEVNULL,
         cwd=folder,
         stdout=subprocess.PIPE,
         text=True,
@@ -90,7 +92,11 @@ def test_following_shows_what_is_stored_then_what_another_process_writes_and_end
         assert running.poll() is None
         time.sleep(0.01)
     following = subprocess.Popen(
-        command_line("events", "--follow", "--json"), cwd=folder, stdout=subprocess.PIPE, text=True
+        command_line("events", "--follow", "--json"),
+        stdin=subprocess.DEVNULL,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert following.stdout is not None
     seen = []
@@ -174,5 +180,5 @@ def test_latency_is_computed_from_the_timings_that_the_events_carry(wakeful: Wak
     assert report["tools_ms"] == pytest.approx(sum(each["duration_ms"] for each in tools))
     assert (report["turn_ms"], report["active_ms"]) == (end["duration_ms"], end["active_ms"])
     words = wakeful("debug", "latency")
-    assert words.out.startswith(f"turn {turn}: ")
+    assert words.out.startswith(f"turn {short(turn)}: ")
     assert "look_up" in words.out

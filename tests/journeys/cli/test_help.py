@@ -7,7 +7,8 @@ import pytest
 
 from kit.surfaces.command_line import Wakeful, command_line
 from wakeful import __version__
-from wakeful.surfaces.cli.main import COLLECT_AFTER, COMMANDS, GROUPS
+from wakeful.surfaces.cli.command_table import COMMANDS, GROUPS
+from wakeful.surfaces.cli.main import COLLECT_AFTER
 
 
 def test_help_names_every_command_and_the_exit_codes(wakeful: Wakeful) -> None:
@@ -18,7 +19,8 @@ def test_help_names_every_command_and_the_exit_codes(wakeful: Wakeful) -> None:
         COMMANDS
     )
     assert all(f"  {COMMANDS[name].usage} " in done.out for name in listed)
-    assert "0 completed, 1 failed, 2 the request was wrong, 3 somebody has to decide" in done.out
+    assert "0 completed, 1 failed, 2 wrong request, 3 a person has to act" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
     assert wakeful().out == wakeful("-h").out == done.out
 
 
@@ -27,13 +29,19 @@ def test_every_command_explains_itself(wakeful: Wakeful, name: str) -> None:
     done = wakeful(*name.split(), "--help")
     assert done.code == 0
     assert done.out.startswith(f"Usage: wakeful {name} ")
+    assert max(map(len, done.out.splitlines())) <= 80
+    examples = done.out.split("Example:\n")[1].splitlines()
+    assert examples[: COMMANDS[name].example.count("\n") + 1] == [
+        f"    {line}" for line in COMMANDS[name].example.splitlines()
+    ]
+    assert all(f"wakeful {name}" in line for line in COMMANDS[name].example.splitlines())
 
 
 @pytest.mark.parametrize("first", sorted({name.split()[0] for name in COMMANDS if " " in name}))
 def test_help_on_a_first_word_lists_the_commands_that_begin_with_it(wakeful: Wakeful, first: str) -> None:
     done = wakeful(first, "--help")
     assert done.code == 0
-    assert all(f"wakeful {COMMANDS[name].usage} " in done.out for name in COMMANDS if name.startswith(f"{first} "))
+    assert all(f"  {COMMANDS[name].usage} " in done.out for name in COMMANDS if name.startswith(f"{first} "))
 
 
 def test_what_may_be_left_out_stands_in_one_pair_of_brackets(wakeful: Wakeful) -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kit.mcp_peers.asking import running_sdk_server
 from kit.surfaces.command_line import Wakeful
 
 ODD = Path(__file__).resolve().parents[2] / "kit" / "mcp_peers" / "odd_server.py"
+SDK = ODD.with_name("sdk_server.py")
 
 
 def entry(mode: str = "well", **more: object) -> dict[str, object]:
@@ -29,9 +31,9 @@ def test_servers_are_listed_and_none_is_started(wakeful: Wakeful, config: Path) 
     done = wakeful("mcp")
     assert (done.code, done.err) == (0, "")
     assert [line.split()[:3] for line in done.out.splitlines()[1:]] == [
-        ["odd", "stdio", Path(sys.executable).name],
-        ["down", "stdio", Path(sys.executable).name],
-        ["web", "http", "https://docs.example/mcp"],
+        ["odd", "stdio", "-"],
+        ["down", "stdio", "-"],
+        ["web", "http", "-"],
     ]
     assert done == wakeful("mcp", "list")
     states = json.loads(wakeful("mcp", "list", "--json").out)
@@ -39,11 +41,63 @@ def test_servers_are_listed_and_none_is_started(wakeful: Wakeful, config: Path) 
     assert "secret" not in done.out + str(states)
 
 
-def test_a_file_in_the_folder_is_not_looked_at(wakeful: Wakeful, folder: Path) -> None:
-    for name in ("mcp.json", ".mcp.json"):
-        (folder / name).write_text(json.dumps({"mcpServers": {"evil": entry()}}))
-    assert "no MCP servers" in wakeful("mcp").out
-    assert "evil" in wakeful("mcp", "list", "--config", ".mcp.json").out
+def test_a_file_in_the_folder_starts_nothing_until_it_is_trusted_and_again_when_it_changes(
+    wakeful: Wakeful, folder: Path
+) -> None:
+    run = ("run", "x", "--model", "scripted:reads.yaml", "--mcp", "shop")
+    (folder / "reads.yaml").write_text("- calls: [{name: mcp.shop/reads, arguments: {text: hi}}]\n- Read.\n")
+    file, started = folder / ".mcp.json", folder / "heard"
+    server = entry()
+    server["args"] = [*server["args"], str(started)]  # type: ignore[misc]
+    file.write_text(json.dumps({"mcpServers": {"shop": server}}))
+    listed = wakeful("mcp")
+    assert "no MCP servers" in listed.out and "wakeful trust .mcp.json" in listed.err
+    refused = wakeful(*run)
+    assert refused.code == 2 and "which you have not trusted" in refused.err
+    assert not started.exists(), "nothing was started"
+    assert wakeful("trust", ".mcp.json").code == 0
+    assert "shop" in wakeful("mcp").out
+    assert wakeful(*run).out == "Read.\n"
+    assert started.exists()
+    file.write_text(file.read_text() + "\n")
+    assert wakeful(*run).code == 2, "another content has to be trusted again"
+    assert "shop" in wakeful("mcp", "list", "--config", ".mcp.json").out
+
+
+def test_a_run_uses_a_server_by_name_asks_and_is_resumed_without_naming_it_again(
+    wakeful: Wakeful, config: Path, folder: Path
+) -> None:
+    script = "- calls: [{name: mcp.odd/pays, arguments: {text: hi}}]\n- Paid.\n"
+    (folder / "pays.yaml").write_text(script)
+    rested = wakeful("run", "x", "--model", "scripted:pays.yaml", "--mcp", "odd", "--key", "bill-7")
+    assert rested.code == 3, rested.err
+    (pending,) = json.loads(wakeful("approvals", "--json").out)
+    assert pending["tool"] == "mcp.odd/pays", "a tool without annotations is offered, and asks"
+    assert wakeful("approvals", "approve", "bill-7").code == 0
+    done = wakeful("resume", "bill-7")
+    assert (done.code, done.out) == (0, "Paid.\n"), done.err
+    assert wakeful("replay", "bill-7").code == 0
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_an_agent_file_names_servers_written_with_the_sdk(wakeful: Wakeful, folder: Path, transport: str) -> None:
+    (folder / "home").mkdir()
+    (folder / "count.yaml").write_text("- calls: [{name: mcp.sdk/count, arguments: {to: 3}}]\n- Counted.\n")
+    (folder / "ops.yaml").write_text("name: ops\nmodel: scripted:count.yaml\nmcp: [sdk]\n")
+    with running_sdk_server() as url:
+        server = {"command": sys.executable, "args": [str(SDK), "stdio"]} if transport == "stdio" else {"url": url}
+        (folder / "home" / "mcp.json").write_text(json.dumps({"mcpServers": {"sdk": server}}))
+        done = wakeful("run", "count", "--agent", "ops.yaml", "--json")
+        assert done.code == 0, done.err
+        assert json.loads(done.out)["output"] == "Counted."
+        listed = wakeful("tools", "--agent", "ops.yaml").out
+    assert "mcp.sdk/count" in listed and "mcp.sdk/pay" in listed
+
+
+def test_a_server_none_of_whose_tools_are_offered_is_a_warning(wakeful: Wakeful, config: Path) -> None:
+    done = wakeful("run", "x", "--mcp", "down", "--profile", "chat")
+    assert done.code == 0, done.err
+    assert "warning: " in done.err and "down" in done.err
 
 
 def test_tools_are_shown_as_an_agent_would_get_them(wakeful: Wakeful, config: Path) -> None:
@@ -64,12 +118,12 @@ def test_a_server_that_is_down_is_a_failure_and_one_that_is_not_there_a_wrong_re
     assert "unavailable" in down.out
     missing = wakeful("mcp", "tools", "od")
     assert (missing.code, missing.out) == (2, "")
-    assert "names no MCP server 'od'" in missing.err and "did you mean odd?" in missing.err
+    assert "there is no MCP server 'od' in" in missing.err and "did you mean odd?" in missing.err
     never_seen = wakeful("mcp", "approve", "od")
     assert (never_seen.code, never_seen.out) == (2, "")
     assert "no tool of an MCP server 'od' was ever seen" in never_seen.err
     config.unlink()
-    assert "there is no file" in wakeful("mcp", "tools", "odd").err
+    assert "there is no MCP server 'odd' in" in wakeful("mcp", "tools", "odd").err
 
 
 def test_a_change_waits_for_the_owner_and_is_accepted_once(wakeful: Wakeful, config: Path) -> None:
@@ -85,7 +139,7 @@ def test_a_change_waits_for_the_owner_and_is_accepted_once(wakeful: Wakeful, con
     assert accepted.code == 0
     assert accepted.out.startswith("accepted     reads")
     assert "Reads." in accepted.out
-    assert wakeful("mcp", "approve", "odd").out == "nothing of odd waits to be accepted\n"
+    assert wakeful("mcp", "approve", "odd").out == "no tools of odd have changed\n"
     assert "offered" in next(line for line in wakeful("mcp", "tools", "odd").out.splitlines() if "odd/reads" in line)
 
 

@@ -60,8 +60,8 @@ def test_a_request_that_is_given_up_fails_its_call_and_whoever_comes_later_is_to
     assert wakeful("requests", command, name).code == 0
     again = wakeful("requests", "submit", name, "1")
     assert again.code == 1
-    assert "it had ended before, and nothing was changed" in again.err
-    assert wakeful("requests").out == "no client is asked for anything\n"
+    assert "the request had ended before" in again.err
+    assert wakeful("requests").out == "no pending requests\n"
     went_on = wakeful("resume", "--json")
     (result,) = json.loads(went_on.out)
     assert [call["result"]["metadata"]["status"] for call in result["tool_execution_results"]] == [status]
@@ -76,8 +76,8 @@ def test_a_failure_of_the_client_is_said_with_error(wakeful: Wakeful) -> None:
 def test_what_cannot_be_submitted_is_refused_with_what_to_type(wakeful: Wakeful) -> None:
     name = asked(wakeful)
     no_json = wakeful("requests", "submit", name, "a.txt")
-    assert (no_json.code, "a text has to be quoted" in no_json.err) == (2, True)
+    assert (no_json.code, "quote a text" in no_json.err) == (2, True)
     neither = wakeful("requests", "submit", name)
-    assert (neither.code, "say one of the two" in neither.err) == (2, True)
+    assert (neither.code, "submit needs a result as JSON or --error TEXT" in neither.err) == (2, True)
     unknown = wakeful("requests", "show", "nope")
     assert (unknown.code, "there is no request 'nope'" in unknown.err) == (2, True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kit.surfaces.command_line import Wakeful
+from wakeful.surfaces.cli.screen import short
 
 REFUND = ("run", "Refund A17.", "--model", "scripted:refund.yaml", "--tools", "shop:both")
 KILLED = -9
@@ -28,12 +29,12 @@ def test_a_killed_run_is_listed_and_goes_on_with_its_tools(process: Wakeful, wak
     assert process(*REFUND, crash=True).code == KILLED
     turn = turn_of(wakeful)
     listed = wakeful("resume", "--list")
-    assert turn in listed.out and "cut off" in listed.out, "nobody runs it any more"
-    assert f"{turn} (assistant) cut off" in wakeful("doctor").out
-    assert f"go on: wakeful resume {turn} --tools MODULE:" in listed.out
+    assert short(turn) in listed.out and "cut off" in listed.out, "nobody runs it any more"
+    assert f"{short(turn)} (assistant) cut off" in wakeful("doctor").out
+    assert f"continue: wakeful resume {short(turn)} --tools MODULE:" in listed.out
     done = wakeful("resume", "--tools", "shop:both")
     assert (done.code, done.out) == (0, "Done \\x1b[31mred.\n")
-    assert wakeful("resume").err == "no turn is unfinished\n"
+    assert wakeful("resume").err == "no unfinished turns\n"
     assert wakeful("resume", turn).out == "Done \\x1b[31mred.\n", "a finished turn is recalled"
     assert wakeful("replay", turn).code == 0
 
@@ -47,7 +48,7 @@ def test_a_tool_that_is_not_supplied_is_named_with_the_line_to_type_and_nothing_
     done = wakeful("resume", turn, "--tools", "shop:look_up", "--store", "runs.db")
     assert (done.code, done.out) == (3, "")
     assert f"turn {turn} of agent 'assistant' uses refund, and the code was not supplied" in done.err
-    assert f"wakeful resume {turn} --store runs.db --tools MODULE:refund" in done.err
+    assert f"wakeful resume {short(turn)} --store runs.db --tools MODULE:refund" in done.err
     assert wakeful("events", turn, "--json", "--store", "runs.db").out == before
 
 
@@ -115,14 +116,14 @@ def test_cancel_ends_a_turn_that_nobody_runs_when_it_is_taken_up(process: Wakefu
     turn = turn_of(wakeful)
     asked = wakeful("cancel", turn)
     assert asked.code == 0
-    assert f"no process runs it: this ends it: wakeful resume {turn}" in asked.out
+    assert f"No process runs it. To end it: wakeful resume {short(turn)}" in asked.out
     assert " --tools MODULE:look_up --tools MODULE:refund" in asked.out, "what is typed as it stands works"
     done = wakeful("resume", turn, "--tools", "shop:both")
     assert (done.code, done.out) == (1, "")
     assert "cancelled (cancelled)" in done.err
     assert kinds(wakeful, turn)[-1] == "turn.failed"
     assert wakeful("replay", turn).code == 0
-    assert wakeful("cancel", turn).out == f"turn {turn} is over already: cancelled\n"
+    assert wakeful("cancel", turn).out == f"turn {short(turn)} has ended already: cancelled\n"
 
 
 def test_a_paused_turn_rests_until_it_is_named_and_reads_what_was_said_to_it(
@@ -131,18 +132,18 @@ def test_a_paused_turn_rests_until_it_is_named_and_reads_what_was_said_to_it(
     process(*REFUND, crash=True)
     turn = turn_of(wakeful)
     rests, go_on = wakeful("pause", turn).out.splitlines()
-    assert rests == f"turn {turn} rests as soon as nothing of it is under way"
-    assert go_on.startswith(f"to go on: wakeful resume {turn} --tools MODULE:look_up")
-    assert wakeful("pause", turn).out.splitlines() == [f"turn {turn} was paused already", go_on]
+    assert rests == f"turn {short(turn)} pauses as soon as its running calls have finished"
+    assert go_on.startswith(f"to continue: wakeful resume {short(turn)} --tools MODULE:look_up")
+    assert wakeful("pause", turn).out.splitlines() == [f"turn {short(turn)} was paused already", go_on]
     rested = wakeful("resume", "--tools", "shop:both")
     assert (rested.code, rested.out) == (3, "")
-    assert "paused" in rested.err and f"wakeful resume {turn}" in rested.err
+    assert "paused" in rested.err and f"wakeful resume {short(turn)}" in rested.err
     assert kinds(wakeful, turn)[-2:] == ["tool.result", "turn.suspended"], "what was under way is finished"
     said = wakeful("interject", turn, "Be quick.")
-    assert said.code == 0 and f"is safe; turn {turn} reads it with its next request" in said.out
+    assert said.code == 0 and f"is stored; turn {short(turn)} reads it with its next model request" in said.out
     done = wakeful("resume", turn, "--tools", "shop:both")
     assert (done.code, done.out) == (0, "Done \\x1b[31mred.\n")
     assert wakeful("replay", turn).code == 0
     late = wakeful("interject", turn, "Too late.")
     assert (late.code, late.out) == (2, "") and "is over (completed): nothing would read the message" in late.err
-    assert wakeful("pause", turn).out == f"turn {turn} is over already: completed\n"
+    assert wakeful("pause", turn).out == f"turn {short(turn)} has ended already: completed\n"

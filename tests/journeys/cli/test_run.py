@@ -74,8 +74,8 @@ def test_a_failed_run_says_why_and_what_to_type_next(wakeful: Wakeful) -> None:
     done = wakeful("run", "hello", "--model", "scripted:fail.yaml", "--store", "my runs.db")
     assert (done.code, done.out) == (1, "")
     assert "failed (provider_error): scripted:fail.yaml: the key is wrong" in done.err
-    turn = done.err.split("what happened: wakeful events ")[1].split()[0]
-    assert done.err.endswith(f"what happened: wakeful events {turn} --store 'my runs.db'\n")
+    turn = done.err.split("log: wakeful events ")[1].split()[0]
+    assert done.err.endswith(f"log: wakeful events {turn} --store 'my runs.db'\n")
 
 
 @pytest.mark.parametrize(
@@ -190,12 +190,39 @@ def test_a_malformed_script_is_told_with_its_line(wakeful: Wakeful, folder: Path
 
 def test_an_empty_prompt_is_refused(wakeful: Wakeful) -> None:
     done = wakeful("run", "  ")
-    assert (done.code, done.err) == (2, 'error: the prompt is empty\n  say something: wakeful run "hello"\n')
+    assert (done.code, done.err) == (2, 'Error: the prompt is empty\nHint: say something: wakeful run "hello"\n')
+
+
+def test_text_that_is_piped_in_joins_the_prompt(process: Wakeful, wakeful: Wakeful) -> None:
+    def admitted(*arguments: str, stdin: str) -> str:
+        done = process("run", *arguments, "--profile", "chat", "--json", stdin=stdin)
+        assert done.code == 0, done.err
+        message = json.loads(done.out)["history"][0]
+        return "".join(part["text"] for part in message["parts"])
+
+    assert admitted("what failed?", stdin="line 1\nline 2\n") == "what failed?\n\nline 1\nline 2\n"
+    assert admitted(stdin="only this\n") == "only this\n"
+    assert admitted("-", stdin="all of it") == "all of it"
+    assert admitted("nothing piped", stdin="") == "nothing piped"
+
+
+def test_pictures_and_files_are_attached(wakeful: Wakeful, folder: Path) -> None:
+    (folder / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (folder / "notes.md").write_text("# Notes")
+    done = wakeful("run", "look", "--profile", "chat", "--json", "--image", "photo.png", "--file", "notes.md")
+    assert done.code == 0, done.err
+    parts = json.loads(done.out)["history"][0]["parts"]
+    assert [(part["type"], part.get("media_type")) for part in parts] == [
+        ("text", None),
+        ("image", "image/png"),
+        ("file", "text/markdown"),
+    ]
 
 
 def test_ctrl_c_says_how_to_go_on_and_that_goes_on(process: Wakeful, folder: Path) -> None:
     child = subprocess.Popen(
         command_line("run", "wait", "--model", "scripted:wait.yaml", "--tools", "shop:everything"),
+        stdin=subprocess.DEVNULL,
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -209,7 +236,7 @@ def test_ctrl_c_says_how_to_go_on_and_that_goes_on(process: Wakeful, folder: Pat
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=240)
     assert (child.returncode, out) == (130, "")
-    typed = err.split("stopped; to go on with it: wakeful ")[1].split()
+    typed = err.split("Interrupted. To continue: wakeful ")[1].split()
     assert typed[0] == "resume"
     (folder / "go").touch()
     done = process(*typed)
@@ -219,7 +246,12 @@ def test_ctrl_c_says_how_to_go_on_and_that_goes_on(process: Wakeful, folder: Pat
 def test_somebody_at_a_terminal_sees_the_steps_with_secrets_hidden(folder: Path) -> None:
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
-        command_line(*REFUND), cwd=folder, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"}
+        command_line(*REFUND),
+        stdin=subprocess.DEVNULL,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm"},
     )
     os.close(theirs)
     seen = b""

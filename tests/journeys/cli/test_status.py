@@ -40,7 +40,7 @@ def test_what_is_open_is_counted_and_a_name_that_is_none_says_which_there_are(wa
     (folder / "silent.yaml").write_text("- Nothing was counted.\n")
     assert wakeful("run", "hello", "--model", "scripted:silent.yaml", "--profile", "chat").code == 0
     done = wakeful("status")
-    assert "open       0 turns, 0 waiting for somebody, 0 of unknown outcome" in done.out
+    assert "open       0 turns, 0 pending, 0 unknown outcomes" in done.out
     name = done.out.splitlines()[0]
     wrong = wakeful("status", "nobody")
     assert wrong.code != 0 and "there is no agent 'nobody'" in wrong.err and name in wrong.err

@@ -17,7 +17,7 @@ def test_a_folder_that_is_not_there_is_not_made_and_the_command_is_told(wakeful:
     done = wakeful("run", "hello", "--store", "no/such/runs.db")
     assert (done.code, done.err) == (
         2,
-        "error: there is no folder no/such to put the store runs.db in\n  mkdir -p no/such\n",
+        "Error: there is no folder no/such to put the store runs.db in\nHint: mkdir -p no/such\n",
     )
     assert not Path("no").exists()
 
@@ -26,14 +26,14 @@ def test_a_folder_that_is_not_there_is_not_made_and_the_command_is_told(wakeful:
 def test_a_folder_is_no_store(wakeful: Wakeful, command: tuple[str, ...]) -> None:
     done = wakeful(*command, "--store", ".")
     assert done.code == 2
-    assert ". is a folder, and a store is a file" in done.err
+    assert ". is a folder, not a store" in done.err
 
 
 @pytest.mark.parametrize("command", ["events", "resume", "unknown", "replay", "cancel x", "debug latency"])
 def test_a_command_that_reads_makes_no_store(wakeful: Wakeful, command: str) -> None:
     done = wakeful(*command.split(), "--store", "runs.db")
     assert (done.code, done.out) == (2, "")
-    assert 'there is no store runs.db\n  this makes it: wakeful run "hello" --store runs.db' in done.err
+    assert 'there is no store runs.db\nHint: this creates it: wakeful run "hello" --store runs.db' in done.err
     assert not Path("runs.db").exists()
     at_home = wakeful(*command.split())
     assert at_home.code == 2
@@ -74,7 +74,7 @@ def test_damage_is_named_with_its_agent_and_other_agents_go_on(wakeful: Wakeful,
         done = wakeful(*command, "--store", "runs.db")
         assert (done.code, done.out) == (1, "")
         assert first["agent_id"] in done.err
-        assert "Other agents are not affected" in done.err
+        assert "other agents are not affected" in done.err
     assert wakeful("replay", second["turn_id"], "--store", "runs.db").code == 0
     doctor = wakeful("doctor", "--store", "runs.db", "--json")
     report = json.loads(doctor.out)
@@ -107,13 +107,13 @@ def test_a_store_that_somebody_keeps_locked_is_given_up_on_with_words(wakeful: W
         holder.communicate()
     assert (done.code, done.out) == (1, "")
     assert "another process keeps" in done.err
-    assert "Close whatever holds it" in done.err
+    assert "close whatever holds it" in done.err
 
 
 def test_doctor_reports_on_a_fresh_home_and_on_what_waits(process: Wakeful, wakeful: Wakeful) -> None:
     fresh = wakeful("doctor")
     assert fresh.code == 0
-    assert "not there yet" in fresh.out
+    assert "not created yet" in fresh.out
     ship = ("run", "Ship.", "--model", "scripted:ship.yaml", "--tools", "shop:ship", "--key", "k")
     process(*ship, crash=True)
     unfinished = wakeful("doctor")
@@ -157,12 +157,12 @@ def test_a_store_that_is_gone_is_not_made_anew_unasked(wakeful: Wakeful, folder:
     assert done.code == 1
     assert "runs.db is gone" in done.err + done.out
     assert not (folder / "runs.db").exists()
-    assert "taken as it is now" in wakeful("store", "forget", "runs.db").out
+    assert "accepted as it is now" in wakeful("store", "forget", "runs.db").out
     assert wakeful("run", "two", "--store", "runs.db").code == 0
 
 
 def test_forgetting_says_what_it_did_and_leaves_a_store_in_use_alone(wakeful: Wakeful, folder: Path) -> None:
-    assert "nothing to forget" in wakeful("store", "forget", "runs.db").out
+    assert "nothing to do" in wakeful("store", "forget", "runs.db").out
     assert json.loads(wakeful("store", "forget", "--json").out)["agents"] == 0
     assert wakeful("store", "forget", ".").code == 2
     assert "Forget how far the log" in wakeful("store", "forget", "--help").out

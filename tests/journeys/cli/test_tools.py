@@ -15,7 +15,7 @@ def test_a_tool_a_list_an_agent_and_a_function_can_be_named(wakeful: Wakeful, na
 
 def test_a_plain_function_counts_as_irreversible_and_that_is_said(wakeful: Wakeful) -> None:
     done = wakeful("run", "hello", "--tools", "shop:weigh", "--json")
-    assert 'weigh is a plain function and counts as effect="irreversible"' in done.err
+    assert 'weigh is a plain function, so it is treated as effect="irreversible"' in done.err
     assert json.loads(done.out)["status"] == "completed"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kit.surfaces.command_line import Wakeful
+from wakeful.surfaces.cli.screen import short
 
 OWNED = '''
 from wakeful import Agent, tool
@@ -62,7 +63,7 @@ def policies(wakeful: Wakeful, *arguments: str) -> dict[str, str]:
 def test_what_a_run_here_would_have_is_listed_and_nothing_is_stored(wakeful: Wakeful, folder: Path) -> None:
     listed = wakeful("tools")
     assert listed.code == 0
-    assert listed.out.startswith("assistant: 6 tools, 6 offered, as a run would have them now\n")
+    assert listed.out.startswith("assistant: 6 tools, 6 offered, in a run that starts now\n")
     assert "wakeful/exec_command" in listed.out
     if "sandboxed" in listed.out:  # by what, and what that leaves it
         assert f"in {folder.resolve()}; reads" in listed.out and "network none" in listed.out
@@ -86,7 +87,7 @@ def test_each_tool_is_listed_with_what_policy_says_and_why(wakeful: Wakeful) -> 
 
 def test_tools_that_read_and_act_and_declare_nothing_are_named_here_and_by_doctor(wakeful: Wakeful) -> None:
     told = wakeful("tools", "--tools", "owned:clerk").out
-    assert "burn, sell read and act and declare nothing: say @tool(untrusted=True)" in told
+    assert "burn, sell read and act and declare nothing. Add @tool(untrusted=True)" in told
     wakeful("run", "x", "--tools", "owned:clerk")
     report = wakeful("doctor")
     assert "tools        clerk: burn, clerk: sell read and act and declare nothing" in report.out
@@ -99,7 +100,7 @@ def test_what_a_turn_had_is_told_from_its_log(wakeful: Wakeful) -> None:
     told = json.loads(wakeful("tools", "--turn", rested["turn_id"], "--json").out)
     assert (told["agent"], told["turn_id"], told["catalog"]["resolved_for"]) == ("clerk", rested["turn_id"], "turn")
     assert [entry["tool_name"] for entry in told["catalog"]["entries"]] == ["look", "burn", "sell"]
-    assert f"as turn {rested['turn_id']} had them" in wakeful("tools", "--turn", rested["turn_id"]).out
+    assert f"in turn {short(rested['turn_id'])}" in wakeful("tools", "--turn", rested["turn_id"]).out
 
 
 def test_why_tells_a_refusal_with_its_rule_and_a_wait_with_its_record(wakeful: Wakeful) -> None:
@@ -112,7 +113,7 @@ def test_why_tells_a_refusal_with_its_rule_and_a_wait_with_its_record(wakeful: W
     assert "keep-a: deny burn where order like 'A*'" in refused.out
     assert "hunter2" not in refused.out
     waits = wakeful("why", f"{turn}/call_1_2")
-    assert "ask, not over yet" in waits.out
+    assert "ask, not finished yet" in waits.out
     assert f"{record['approval_id']}: a person was asked, for whoever may decide" in waits.out
     assert "\x1b" not in waits.out
     ran = wakeful("why", "call_1_3")
@@ -135,8 +136,8 @@ def test_a_call_that_several_turns_have_or_none_is_asked_back(wakeful: Wakeful) 
     wakeful("run", "y", "--tools", "owned:clerk")
     several = wakeful("why", "call_1_1")
     assert several.code == 2
-    assert "several turns have a call 'call_1_1'" in several.err
-    typed = several.err.split("for example: wakeful ")[1].split()
+    assert "'call_1_1' matches 2 calls" in several.err
+    typed = several.err.split("For example: wakeful ")[1].split()
     assert wakeful(*typed).code == 0
     none = wakeful("why", "call_1_9")
     assert none.code == 2

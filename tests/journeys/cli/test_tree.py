@@ -3,6 +3,7 @@
 import json
 
 from kit.surfaces.command_line import Wakeful
+from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.tree import lines
 from wakeful.views.tree import ExecutionTreeNode, ExecutionTreeSnapshot
 from wakeful.views.wire_messages import WIRE_MESSAGE
@@ -15,7 +16,7 @@ def test_a_turns_calls_are_shown_with_what_came_of_them(wakeful: Wakeful) -> Non
     shown = wakeful("tree", turn)
     assert shown.code == 0
     head, look, refund = shown.out.splitlines()
-    assert head == f"turn {turn}  assistant  completed"
+    assert head == f"turn {short(turn)}  assistant  completed"
     assert look.startswith('  ✓ look_up  {"order": "A17", "password": "[redacted]"}  ')
     assert look.endswith("  4200")
     assert refund.endswith("refunded \\x1b[31mred"), "what a terminal would obey is text"
@@ -27,7 +28,7 @@ def test_a_turns_calls_are_shown_with_what_came_of_them(wakeful: Wakeful) -> Non
 
 def test_a_turn_without_calls_and_a_turn_that_is_not_there(wakeful: Wakeful) -> None:
     turn = json.loads(wakeful("run", "hello", "--json").out)["turn_id"]
-    assert "no tool was called" in wakeful("tree", turn).out
+    assert "no tool calls" in wakeful("tree", turn).out
     wrong = wakeful("tree", turn + "x")
     assert wrong.code == 2
     assert f"did you mean {turn}?" in wrong.err

@@ -36,12 +36,12 @@ RUN = ("run", "go", "--model", "scripted:sends.yaml", "--tools", "post:send", "-
 
 
 def test_a_planted_file_makes_no_agent_act_until_it_is_accepted(wakeful: Wakeful, folder: Path, planted: Path) -> None:
-    assert "nothing was accepted yet" in wakeful("trust").out
+    assert "no trusted files" in wakeful("trust").out
     waits = wakeful(*RUN)
     assert not (folder / "sent.txt").exists()
     assert waits.code == 3
     assert f"wakeful trust {planted}" in wakeful("approvals", "--json").out
-    assert f"accepted  {planted.resolve()}" in wakeful("trust", ".").out
+    assert wakeful("trust", ".").out.split()[::2] == ["trusted", str(planted.resolve())]
     assert wakeful(*RUN).code == 0
     assert (folder / "sent.txt").read_text() == "eve@evil.example"
     listed = json.loads(wakeful("trust", "--json").out)

@@ -11,7 +11,7 @@ def leave_one_unknown(process: Wakeful, wakeful: Wakeful, key: str = "one") -> s
     process(*SHIP, "--key", key, crash=True)
     done = wakeful(*SHIP, "--key", key)
     assert done.code == 0
-    assert "1 outcome is unknown, and somebody has to find out" in done.err
+    assert "1 call has an unknown outcome" in done.err
     assert '--happened "what it returned"' in done.err
     return done.err
 
@@ -27,7 +27,7 @@ def test_an_unknown_call_is_listed_and_closed_by_the_commands_that_are_shown(
     assert (row["call_id"], row["tool"], row["reference"]) == ("call_1_1", "ship", "call_1_1")
     done = wakeful("resolve", "call_1_1", "--happened", "shipped at noon")
     assert (done.code, done.out) == (0, "call_1_1 (ship) happened: shipped at noon\n")
-    assert wakeful("unknown").out == "every outcome is known\n"
+    assert wakeful("unknown").out == "no unknown outcomes\n"
     event = json.loads(wakeful("events", row["turn_id"], "--kind", "unknown.resolved", "--json").out)
     assert {name: event["payload"][name] for name in ("happened", "result", "source")} == {
         "happened": True,
@@ -49,7 +49,7 @@ def test_calls_of_the_same_name_are_told_apart_by_their_turns(process: Wakeful, 
     leave_one_unknown(process, wakeful, "two")
     vague = wakeful("resolve", "call_1_1", "--did-not-happen")
     assert vague.code == 2
-    assert "2 turns have an unknown call 'call_1_1'" in vague.err
+    assert "'call_1_1' matches 2 calls" in vague.err
     first, second = json.loads(wakeful("unknown", "--json").out)
     assert first["reference"] == f"{first['turn_id']}/call_1_1"
     assert wakeful("resolve", first["reference"], "--did-not-happen").code == 0

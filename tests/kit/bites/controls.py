@@ -1,10 +1,14 @@
 """What an agent is made with, argument by argument: the nine controls, and all that has no settings of its own."""
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kit.bites import Bites
-from kit.mcp_peers.asking import Odd
+from kit.mcp_peers.asking import HERE, Odd
 from kit.runs.asked_runs import REFUND, World, agent
 from kit.runs.engine_runs import calls, of_kind
 from kit.runs.level_scripts import LevelModel, children, job, parallel
@@ -98,6 +102,16 @@ async def _progress_is_told(value: bool, folder: Path) -> Any:
     assert result.completed, result.status
     assert odd.methods().count("tools/call") == 1
     return bool(of_kind(result, ToolProgress))
+
+
+@CONTROLS.of("mcp", ([], False), (["odd"], True))
+async def _tools_of_a_named_server(value: list[str], folder: Path) -> Any:
+    server = {"command": sys.executable, "args": ["-I", "-S", str(HERE / "odd_server.py"), "well"]}
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"odd": server}}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WAKEFUL_HOME", str(folder))
+        _, model = await played(mcp=value)
+    return any(name.startswith("mcp.odd/") for name in model.seen[0].tools)
 
 
 @CONTROLS.of("injected_tool_args", ({}, []), ({"why": "Why you call it."}, ["why"]))

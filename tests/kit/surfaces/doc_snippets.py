@@ -25,7 +25,6 @@ def documents(root: Path) -> list[Path]:
     return [
         root / "README.md",
         root / "docs" / "hosts.md",
-        root / "docs" / "mcp.md",
         *sorted((root / "docs" / "guides").glob("*.md")),
         *explained,
         root / "docs" / "reference" / "providers.md",

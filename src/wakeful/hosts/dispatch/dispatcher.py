@@ -30,6 +30,7 @@ from wakeful.hosts.run_access import RunAccess, RunRefused, failure_of, owner_of
 from wakeful.ports.client_requests import PlainOrAsync
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
+from wakeful.service.queries.record_names import several
 
 
 class Fallback(NamedTuple):
@@ -291,9 +292,8 @@ class Dispatcher:
         if len(fitting) == 1:
             return await self._settled(fitting[0])
         if fitting:
-            ids = ", ".join(run.given.run_id for run in fitting[:5])
-            raise RunRefused(NOT_FOUND, f"{named!r} could be {len(fitting)} runs", f"such as {ids}")
-        raise RunRefused(NOT_FOUND, f"there is no run {named!r}", "they are listed by: wakeful dispatch list")
+            raise RunRefused(NOT_FOUND, *several(named, "runs", [run.given.run_id for run in fitting]))
+        raise RunRefused(NOT_FOUND, f"there is no run {named!r}", "List the runs: wakeful dispatch list")
 
     async def events(self, session_id: str, run_id: str, caller: ExecutionPrincipal | None) -> list[dict[str, Any]]:
         """What happened to a run, in order."""

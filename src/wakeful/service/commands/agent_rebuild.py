@@ -156,10 +156,14 @@ def _wanted(config: TurnConfig) -> list[str]:
     given = tools_of_the_runtime(subtasks=config.subtasks, allow_parallel_subagents=config.allow_parallel_subagents)
     agents = agent_names(config.workflow.graph) if config.workflow is not None else ()
     built_in = {*_built_in(config.profile), ask_person.name, *given, *(AGENT_CALL + name for name in agents)}
+    servers = tuple(f"mcp.{name}/" for name in rebuilt_options(config).get("mcp", ()))
     return [
         declared.name
         for declared in config.tools
-        if declared.name not in built_in and declared.answered_by != "client" and declared.server is None
+        if declared.name not in built_in
+        and declared.answered_by != "client"
+        and declared.server is None
+        and not declared.name.startswith(servers)
     ]
 
 

@@ -6,7 +6,7 @@ comes second changes nothing and is told who decided. Deciding needs none of the
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from shlex import quote
@@ -33,19 +33,21 @@ from wakeful.contracts.jsonable import NotJson, plain
 from wakeful.contracts.policies import Rule
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.injected_fields import split
-from wakeful.decisions.redaction import REDACTED
-from wakeful.decisions.secret_shapes import hide_shapes
+from wakeful.decisions.redaction import REDACTED, redact_parameters
+from wakeful.decisions.secret_shapes import hide_shapes, hide_shapes_in
 from wakeful.engine.run_request import Engine
 from wakeful.engine.state_loader import load_config
 from wakeful.gate import argument_validation
 from wakeful.gate.approval_binding import bind
 from wakeful.gate.large_content import INLINE_BYTES, arguments_of
 from wakeful.ports import ActionRow, RuleRow, Store
+from wakeful.service.queries.record_names import begin_with, several
 from wakeful.views.approval_record import approval
 
 OPERATOR = "operator"
 APP = "app:"
 """Before the name of somebody for whom the program that embeds wakeful vouches."""
+APPROVAL = "appr_"
 KINDS = ("approval", "question")
 """What is decided here; calls of clients and what hosts keep are not."""
 
@@ -58,6 +60,8 @@ class Outcome:
     duplicate: bool = False
     """It had been decided before; this is what was decided then."""
     rule_id: str | None = None
+    arguments: dict[str, Any] | None = None
+    """Of an edit: the new arguments, secrets redacted."""
 
 
 async def approvals(engine: Engine, *, pending_only: bool = True, turn_id: str | None = None) -> list[Approval]:
@@ -89,7 +93,18 @@ async def decide(engine: Engine, approval_id: str, decided: Decided, *, by: str 
         return Outcome(await _record(store, row), duplicate=True)
     row = await store.action(row.action_id) or row
     rule = next((event.rule_id for event in events if isinstance(event, ApprovalRuleAdded)), None)
-    return Outcome(await _record(store, row), rule_id=rule)
+    return Outcome(await _record(store, row), rule_id=rule, arguments=await _new_arguments(store, row, events))
+
+
+async def _new_arguments(store: Store, row: ActionRow, events: Sequence[AnyEvent]) -> dict[str, Any] | None:
+    edited = next((each for each in events if isinstance(each, ActionResolved) and each.arguments is not None), None)
+    if edited is None or edited.arguments is None:
+        return None
+    declaration = await _declaration(store, row)
+    shown: dict[str, Any] = hide_shapes_in(
+        redact_parameters(edited.arguments, declaration.input_schema, declaration.sensitive_parameters)
+    )
+    return shown
 
 
 async def edited_arguments(
@@ -147,21 +162,16 @@ async def revoke_rule(engine: Engine, rule_id: str, *, by: str = OPERATOR) -> Ru
 
     Raises ApprovalNotFound.
     """
-    known = await engine.store.rules()
-    meant = [row for row in known if row.rule_id == rule_id] or [
-        row for row in known if len(rule_id) >= 4 and row.rule_id.startswith(rule_id)
-    ]
-    row = meant[0] if len(meant) == 1 else None
-    if row is None:
-        near = [row.rule_id for row in meant[:5]] or get_close_matches(
-            rule_id, [row.rule_id for row in known], n=3, cutoff=0.4
-        )
-        hint = (
-            f"did you mean {' or '.join(near)}?"
-            if near
-            else f"those there are: wakeful approvals rules --store {quote(engine.store.location)}"
-        )
+    known = {row.rule_id: row for row in await engine.store.rules()}
+    fitting = [rule_id] if rule_id in known else begin_with(rule_id, known, "rule_")
+    if len(fitting) > 1:
+        raise ApprovalNotFound(*several(rule_id, "rules", fitting))
+    if not fitting:
+        near = get_close_matches(rule_id, known, n=3, cutoff=0.4)
+        listing = f"List the rules: wakeful approvals rules --store {quote(engine.store.location)}"
+        hint = f"Did you mean {' or '.join(near)}?" if near else listing
         raise ApprovalNotFound(f"there is no rule {rule_id!r} in {engine.store.location}", hint)
+    row = known[fitting[0]]
     if row.revoked_at is None:
         event, now = ApprovalRuleRevoked(rule_id=row.rule_id, revoked_by=by), engine.clock.now()
         await engine.store.admit(row.agent_id, [Fact(event, now)])
@@ -178,16 +188,26 @@ async def _find(store: Store, approval_id: str) -> ActionRow:
     row = await store.action(approval_id)
     if row is not None and row.kind in KINDS:
         return row
-    names = [row.action_id for row in await store.actions() if row.kind in KINDS]
-    matches = [name for name in names if name.startswith(approval_id)] if len(approval_id) >= 4 else []
-    if len(matches) == 1:
-        found = await store.action(matches[0])
-        assert found is not None
-        return found
-    near = matches[:5] or get_close_matches(approval_id, names, n=3, cutoff=0.5)
-    here = f"--store {quote(store.location)}"
-    hint = f"did you mean {' or '.join(near)}?" if near else f"what waits for a decision: wakeful approvals {here}"
+    rows = {row.action_id: row for row in await store.actions() if row.kind in KINDS}
+    fitting = begin_with(approval_id, rows, APPROVAL) or await _pending_of(store, approval_id)
+    if len(fitting) == 1:
+        return rows[fitting[0]]
+    if fitting:
+        candidates = [f"{each}  {rows[each].status}  {rows[each].tool_name}" for each in fitting]
+        raise ApprovalNotFound(*several(approval_id, "approvals", candidates))
+    near = get_close_matches(approval_id, rows, n=3, cutoff=0.5)
+    listing = f"List pending approvals: wakeful approvals --store {quote(store.location)}"
+    hint = f"Did you mean {' or '.join(near)}?" if near else listing
     raise ApprovalNotFound(f"there is no approval {approval_id!r} in {store.location}", hint)
+
+
+async def _pending_of(store: Store, turn: str) -> list[str]:
+    """What is pending in a turn that is named by its id or its key."""
+    row = await store.turn(turn) or (await store.turn_of_key(turn) if turn else None)
+    if row is None:
+        return []
+    pending = await store.actions(pending_only=True, turn_id=row.turn_id)
+    return [each.action_id for each in pending if each.kind in KINDS]
 
 
 async def _record(store: Store, row: ActionRow) -> Approval:

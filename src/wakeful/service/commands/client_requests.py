@@ -20,6 +20,7 @@ from wakeful.service.client_tools.lifecycle import Continuation, RuntimeToolLife
 from wakeful.service.client_tools.store import CLIENT, KIND, OwnRequestStore
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
+from wakeful.service.queries.record_names import begin_with, several
 from wakeful.views.client_requests import result_view
 
 CREATED, TIMED_OUT = "runtime_tool_request_created", "runtime_tool_request_timed_out"
@@ -140,11 +141,12 @@ async def _found(engine: Engine, request_id: str) -> str:
     if row is not None and row.kind == KIND:
         return request_id
     names = [row.action_id for row in await store.actions() if row.kind == KIND]
-    bare = request_id.removeprefix("runtime-tool-")
-    matches = [name for name in names if name.removeprefix("runtime-tool-").startswith(bare)] if len(bare) >= 4 else []
-    if len(matches) == 1:
-        return matches[0]
-    near = matches[:5] or get_close_matches(request_id, names, n=3, cutoff=0.5)
-    here = f"--store {quote(store.location)}"
-    hint = f"did you mean {' or '.join(near)}?" if near else f"what waits for a client: wakeful requests {here}"
+    fitting = begin_with(request_id, names, "runtime-tool-")
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise RequestNotFound(*several(request_id, "requests", fitting))
+    near = get_close_matches(request_id, names, n=3, cutoff=0.5)
+    listing = f"List pending requests: wakeful requests --store {quote(store.location)}"
+    hint = f"Did you mean {' or '.join(near)}?" if near else listing
     raise RequestNotFound(f"there is no request {request_id!r} in {store.location}", hint)

@@ -12,7 +12,8 @@ from wakeful.contracts.errors import CallNotFound
 from wakeful.contracts.events import UnknownResolved
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Store, UnknownRow
-from wakeful.service.queries.turns import turn_events
+from wakeful.service.queries.record_names import SHORTEST, several
+from wakeful.service.queries.turns import find_turn, turn_events
 
 LOOKED_THROUGH = 1_000
 """How many of the newest turns are looked through for a call that is closed already."""
@@ -38,18 +39,20 @@ async def resolve_unknown(
 
 
 async def _find(store: Store, call: str) -> UnknownRow:
-    turn_id, _, call_id = call.rpartition("/")
+    named, _, call_id = call.rpartition("/")
+    turn_id = (await find_turn(store, named)).turn_id if named else ""
     here = f"--store {quote(store.location)}"
     rows = await store.unknown()
-    found = [row for row in rows if row.call_id == call_id and turn_id in ("", row.turn_id)]
+    mine = [row for row in rows if turn_id in ("", row.turn_id)]
+    found = [row for row in mine if row.call_id == call_id] or [
+        row for row in mine if len(call_id) >= SHORTEST and row.call_id.startswith(call_id)
+    ]
     if len(found) == 1:
         return found[0]
     if found:
-        choices = "\n".join(f"  {row.turn_id}/{row.call_id}  {row.tool}" for row in found)
-        raise CallNotFound(
-            f"{len(found)} turns have an unknown call {call_id!r}; say which one:\n{choices}",
-            f"for example: wakeful resolve {found[0].turn_id}/{call_id} --did-not-happen {here}",
-        )
+        message, hint = several(call_id, "calls", [f"{row.turn_id}/{row.call_id}  {row.tool}" for row in found])
+        example = f"wakeful resolve {found[0].turn_id}/{found[0].call_id} --did-not-happen {here}"
+        raise CallNotFound(message, f"{hint}\nFor example: {example}")
     said = await _said_before(store, turn_id, call_id)
     if said is not None:
         what = f"it happened: {said.result}" if said.happened else "it did not happen"
@@ -59,7 +62,7 @@ async def _find(store: Store, call: str) -> UnknownRow:
         )
     names = [name for row in rows for name in (row.call_id, f"{row.turn_id}/{row.call_id}")]
     near = get_close_matches(call, names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"the calls that wait for a word: wakeful unknown {here}"
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"List unknown outcomes: wakeful unknown {here}"
     raise CallNotFound(f"there is no call {call!r} with an unknown outcome in {store.location}", hint)
 
 

@@ -43,7 +43,10 @@ async def read_artifact(
     where = (
         f"turn {rows[0].turn_id}" if turn is not None else f"the newest {LOOKED_THROUGH:,} turns of {store.location}"
     )
-    raise ArtifactNotFound(f"there is no artifact {artifact_id!r} in {where}", "list them: store.artifacts(turn)")
+    raise ArtifactNotFound(
+        f"there is no artifact {artifact_id!r} in {where}",
+        "List them: wakeful artifacts TURN, or store.artifacts(turn).",
+    )
 
 
 async def _of_turn(store: Store, row: TurnRow, keys: Iterable[str]) -> tuple[list[Artifact], EventReader]:

@@ -11,6 +11,7 @@ from wakeful.contracts.policies import Rule
 from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry, ToolCatalog
 from wakeful.engine.state_loader import load_config
 from wakeful.ports import Store, TurnRow
+from wakeful.service.queries.record_names import SHORTEST, several
 from wakeful.service.queries.turns import EventReader, find_turn
 from wakeful.views.explanation import CallExplanation, explained, rules_by_ref
 
@@ -21,38 +22,42 @@ MOST = 5
 
 
 async def why_call(store: Store, call: str) -> CallExplanation:
-    """A call by its id or as `TURN/CALL`. Raises CallNotFound, saying what there is."""
-    turn_id, _, call_id = call.rpartition("/")
+    """A call by its id, the beginning of it, or `TURN/CALL`. Raises CallNotFound, saying what there is."""
+    turn_id, _, given = call.rpartition("/")
     here = f"--store {quote(store.location)}"
     rows = [await find_turn(store, turn_id)] if turn_id else await store.turns(limit=LOOKED_THROUGH)
-    found: list[tuple[TurnRow, list[StoredFact]]] = []
+    found: list[tuple[TurnRow, str, list[StoredFact]]] = []
     seen: list[str] = []
     for row in rows:
         facts = await store.read(row.agent_id, turn_id=row.turn_id)
         names = {entry.fact.call_id for entry in facts if entry.fact.call_id is not None}
         seen.extend(sorted(names))
-        if call_id in names:
-            found.append((row, facts))
-        if len(found) == MOST:
+        fitting = [given] if given in names else sorted(name for name in names if _is_beginning(given, name))
+        found += [(row, name, facts) for name in fitting]
+        if len(found) >= MOST:
             break
+    whole = [each for each in found if each[1] == given]
+    found = whole or found
     if len(found) > 1:
-        choices = "\n".join(f"  {row.turn_id}/{call_id}  {row.agent_name}: {row.prompt_preview!r}" for row, _ in found)
-        raise CallNotFound(
-            f"several turns have a call {call_id!r}; say which one:\n{choices}",
-            f"for example: wakeful why {found[0][0].turn_id}/{call_id} {here}",
-        )
+        candidates = [f"{row.turn_id}/{name}  {row.agent_name}: {row.prompt_preview[:30]!r}" for row, name, _ in found]
+        message, hint = several(given, "calls", candidates)
+        raise CallNotFound(message, f"{hint}\nFor example: wakeful why {found[0][0].turn_id}/{found[0][1]} {here}")
     if not found:
-        near = get_close_matches(call_id, dict.fromkeys(seen), n=3, cutoff=0.5)
+        near = get_close_matches(given, dict.fromkeys(seen), n=3, cutoff=0.5)
         where = f"turn {turn_id}" if turn_id else f"the newest {len(rows)} turns of {store.location}"
-        hint = f"did you mean {' or '.join(near)}?" if near else f"a turn's calls: wakeful events TURN {here}"
-        raise CallNotFound(f"there is no call {call_id!r} in {where}", hint)
-    row, facts = found[0]
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"List the calls of a turn: wakeful tree TURN {here}"
+        raise CallNotFound(f"there is no call {given!r} in {where}", hint)
+    row, call_id, facts = found[0]
     rules, withheld = await _rules(store, facts), await _withheld(store, facts)
     reader = EventReader(store)
     await reader.learn(facts)
     explanation = explained(row.turn_id, row.agent_name, call_id, facts, rules, withheld, reader.secrets)
     assert explanation is not None
     return explanation
+
+
+def _is_beginning(given: str, name: str) -> bool:
+    return len(given) >= SHORTEST and name.startswith(given)
 
 
 async def _withheld(store: Store, facts: list[StoredFact]) -> dict[str, CatalogEntry]:

@@ -21,44 +21,49 @@ from wakeful.engine.state_loader import load_config
 from wakeful.engine.turn_messages import read_turn, with_messages
 from wakeful.gate.large_content import arguments_of
 from wakeful.ports import Store, TurnFilter, TurnRow
+from wakeful.service.queries.record_names import MOST, SHORTEST, several
 from wakeful.views.latency import turn_latency
 from wakeful.views.turn_record import TurnLatency
 
+TURN = "turn_"
 LOOK_AGAIN_SECONDS = 1.0
 """A watch may sleep at most this long before the turn's row is looked at again."""
-SHORTEST = 4
-"""Characters of an id that may stand for all of it."""
 NEAR = 200
 """Among how many of the newest turns a mistyped id is looked for."""
 
 
-async def find_turn(store: Store, turn_id: str | None) -> TurnRow:
-    """A turn by its id, its key or enough of the beginning of its id; None: the newest.
+async def find_turn(store: Store, name: str | None) -> TurnRow:
+    """A turn by its id, the beginning of its id, or its key; the newest turn for None.
 
-    Raises TurnNotFound with what was probably meant.
+    Raises TurnNotFound, with the candidates where several turns have such an id.
     """
-    if turn_id is not None:
-        if (row := await store.turn(turn_id) or await store.turn_of_key(turn_id)) is not None:
-            return row
-        begin_so = await store.find_turns(TurnFilter(prefix=turn_id), limit=4) if len(turn_id) >= SHORTEST else []
-        if len(begin_so) == 1:
-            return begin_so[0]
-        if begin_so:
-            names = " or ".join(row.turn_id for row in begin_so[:3])
-            raise TurnNotFound(f"several turns in {store.location} begin with {turn_id}", f"did you mean {names}?")
-    newest = await store.turns(limit=NEAR)
-    if turn_id is None and newest:
-        return newest[0]
-    if turn_id is None:
-        hint = f'begin one: wakeful run "hello" --store {quote(store.location)}'
+    if name is None:
+        newest = await store.turns(limit=1)
+        if newest:
+            return newest[0]
+        hint = f'Begin one: wakeful run "hello" --store {quote(store.location)}'
         raise TurnNotFound(f"there is no turn in {store.location} yet", hint)
-    near = get_close_matches(turn_id, [row.turn_id for row in newest], n=3, cutoff=0.6)
-    hint = (
-        f"did you mean {' or '.join(near)}?"
-        if near
-        else f"the turns there are: wakeful events --store {quote(store.location)}"
-    )
-    raise TurnNotFound(f"there is no turn {turn_id} in {store.location}", hint)
+    row = await store.turn(name) or (await store.turn_of_key(name) if name else None)
+    if row is not None:
+        return row
+    fitting = await _beginning_with(store, name)
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        candidates = [f"{each.turn_id}  {each.agent_name}  {each.prompt_preview[:30]!r}" for each in fitting]
+        raise TurnNotFound(*several(name, "turns", candidates))
+    near = get_close_matches(name, [each.turn_id for each in await store.turns(limit=NEAR)], n=3, cutoff=0.6)
+    listing = f"List the turns: wakeful events --store {quote(store.location)}"
+    hint = f"Did you mean {' or '.join(near)}?" if near else listing
+    raise TurnNotFound(f"there is no turn {name!r} in {store.location}", hint)
+
+
+async def _beginning_with(store: Store, name: str) -> list[TurnRow]:
+    """Turns whose id begins so, the word in front included or not."""
+    bare = name.removeprefix(TURN)
+    if len(bare) < SHORTEST:
+        return []
+    return await store.find_turns(TurnFilter(prefix=TURN + bare), limit=MOST + 1)
 
 
 async def turn_events(store: Store, row: TurnRow) -> list[StoredFact]:

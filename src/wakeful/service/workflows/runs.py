@@ -33,6 +33,8 @@ from wakeful.service.commands.turns import run_turn
 from wakeful.service.run_result import RunResult
 
 INVALID_INPUT = "invalid_workflow_input"
+FIRST = 8
+"""Among how many of its first facts the message of a turn stands."""
 
 
 class WorkflowOutcome(NamedTuple):
@@ -81,6 +83,13 @@ async def run_workflow(
     row = await engine.store.turn(done.turn_id)
     assert row is not None
     return WorkflowOutcome(done, await workflow_result(engine.store, row))
+
+
+async def runs_workflow(store: Store, row: TurnRow) -> bool:
+    """Is the turn the run of a workflow?"""
+    recorded = await store.read(row.agent_id, turn_id=row.turn_id, limit=FIRST)
+    events = [entry.fact.event for entry in recorded]
+    return any(isinstance(event, MessageAdmitted) and event.workflow_ref is not None for event in events)
 
 
 async def workflow_result(store: Store, row: TurnRow) -> WorkflowRunResult | None:

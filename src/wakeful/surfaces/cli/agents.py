@@ -26,6 +26,7 @@ def agent_for(
     network: bool = False,
     subtasks: bool | None = None,
     planning_enabled: bool | None = None,
+    mcp: Sequence[str] | None = None,
 ) -> Agent[Any, Any]:
     """The one agent. Raises WrongRequest when several were named.
 
@@ -52,6 +53,8 @@ def agent_for(
             changes["profile"] = None  # whatever goes with a workspace
     if network:
         changes["sandbox"] = replace(agent.sandbox, network="full")
+    if mcp:
+        changes["mcp"] = tuple(dict.fromkeys((*agent.mcp, *mcp)))
     if model is not None:
         changes |= {"model": model, "fallbacks": ()}
     if instructions is not None:
@@ -66,7 +69,7 @@ def check_approved(agent: Agent[Any, Any], approve: Sequence[str] | None) -> Non
 
     The tools of a server, and those of other agents, are not known here: with them, every name is taken.
     """
-    if agent.given_sources or any(isinstance(tool, AgentTool) for tool in agent.tools):
+    if agent.mcp or agent.given_sources or any(isinstance(tool, AgentTool) for tool in agent.tools):
         return
     there = [tool.name for tool in agent.tools]
     there += PROFILES[agent.profile] if agent.workspace is not None and agent.profile is not None else ()

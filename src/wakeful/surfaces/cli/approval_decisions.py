@@ -1,7 +1,7 @@
-"""`wakeful approvals approve`, `reject`, `edit`, `answer`, `always`: the word of a person, once.
+"""`wakeful approvals approve`, `reject`, `edit`, `answer`, `always`: a person's decision, once.
 
-Ends with 0 when this word decided. With 1 when somebody was faster: their decision is shown and nothing is changed.
-With 2 when the decision does not fit, or whoever decides is not entitled.
+Ends with 0 when this decision counts. With 1 when another came first: it is shown and nothing is changed. With 2 when
+the decision does not fit, or the person is not entitled.
 """
 
 import json
@@ -15,51 +15,51 @@ import typer
 from wakeful.contracts.approvals import Always, Answer, Approve, Decided, Reject
 from wakeful.service import Engine
 from wakeful.service.operations import DECIDE, OPERATOR, ApprovalDecision, ArgumentChange
-from wakeful.surfaces.cli.approval_words import DAY, HOUR, MINUTE, call_text, decided_words, rule_line
-from wakeful.surfaces.cli.options import StoreOption
-from wakeful.surfaces.cli.outcomes import FAILED, resume_line
+from wakeful.surfaces.cli.approval_words import call_text, decided_words, rule_line
+from wakeful.surfaces.cli.options import ApprovalArgument, StoreOption
+from wakeful.surfaces.cli.outcomes import resume_line
 from wakeful.surfaces.cli.places import ask, store_to_read
-from wakeful.surfaces.cli.problems import WrongRequest, complain, unreadable
-from wakeful.surfaces.cli.shown_values import out
+from wakeful.surfaces.cli.problems import Failure, WrongRequest, unreadable
+from wakeful.surfaces.cli.screen import short
+from wakeful.surfaces.cli.shown_values import DAY, HOUR, MINUTE, out
 
-Id: TypeAlias = Annotated[str, typer.Argument(metavar="ID", help="The id, or as much of it as means one record.")]
 As: TypeAlias = Annotated[
     str,
     typer.Option(
         "--as",
         metavar="NAME",
-        help="Who decides. It is written down, and held to whom a rule names; whoever can write the store is believed.",
+        help="Who decides. Recorded in the log; must be an approver where the rule names some.",
     ),
 ]
-Note: TypeAlias = Annotated[str, typer.Option("--note", metavar="TEXT", help="A word for the record.")]
+Note: TypeAlias = Annotated[str, typer.Option("--note", metavar="TEXT", help="A note for the log.")]
 _SPAN = re.compile(r"^(\d+(?:\.\d+)?)(s|m|min|h|d|w)$")
 _UNITS = {"s": 1, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 
 Decide: TypeAlias = Callable[[Engine], Awaitable[Decided]]
 
 
-def approve(approval: Id, note: Note = "", by: As = OPERATOR, store: StoreOption = None) -> None:
-    """Let the call run, with exactly the arguments that are shown."""
+def approve(approval: ApprovalArgument, note: Note = "", by: As = OPERATOR, store: StoreOption = None) -> None:
+    """Approve a call: it runs with exactly the arguments that are shown."""
     _decide(approval, Approve(note), by, store)
 
 
 def reject(
-    approval: Id,
+    approval: ApprovalArgument,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="WORDS", help="Why not, or what to do instead: the model reads it."),
+        typer.Argument(metavar="WORDS", help="The reason, or what to do instead. The model reads it."),
     ] = None,
     by: As = OPERATOR,
     store: StoreOption = None,
 ) -> None:
-    """Refuse the call. The run goes on, and the model reads the words."""
+    """Reject a call. The run continues, and the model reads your words."""
     _decide(approval, Reject(" ".join(words or ())), by, store)
 
 
 def edit(
-    approval: Id,
+    approval: ApprovalArgument,
     changes: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Single arguments; the others stay.")
+        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Arguments to change; the others stay.")
     ] = None,
     arguments: Annotated[
         str | None, typer.Option("--arguments", metavar="JSON|@FILE", help="All arguments, as a JSON object.")
@@ -68,55 +68,61 @@ def edit(
     by: As = OPERATOR,
     store: StoreOption = None,
 ) -> None:
-    """Let the call run with other arguments. Both are kept; a value left as [redacted] stays what it was."""
+    """Approve a call with other arguments. The log keeps both; a value left as [redacted] is not changed."""
     whole = _object(arguments) if arguments is not None else None
     changed = dict(_assignment(each) for each in changes or ())
     if whole is None and not changed:
-        raise WrongRequest("nothing to change was given", f"wakeful approvals edit {approval} NAME=VALUE")
+        raise WrongRequest(
+            "no change was given", f"name the arguments to change: wakeful approvals edit {approval} NAME=VALUE"
+        )
 
     _decide(approval, ArgumentChange(whole, changed, note), by, store)
 
 
 def answer(
-    approval: Id,
-    text: Annotated[list[str], typer.Argument(metavar="TEXT", help="The answer; of a call, its result.")],
+    approval: ApprovalArgument,
+    text: Annotated[
+        list[str], typer.Argument(metavar="TEXT", help="The answer, or the result that replaces the call.")
+    ],
     note: Note = "",
     by: As = OPERATOR,
     store: StoreOption = None,
 ) -> None:
-    """Answer a question; of a call, give a result in its place: it is not run."""
+    """Answer a question. For a call: give its result yourself, and the call does not run."""
     _decide(approval, Answer(" ".join(text), note), by, store)
 
 
 def always(
-    approval: Id,
-    tool: Annotated[bool, typer.Option("--tool", help="Not only this exact call: whatever the tool is given.")] = False,
+    approval: ApprovalArgument,
+    tool: Annotated[bool, typer.Option("--tool", help="Any call of this tool, with any arguments.")] = False,
     pattern: Annotated[
         list[str] | None,
         typer.Option(
             "--pattern",
             metavar="NAME=PATTERN",
-            help="Calls of the tool whose argument looks so, * for anything: --pattern 'cmd=git status*'. Without =, "
-            "names of tools. May be given several times.",
+            help="Calls whose argument matches, * for any text: --pattern 'cmd=git status*'. Without =, the pattern is "
+            "for names of tools. Repeatable.",
         ),
     ] = None,
     duration: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="For how long: 30m, 8h, 7d. Left out: until revoked.")
+        str | None,
+        typer.Option("--for", metavar="TIME", help="How long the rule is valid: 30m, 8h, 7d. Default: until revoked."),
     ] = None,
     note: Note = "",
     by: As = OPERATOR,
     store: StoreOption = None,
 ) -> None:
-    """Let the call run, and do not ask again: about this exact call, unless more is said.
+    """Approve a call, and make a rule that approves the same call from now on.
 
-    A standing answer loosens no deny. They are listed by wakeful approvals rules.
+    --tool and --pattern widen the rule. A rule never allows a call that a policy denies. List the rules with wakeful
+    approvals rules.
     """
     if tool and pattern:
-        raise WrongRequest("--tool and --pattern are two different scopes", "say one of them")
+        raise WrongRequest("--tool and --pattern were both given", "give one of them")
     seconds = _seconds(duration) if duration is not None else None
     named = [each for each in pattern or () if "=" not in each]
     if len(named) > 1:
-        raise WrongRequest(f"several names of tools were given: {', '.join(named)}", "give one, * allowed")
+        raise WrongRequest(f"several tool names were given: {', '.join(named)}", "give one, * allowed")
     decided = Always(
         scope="pattern" if pattern else "tool" if tool else "call",
         match=named[0] if named else None,
@@ -133,7 +139,7 @@ def always(
 def _assignment(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise WrongRequest(f"{text!r} is not NAME=VALUE", "for example: cents=4200")
+        raise WrongRequest(f"{text!r} is not NAME=VALUE", "write it like this: cents=4200")
     return name, value
 
 
@@ -148,7 +154,7 @@ def _object(text: str) -> dict[str, Any]:
         value = json.loads(text)
     except ValueError as error:
         raise WrongRequest(
-            f"--arguments is no JSON: {error}", """for example: --arguments '{"cents": 4200}'"""
+            f"--arguments is not JSON: {error}", """write it like this: --arguments '{"cents": 4200}'"""
         ) from None
     if not isinstance(value, dict):
         raise WrongRequest(f"--arguments is a {type(value).__name__}", "give a JSON object: {...}")
@@ -158,7 +164,7 @@ def _object(text: str) -> dict[str, Any]:
 def _seconds(text: str) -> float:
     found = _SPAN.match(text.strip().lower())
     if found is None or float(found[1]) == 0:
-        raise WrongRequest(f"--for {text} is no time", "give a number and s, m, h, d or w: --for 7d")
+        raise WrongRequest(f"--for {text} is not a duration", "give a number and s, m, h, d or w: --for 7d")
     return float(found[1]) * _UNITS[found[2]]
 
 
@@ -170,15 +176,18 @@ def _decide(approval: str, decided: Decided | ArgumentChange, by: str, store: Pa
     told = ask(DECIDE, ApprovalDecision(approval, decided, by), place)
     record = told.outcome.approval
     if told.outcome.duplicate:
-        complain(f"{record.id} was decided before: {decided_words(record)}", "nothing was changed")
-        raise typer.Exit(FAILED)
-    out(f"{decided_words(record)}  {call_text(record)}")
+        raise Failure(f"{short(record.id)} was decided before: {decided_words(record)}", "nothing was changed")
+    out(f"{short(record.id)}  {decided_words(record)}")
+    if isinstance(decided, ArgumentChange):
+        out([f"  was  {call_text(record)}", f"  now  {call_text(record, arguments=told.outcome.arguments)}"])
+    else:
+        out(f"  {call_text(record)}")
     if told.rule is not None:
-        out(f"from now on  {rule_line(told.rule)}")
-        out(f"take it back: wakeful approvals revoke {told.rule.rule_id}{place.flag}")
+        out(f"new rule: {rule_line(told.rule)}")
+        out(f"revoke it: wakeful approvals revoke {short(told.rule.rule_id)}{place.flag}")
     for other in told.others:
-        out(f"still waits: {other.id}  {call_text(other)}")
+        out(f"still pending: {short(other.id)}  {call_text(other)}")
     if told.ahead is not None and not told.others:
-        runs = told.ahead.row.state == "running"
-        line = resume_line(told.ahead, place)
-        out(f"{'its process goes on by itself; if there is none' if runs else 'go on'}: {line}")
+        if told.ahead.row.state == "running":
+            out("The process that runs the turn continues by itself. If it has ended:")
+        out(f"continue: {resume_line(told.ahead, place)}")

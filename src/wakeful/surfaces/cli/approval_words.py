@@ -1,61 +1,63 @@
 """An approval or a question as a person reads it, with the exact commands that decide it.
 
-Whatever a model or a tool wrote goes through `plain` or `one_line`: nothing of it can draw a prompt of its own.
+Text of models and tools goes through `plain` or `one_line`: nothing of it can draw a prompt of its own.
 """
 
 import shlex
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.policies import Rule
 from wakeful.service import RuleRow
 from wakeful.surfaces.cli.places import StoreAddress
-from wakeful.surfaces.cli.shown_values import arguments_text, json_text, moment, one_line, plain
+from wakeful.surfaces.cli.screen import fold, short
+from wakeful.surfaces.cli.shown_values import arguments_text, json_text, moment, one_line, plain, span
 from wakeful.views.explanation import rule_words
 
-MINUTE, HOUR, DAY = 60, 3600, 86_400
 
-
-def call_text(approval: Approval, most: int = 160) -> str:
-    """`refund(order="A17", cents=4200)`, or the question."""
+def call_text(approval: Approval, most: int = 160, *, arguments: dict[str, Any] | None = None) -> str:
+    """`refund(order="A17", cents=4200)`, or the question; with other arguments where they are given."""
     if approval.kind == "question":
         return one_line(approval.prompt, most)
-    return f"{one_line(approval.tool)}({arguments_text(approval.arguments, most)})"
+    shown = approval.arguments if arguments is None else arguments
+    return f"{one_line(approval.tool)}({arguments_text(shown, most)})"
 
 
 def pending_lines(approvals: Sequence[Approval], place: StoreAddress) -> list[str]:
-    """What waits, each with the commands that decide it."""
+    """Pending approvals, each with the commands that decide it."""
     lines: list[str] = []
     for each in approvals:
         lines.append(f"  {call_text(each)}")
-        lines.append(f"    {one_line(each.reason, 200)}; {left(each)}")
+        lines += fold(f"{one_line(each.reason, 300)}; {left(each)}", first="    ", rest="    ")
         if each.choices:
             lines.append(f"    choices: {one_line(', '.join(each.choices), 200)}")
         if each.approvers:
-            lines.append(f"    for: {one_line(', '.join(each.approvers))}")
+            lines.append(f"    approvers: {one_line(', '.join(each.approvers))}")
         lines += [f"    {words:<10}{command}" for words, command in commands(each, place)]
     return lines
 
 
 def commands(approval: Approval, place: StoreAddress) -> list[tuple[str, str]]:
-    """What can be typed about it."""
+    """The commands that decide it."""
     who = f" --as {shlex.quote(plain(approval.approvers[0]))}" if approval.approvers else ""
     end = f"{who}{place.flag}"
     if approval.kind == "question":
         answer = shlex.quote(plain(approval.choices[0])) if approval.choices else '"your answer"'
-        first = ("answer:", f"wakeful approvals answer {approval.id} {answer}{end}")
+        first = ("answer:", f"wakeful approvals answer {short(approval.id)} {answer}{end}")
     else:
-        first = ("approve:", f"wakeful approvals approve {approval.id}{end}")
-    return [first, ("reject:", f'wakeful approvals reject {approval.id} "why not"{end}')]
+        first = ("approve:", f"wakeful approvals approve {short(approval.id)}{end}")
+    return [first, ("reject:", f'wakeful approvals reject {short(approval.id)} "the reason"{end}')]
 
 
 def details(approval: Approval, place: StoreAddress) -> list[str]:
-    """Everything a person needs to decide, and what was decided."""
+    """Everything a person needs to decide, and the decision once there is one."""
     lines = [
         f"{approval.id}  {approval.kind}, {approval.status}",
-        f"  agent      {plain(approval.agent)}, turn {approval.turn_id}, call {plain(approval.call_id or '-')}",
-        f"  why        {one_line(approval.reason, 400)}",
+        f"  agent      {plain(approval.agent)}",
+        f"  turn       {short(approval.turn_id)}, call {plain(approval.call_id or '-')}",
+        *fold(one_line(approval.reason, 400), first="  reason     ", rest=" " * 13),
         f"  asked      {moment(int(approval.requested_at * 1e6))}",
     ]
     if approval.kind == "question":
@@ -66,13 +68,13 @@ def details(approval: Approval, place: StoreAddress) -> list[str]:
         for name, value in approval.arguments.items():
             lines.append(f"    {one_line(name)} = {_indented(json_text(value, indent=2))}")
         for name, value in approval.injected_args.items():
-            lines.append(f"    {one_line(name)} (for the record, not given to the tool) = {one_line(json_text(value))}")
+            lines.append(f"    {one_line(name)} (recorded, not passed to the tool) = {one_line(json_text(value))}")
         if approval.working_directory is not None:
-            lines.append(f"  directory  {one_line(approval.working_directory, 400)}")
+            lines.append(f"  folder     {one_line(approval.working_directory, 400)}")
         if approval.confinement is not None:
-            lines.append(f"  held by    {one_line(approval.confinement, 100)}")
+            lines.append(f"  sandbox    {one_line(approval.confinement, 100)}")
     if approval.approvers:
-        lines.append(f"  for        {one_line(', '.join(approval.approvers), 400)}")
+        lines.append(f"  approvers  {one_line(', '.join(approval.approvers), 400)}")
     if approval.status != "pending":
         return [*lines, f"  decided    {decided_words(approval)}"]
     return [
@@ -90,25 +92,13 @@ def decided_words(approval: Approval) -> str:
 
 
 def left(approval: Approval) -> str:
-    """How long it still waits."""
+    """How long until it expires."""
     seconds = approval.expires_at - time.time()
-    return f"{span(seconds)} left" if seconds > 0 else "its time is over"
-
-
-def age(approval: Approval) -> str:
-    return span(max(0.0, time.time() - approval.requested_at))
-
-
-def span(seconds: float) -> str:
-    """`40 s`, `3 min`, `5 h`, `2 d`."""
-    for size, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
-        if seconds >= 2 * size or (seconds >= size and unit == "min"):
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    return f"{span(seconds)} left" if seconds > 0 else "expired"
 
 
 def rule_line(row: RuleRow) -> str:
-    """A standing answer as one line."""
+    """A rule on one line."""
     rule = Rule.model_validate(row.rule)
     until = f", until {moment(int(rule.expires * 1e6))}" if rule.expires is not None else ""
     return f"{plain(row.agent_name)}: {one_line(rule_words(rule), 300)}{until}"
@@ -120,9 +110,9 @@ def _all(approval: Approval, place: StoreAddress) -> list[tuple[str, str]]:
         return typed
     return [
         *typed,
-        ("edit:", f"wakeful approvals edit {approval.id} NAME=VALUE ...{place.flag}"),
-        ("answer:", f'wakeful approvals answer {approval.id} "a result in its place"{place.flag}'),
-        ("always:", f"wakeful approvals always {approval.id} [--tool] [--for 7d]{place.flag}"),
+        ("edit:", f"wakeful approvals edit {short(approval.id)} NAME=VALUE{place.flag}"),
+        ("answer:", f'wakeful approvals answer {short(approval.id)} "the result"{place.flag}'),
+        ("always:", f"wakeful approvals always {short(approval.id)} --for 7d{place.flag}"),
     ]
 
 

@@ -9,43 +9,45 @@ from wakeful.contracts.spending import PERIODS, RUNTIME, SpendRow, agent_scope, 
 from wakeful.service import scope_words
 from wakeful.service.commands.spend_windows import OPERATOR
 from wakeful.service.operations import GRANT, LIST_SPENDING, NoRequest, SpendGrant
-from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.shown_values import columns, json_text, out, plain
+from wakeful.surfaces.cli.screen import columns
+from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
 
-def command(json: JsonOption = False, store: StoreOption = None) -> None:
-    """Show what is spent in the windows that are under way: of the runtime, of principals, of agents.
+def command(json: JsonOption = False, wide: WideOption = False, store: StoreOption = None) -> None:
+    """Show the spending limits that apply now, and how much of each is used.
 
-    An agent's windows are shown once it has asked a model in them.
+    Limits apply to everything together, to principals, or to agents, for an hour, a day or a month. An agent's limit is
+    listed once the agent has made a model request in that time.
     """
     place = store_to_read(store)
     rows = ask(LIST_SPENDING, NoRequest(), place)
     if json:
         out(json_text([_as_json(row) for row in rows], indent=2))
     elif not rows:
-        out("no spend window is under way")
+        out("no spending limits apply now")
     else:
-        head = ("SCOPE", "WINDOW", "LIMIT", "GRANTED", "SPENT", "RESERVED", "TURNS AT")
-        out(columns([_cells(row) for row in rows], head))
+        head = ("SCOPE", "WINDOW", "LIMIT", "GRANTED", "SPENT", "RESERVED", "RESETS AT")
+        out(columns([_cells(row) for row in rows], head, wide=wide))
 
 
 def more(
-    usd: Annotated[str, typer.Option("--usd", metavar="AMOUNT", help="How many dollars more.")],
+    usd: Annotated[str, typer.Option("--usd", metavar="AMOUNT", help="How many dollars to add.")],
     agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="For one agent.")] = None,
     principal: Annotated[str | None, typer.Option("--principal", metavar="ID", help="For one principal.")] = None,
     window: Annotated[
-        str | None, typer.Option("--window", metavar="hour|day|month", help="Which; left out: the only one.")
+        str | None, typer.Option("--window", metavar="hour|day|month", help="Which limit. Default: the only one.")
     ] = None,
-    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Who grants it.")] = OPERATOR,
-    reason: Annotated[str, typer.Option("--reason", metavar="WORDS", help="Why; it is written down.")] = "",
+    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Who grants it; recorded in the log.")] = OPERATOR,
+    reason: Annotated[str, typer.Option("--reason", metavar="WORDS", help="The reason, for the log.")] = "",
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Allow more in the window that is under way: of an agent, of a principal or, with neither, of the runtime.
+    """Raise the current spending limit of an agent or a principal; with neither, of everything together.
 
-    It is over with the window. What waits for money goes on with wakeful resume.
+    The grant ends with the hour, day or month. Turns that were stopped by the limit continue with wakeful resume.
     """
     if agent is not None and principal is not None:
         raise WrongRequest("--agent and --principal were both given", "grant to one of them at a time")
@@ -57,8 +59,8 @@ def more(
     if json:
         out(json_text(_as_json(row), indent=2))
         return
-    out(f"{plain(scope_words(row.scope))} has {usd} dollars more in this {row.period}, until {iso(row.turns)}")
-    out(f"go on with what waited: wakeful resume{place.flag}")
+    out(f"{plain(scope_words(row.scope))} may spend {usd} dollars more in this {row.period}, until {iso(row.turns)}")
+    out(f"continue stopped turns: wakeful resume{place.flag}")
 
 
 def _cells(row: SpendRow) -> tuple[str, ...]:

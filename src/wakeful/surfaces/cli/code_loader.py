@@ -35,8 +35,8 @@ class LoadedCode:
         elif inspect.isfunction(value):
             self.tools.append(tool(value))
             self.notes.append(
-                f'{value.__name__} is a plain function and counts as effect="irreversible": it is never repeated. '
-                f'Say otherwise with @tool(effect="pure").'
+                f'{value.__name__} is a plain function, so it is treated as effect="irreversible" and never retried. '
+                f'Declare another effect with @tool(effect="pure").'
             )
         else:
             raise UnknownTool(
@@ -53,7 +53,7 @@ def load(names: Sequence[str]) -> LoadedCode:
     for named in names:
         module_name, _, name = named.partition(":")
         if not module_name or not name:
-            raise UnknownTool(f"--tools {named} is not MODULE:NAME", f"for example: --tools {_example(named)}")
+            raise UnknownTool(f"--tools {named} is not MODULE:NAME", f"write it like this: --tools {_example(named)}")
         loaded.add(named, _attribute(_module(module_name, name), module_name, name))
     return loaded
 

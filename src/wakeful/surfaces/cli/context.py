@@ -1,52 +1,58 @@
-"""`wakeful context`: what the model saw in a turn's requests, and why each part was in or out."""
+"""`wakeful context`: the context of a turn's model requests, and why each part is in it or not."""
 
 from typing import Annotated
 
 import typer
 
 from wakeful.service.operations import SHOW_CONTEXT, TurnStep
-from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.places import ask, store_to_read
-from wakeful.surfaces.cli.shown_values import arguments_text, columns, json_text, one_line, out, plain
+from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.shown_values import arguments_text, json_text, one_line, out, plain
 from wakeful.views.turn_context import RequestView, SummaryView, TurnContext
 
 
 def command(
-    turn: Annotated[str | None, typer.Argument(metavar="TURN", help="Left out: the newest turn.")] = None,
-    step: Annotated[int | None, typer.Option("--step", metavar="N", help="The messages of this request.")] = None,
+    turn: TurnArgument = None,
+    step: Annotated[int | None, typer.Option("--step", metavar="N", help="Show the messages of this request.")] = None,
     json: JsonOption = False,
+    wide: WideOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Show what a turn's model was shown: instructions, tools, history, summaries, and what was left out."""
+    """Show the context of a turn's model requests: instructions, tools, history, summaries, and left-out parts."""
     place = store_to_read(store)
     told = ask(SHOW_CONTEXT, TurnStep(turn, step), place)
     if json:
         out(json_text(told, indent=2))
         return
     view = TurnContext.model_validate(told)
-    _head(view)
+    _head(view, wide=wide)
     if step is not None:
-        _messages(view.requests[-1])
+        _messages(view.requests[-1], wide=wide)
         return
-    _requests(view)
+    _requests(view, wide=wide)
     for summary in view.summaries:
         _summary(summary, view.turn_id)
     _read_again(view)
     if view.requests:
-        out(["", f"the messages of one request: wakeful context {view.turn_id} --step 1{place.flag}"])
+        out(["", f"messages of one request: wakeful context {short(view.turn_id)} --step 1{place.flag}"])
 
 
-def _head(view: TurnContext) -> None:
-    window = f", a window of {view.window:,} tokens" if view.window is not None else ""
-    out(f"turn {view.turn_id} of agent {plain(view.agent)}, thread {plain(view.thread)}{window}")
-    out(["", "what its requests rest on at the end:"])
-    rows = [(each.kind, _count(each.tokens), plain(each.ref), one_line(each.words, 100)) for each in view.sections]
-    out(columns(rows, ("PART", "TOKENS", "REF", "WHY")))
+def _head(view: TurnContext, *, wide: bool) -> None:
+    window = f", window of {view.window:,} tokens" if view.window is not None else ""
+    out(f"turn {short(view.turn_id)} of agent {plain(view.agent)}{window}")
+    out([f"thread {plain(short(view.thread))}", "", "parts of the last request:"])
+    refs = [plain(each.ref) if wide else "" for each in view.sections]
+    rows = [
+        (each.kind, _count(each.tokens), one_line(each.words, 200), ref)
+        for each, ref in zip(view.sections, refs, strict=True)
+    ]
+    out(columns(rows, ("PART", "TOKENS", "WHY", "REF" if wide else ""), wide=wide))
     for left in view.left_out:
         out(f"left out: {left.reason}, {plain(left.ref)}{f' ({left.words})' if left.words else ''}")
 
 
-def _requests(view: TurnContext) -> None:
+def _requests(view: TurnContext, *, wide: bool) -> None:
     out(["", "requests:"])
     rows = [
         (
@@ -55,11 +61,11 @@ def _requests(view: TurnContext) -> None:
             str(each.items),
             _count(each.tokens_estimated),
             _count(each.input_tokens),
-            plain(each.rests_on or ""),
+            plain(each.rests_on or "") if wide else "",
         )
         for each in view.requests
     ]
-    out(columns(rows, ("STEP", "MODEL", "MESSAGES", "TOKENS, ABOUT", "COUNTED", "RESTS ON")))
+    out(columns(rows, ("STEP", "MODEL", "MESSAGES", "ESTIMATED", "COUNTED", "BASED ON" if wide else ""), wide=wide))
 
 
 def _summary(summary: SummaryView, turn_id: str) -> None:
@@ -77,12 +83,12 @@ def _summary(summary: SummaryView, turn_id: str) -> None:
 def _read_again(view: TurnContext) -> None:
     if not view.folded_calls and not view.read_again:
         return
-    out(["", f"folded calls: {view.folded_calls}; asked for again: {len(view.read_again)}"])
+    out(["", f"calls in summaries: {view.folded_calls}; requested again: {len(view.read_again)}"])
     for each in view.read_again:
         out(f"  step {each.step}: {plain(each.tool)}({arguments_text(each.arguments, 100)})")
 
 
-def _messages(request: RequestView) -> None:
+def _messages(request: RequestView, *, wide: bool) -> None:
     out(["", f"step {request.step}: {request.items} messages to {plain(request.model_ref)}"])
     rows = [
         (
@@ -93,7 +99,7 @@ def _messages(request: RequestView) -> None:
         )
         for each in request.shown
     ]
-    out(columns(rows, ("", "WHO", "TOKENS", "TEXT")))
+    out(columns(rows, ("#", "ROLE", "TOKENS", "TEXT"), wide=wide))
 
 
 def _count(tokens: int | None) -> str:

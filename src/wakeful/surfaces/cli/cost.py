@@ -1,6 +1,6 @@
-"""`wakeful cost`: what requests to models cost, by the prices that held when they were made.
+"""`wakeful cost`: the cost of model requests, by the prices of the day they were made.
 
-A cost that nobody knows is called unknown, and a sum with such a cost in it a lower bound: neither is ever shown as 0.
+A cost without a known price is called unknown, and a sum with such a cost in it a lower bound: neither is shown as 0.
 """
 
 from datetime import datetime, time
@@ -13,7 +13,8 @@ from wakeful.service.queries.costs import Grouping
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.shown_values import columns, json_text, moment, out
+from wakeful.surfaces.cli.screen import columns
+from wakeful.surfaces.cli.shown_values import counted, json_text, moment, out
 from wakeful.views.cost import CostLine, CostReport
 
 GROUPINGS = get_args(Grouping)
@@ -24,27 +25,27 @@ DAYS = 30
 def command(
     today: Annotated[bool, typer.Option("--today", help="Only requests since midnight.")] = False,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="DAY", help="Only requests since then: 2026-11-01, or with a time.")
+        str | None, typer.Option("--since", metavar="DAY", help="Only requests since this day or time: 2026-11-01.")
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help=f"Also what is older than {DAYS} days.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help=f"Include requests older than {DAYS} days.")] = False,
     agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only this agent's turns.")] = None,
     turn: Annotated[str | None, typer.Option("--turn", metavar="TURN", help="Only this turn.")] = None,
-    by: Annotated[str, typer.Option("--by", metavar="|".join(GROUPINGS), help="What is added up together.")] = "model",
+    by: Annotated[str, typer.Option("--by", metavar="|".join(GROUPINGS), help="How requests are grouped.")] = "model",
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say what requests to models cost, by model, agent, day or depth, in the last 30 days or since you say.
+    """Show the cost of model requests by model, agent, day or depth, for the last 30 days.
 
-    Lost attempts count, and so do requests of child agents, planners and summaries. The prices are those of the list
-    that held when a request was made. A request to a model that no list has is of unknown cost; one to a server on this
-    machine costs nothing (local), unless you give its price in your settings file.
+    Lost attempts count, and so do requests of child agents, planners and summaries. Each request is priced by the list
+    that was valid when it was made. A model without a listed price has an unknown cost. A server on this machine costs
+    nothing (local) unless your settings file gives its price, and a scripted model costs nothing.
     """
     if by not in GROUPINGS:
-        raise WrongRequest(f"costs cannot be added up by {by!r}", f"by one of: {', '.join(GROUPINGS)}")
+        raise WrongRequest(f"--by is {by!r}", f"give one of: {', '.join(GROUPINGS)}")
     if today + all_ + (since is not None) > 1:
-        raise WrongRequest("--today, --since and --all say different things", "give one of them")
+        raise WrongRequest("--today, --since and --all exclude each other", "give one of them")
     if turn is not None and agent is not None:
-        raise WrongRequest("--turn names a turn, and with it its agent", "leave --agent out")
+        raise WrongRequest("--turn and --agent were both given", "a turn has one agent: leave --agent out")
     start = _midnight() if today else _moment(since) if since is not None else None
     recent = start is None and not all_ and turn is None
     if recent:
@@ -53,7 +54,7 @@ def command(
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
     else:
-        _tell(report, start, "; older ones with --all" if recent else "")
+        _tell(report, start, " (older requests: --all)" if recent else "")
 
 
 def _midnight() -> int:
@@ -64,7 +65,7 @@ def _moment(text: str) -> int:
     try:
         return _micros(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
-        raise WrongRequest(f"--since {text!r} is no day", "write 2026-11-01, or 2026-11-01T08:00") from None
+        raise WrongRequest(f"--since {text!r} is not a day", "write 2026-11-01, or 2026-11-01T08:00") from None
 
 
 def _micros(when: datetime) -> int:
@@ -78,7 +79,7 @@ def _micros(when: datetime) -> int:
 def _tell(report: CostReport, since: int | None, older: str) -> None:
     when = f" since {moment(since)}{older}" if since is not None else ""
     if not report.total.calls:
-        out(f"no model was asked{when}")
+        out(f"no model requests{when}")
         return
     names = sorted(report.groups) if report.by in ("day", "depth") else list(report.groups)
     rows = [(name, *_cells(report.groups[name])) for name in names]
@@ -87,11 +88,12 @@ def _tell(report: CostReport, since: int | None, older: str) -> None:
     out("")
     out(f"turns    {report.turns}{when}")
     lists = [f"{each.name}{f' of {each.date}' if each.date else ''}" for each in report.price_lists]
-    out(f"prices   {', '.join(lists) or 'none is known'}")
+    out(f"prices   {', '.join(lists) or 'no price list'}")
     if not report.cost_complete:
-        out(f"unknown  the cost of {report.total.unpriced_calls} of {report.total.calls} calls, which is not nothing")
+        calls = f"{report.total.unpriced_calls} of {counted(report.total.calls, 'call')}"
+        out(f"unknown  {calls} without a known price: the true total is higher")
     if not report.usage_complete:
-        out("tokens   some calls did not report theirs: there were more")
+        out("tokens   some calls reported no tokens: the true number is higher")
 
 
 def _cells(line: CostLine) -> tuple[str, ...]:

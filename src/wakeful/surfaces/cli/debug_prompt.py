@@ -1,4 +1,4 @@
-"""`wakeful debug prompt`: what an agent is told, part by part, and where each part is from. Asks no model."""
+"""`wakeful debug prompt`: the system prompt, part by part, and where each part is from. Asks no model."""
 
 import asyncio
 from pathlib import Path
@@ -16,34 +16,35 @@ from wakeful.surfaces.cli.code_loader import load
 from wakeful.surfaces.cli.options import (
     AgentOption,
     JsonOption,
+    McpOption,
     ProfileOption,
     StoreOption,
     ToolsOption,
+    WideOption,
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.places import any_place, ask, store_to_read
 from wakeful.surfaces.cli.problems import note
-from wakeful.surfaces.cli.shown_values import columns, json_text, one_line, out, plain
+from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
 from wakeful.views.prompt_report import PromptReport
 
 
 def command(
     agent: AgentOption = None,
     tools: ToolsOption = None,
+    mcp: McpOption = None,
     workspace: WorkspaceOption = None,
     profile: ProfileOption = None,
-    turn: Annotated[
-        str | None, typer.Option("--turn", metavar="TURN", help="What a turn was told, from its log.")
-    ] = None,
-    text: Annotated[
-        bool, typer.Option("--text", help="The prompt itself, as the model reads it, and nothing else.")
-    ] = False,
+    turn: Annotated[str | None, typer.Option("--turn", metavar="TURN", help="The prompt of a stored turn.")] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print only the prompt, as the model reads it.")] = False,
     json: JsonOption = False,
+    wide: WideOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Say what an agent is told: the folders it rests on, the files that were loaded, the parts of its prompt.
+    """Show the system prompt of an agent: its folders, the files that were loaded, and the parts of the prompt.
 
-    Without --turn: what wakeful run would tell it now, with the same options. Nothing is run, and no model is asked.
+    Without --turn, this is the prompt that wakeful run would use now with the same options. No model is asked.
     """
     if turn is not None:
         report = ask(SHOW_PROMPT, TurnName(turn), store_to_read(store))
@@ -52,7 +53,14 @@ def command(
         for words in loaded.notes:
             note(words)
         one = agent_for(
-            loaded, agent, model=None, instructions=None, max_steps=None, workspace=workspace, profile=profile
+            loaded,
+            agent,
+            model=None,
+            instructions=None,
+            max_steps=None,
+            workspace=workspace,
+            profile=profile,
+            mcp=mcp,
         )
         place = any_place(store)
         report = asyncio.run(_of_agent(place.path if Path(place.path).is_file() else None, one))
@@ -61,11 +69,11 @@ def command(
     elif text:
         out(plain(report.system_prompt))
     else:
-        _tell(report)
+        _tell(report, wide=wide)
 
 
-def _tell(report: PromptReport) -> None:
-    when = f"as turn {report.turn_id} was told" if report.turn_id is not None else "as a run would be told now"
+def _tell(report: PromptReport, *, wide: bool) -> None:
+    when = f"in turn {short(report.turn_id)}" if report.turn_id is not None else "in a run that starts now"
     out(f"{report.agent}: {sum(block.tokens for block in report.blocks)} tokens (estimated), {when}")
     for name in ("agent_home", "workspace_id", "workspace_anchor", "execution_root", "cwd"):
         out(f"  {name:<18}{plain(getattr(report, name) or '-')}")
@@ -80,10 +88,10 @@ def _tell(report: PromptReport) -> None:
         for block in report.blocks
     ]
     if rows:
-        out(["", *columns(rows, ("PART", "STABILITY", "TOKENS", "FROM", "BEGINS"))])
+        out(["", *columns(rows, ("PART", "STABILITY", "TOKENS", "FROM", "BEGINS WITH"), wide=wide)])
     if report.skills:
         skills = [(skill.name, skill.scope, skill.entrypoint_path) for skill in report.skills]
-        out(["", *columns(skills, ("SKILL", "SCOPE", "PATH"))])
+        out(["", *columns(skills, ("SKILL", "SCOPE", "PATH"), wide=wide)])
 
 
 def _source(source: InstructionSource | None) -> str:

@@ -1,4 +1,4 @@
-"""`wakeful demo`: which demos there are."""
+"""`wakeful demo`: the list of demos."""
 
 from typing import Annotated
 
@@ -9,8 +9,8 @@ from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.shown_values import out
 
 LATER = {
-    "wake": "an agent sleeps and is woken",
-    "replay": "every decision of a run, again",
+    "wake": "an agent sleeps until a trigger wakes it",
+    "replay": "recompute every decision of a run",
 }
 
 
@@ -19,11 +19,13 @@ def command(
 ) -> None:
     """List the demos. Each runs offline, without a key, in a few seconds."""
     if name in LATER:
-        raise NotBuiltYet(f"the demo {name!r}", "wakeful demo crash, approve and budget are there")
+        raise NotBuiltYet(
+            f"the demo {name!r}", "run one of: wakeful demo crash, wakeful demo approve, wakeful demo budget"
+        )
     if name is not None:
-        raise WrongRequest(f"there is no demo {name!r}", "wakeful demo lists them")
-    out("wakeful demo crash     a run is killed in the middle of a payment, and pays once")
-    out("wakeful demo approve   a call waits for a person, over a kill, and runs once")
-    out("wakeful demo budget    a tree of subtasks keeps to one budget, over a kill")
+        raise WrongRequest(f"there is no demo {name!r}", "list them: wakeful demo")
+    out("wakeful demo crash     a run is killed during a payment, and pays once")
+    out("wakeful demo approve   a call waits for approval, across a kill, and runs once")
+    out("wakeful demo budget    subtasks share one budget, across a kill")
     out(["", "not in this version:"])
     out([f"  {each:<10}{says}" for each, says in LATER.items()])

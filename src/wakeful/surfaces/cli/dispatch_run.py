@@ -12,35 +12,33 @@ import typer
 from wakeful.hosts.dispatch.dispatch_request import DispatchResult, ExecutorTarget
 from wakeful.surfaces.cli.dispatch_show import RunArgument, how_to_go_on
 from wakeful.surfaces.cli.host_setup import OPERATOR, HostCode, opened_host
-from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption
+from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption, WideOption
 from wakeful.surfaces.cli.places import StoreAddress, any_place, store_to_read, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
-from wakeful.surfaces.cli.shown_values import columns, json_text, one_line, out, plain
+from wakeful.surfaces.cli.screen import columns
+from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
 
 FAILED, WAITS = 1, 3
 InputsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--input", "-i", metavar="NAME=VALUE", help="Input; JSON where it is JSON. May be given several times."
-    ),
+    typer.Option("--input", "-i", metavar="NAME=VALUE", help="An input, as JSON or text. Repeatable."),
 ]
 
 
 def run(
-    instructions: Annotated[str, typer.Argument(metavar="INSTRUCTIONS", help="What is to be done.")],
-    task: Annotated[str, typer.Option("--name", metavar="ID", help="What the work is called.")] = "task",
+    instructions: Annotated[str, typer.Argument(metavar="INSTRUCTIONS", help="The task, in words.")],
+    task: Annotated[str, typer.Option("--name", metavar="ID", help="A name for the task.")] = "task",
     inputs: InputsOption = None,
-    name: Annotated[
-        str | None, typer.Option("--as", metavar="AGENT", help="The agent, where the target runs agents.")
-    ] = None,
-    target: Annotated[str | None, typer.Option("--target", metavar="ID", help="The target you prefer.")] = None,
+    name: Annotated[str | None, typer.Option("--as", metavar="AGENT", help="The agent that runs it.")] = None,
+    target: Annotated[str | None, typer.Option("--target", metavar="ID", help="The preferred target.")] = None,
     allow: Annotated[list[str] | None, typer.Option("--allow", metavar="ID", help="Only these targets.")] = None,
-    resource_class: Annotated[str, typer.Option("--class", metavar="CLASS", help="What it needs to run on.")] = "",
+    resource_class: Annotated[str, typer.Option("--class", metavar="CLASS", help="The resource class it needs.")] = "",
     need: Annotated[
-        list[str] | None, typer.Option("--need", metavar="CAPABILITY", help="What the target must do.")
+        list[str] | None,
+        typer.Option("--need", metavar="CAPABILITY", help="A capability the target must have. Repeatable."),
     ] = None,
-    session: Annotated[str | None, typer.Option("--session", metavar="ID", help="The session it belongs to.")] = None,
-    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="Good for one run.")] = None,
+    session: Annotated[str | None, typer.Option("--session", metavar="ID", help="Its session.")] = None,
+    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the run, used once.")] = None,
     tools: ToolsOption = None,
     agent: AgentOption = None,
     json: JsonOption = False,
@@ -70,15 +68,19 @@ def resume(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Go on with a run of the built-in target that was cut off, or that waited for somebody."""
+    """Continue an unfinished run of the built-in target."""
     place = store_to_read(store, "wakeful dispatch run INSTRUCTIONS")
     _tell(asyncio.run(_resume(place, HostCode(tools, agent), run)), place, as_json=json)
 
 
 def targets(
-    tools: ToolsOption = None, agent: AgentOption = None, json: JsonOption = False, store: StoreOption = None
+    tools: ToolsOption = None,
+    agent: AgentOption = None,
+    json: JsonOption = False,
+    wide: WideOption = False,
+    store: StoreOption = None,
 ) -> None:
-    """List who takes dispatched work here: the runtime, where it has an agent, and what installed packages bring."""
+    """List the targets for dispatched work: local, if there is an agent, and those of installed packages."""
     place = any_place(store)
     there = place if Path(place.path).exists() else place._replace(path=":memory:")  # looking makes no store
     listed = asyncio.run(_targets(there, HostCode(tools, agent)))
@@ -90,12 +92,11 @@ def targets(
              one_line(target.description, 80))
             for target in listed
         ]  # fmt: skip
-        out(columns(cells, ("ID", "KIND", "CAPABILITIES", "CLASSES", "WHAT")))
+        out(columns(cells, ("ID", "KIND", "CAPABILITIES", "CLASSES", "DESCRIPTION"), wide=wide))
     else:
-        out("nobody takes dispatched work here")
-        out(
-            f"supply an agent (--tools MODULE:AGENT or --agent FILE), or import one: wakeful package import{place.flag}"
-        )
+        out("no targets")
+        out("Supply an agent with --tools MODULE:AGENT or --agent FILE, or import one:")
+        out(f"  wakeful package import FILE{place.flag}")
 
 
 async def _run(place: StoreAddress, code: HostCode, given: dict[str, Any]) -> DispatchResult:
@@ -121,7 +122,7 @@ def _inputs(given: list[str]) -> dict[str, Any]:
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name:
-            raise WrongRequest(f"--input {each} is not NAME=VALUE", "for example: --input month=5")
+            raise WrongRequest(f"--input {each} is not NAME=VALUE", "write it like this: --input month=5")
         if name in values:
             raise WrongRequest(f"--input {name} is given twice", "leave one of them out")
         try:
@@ -134,7 +135,8 @@ def _inputs(given: list[str]) -> dict[str, Any]:
 def _tell(result: DispatchResult, place: StoreAddress, *, as_json: bool) -> None:
     fallback = result.diagnostics.get("placement_fallback")
     if fallback is not None:
-        note(f"{fallback['preferred_target']} was not chosen: {fallback['reason']}; {fallback['selected_target']} was")
+        unused = f"{fallback['preferred_target']} was not used ({fallback['reason']})"
+        note(f"{unused}; the run went to {fallback['selected_target']}")
     if as_json:
         out(json_text(result.to_wire(), indent=2))
     elif result.status == "succeeded":

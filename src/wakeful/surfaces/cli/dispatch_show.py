@@ -1,4 +1,4 @@
-"""`wakeful dispatch list`, `show` and `cancel`: dispatched runs, here and elsewhere. What is sensitive is not shown."""
+"""`wakeful dispatch list`, `show` and `cancel`: dispatched runs, here and elsewhere. Secrets are redacted."""
 
 import asyncio
 from typing import Annotated, Any
@@ -8,21 +8,21 @@ import typer
 from wakeful.hosts.dispatch.dispatch_request import DispatchResult
 from wakeful.service import redact
 from wakeful.surfaces.cli.host_setup import OPERATOR, HostCode, opened_host
-from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import StoreAddress, store_to_read
-from wakeful.surfaces.cli.shown_values import columns, json_text, one_line, out, plain
+from wakeful.surfaces.cli.screen import columns
+from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
 
-RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="As `wakeful dispatch list` shows it; its beginning will do.")
-]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or its beginning.")]
 
 
 def listed(
-    limit: Annotated[int, typer.Option("--limit", min=1, help="So many of the newest.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many to list.")] = 20,
     json: JsonOption = False,
+    wide: WideOption = False,
     store: StoreOption = None,
 ) -> None:
-    """List what was handed to targets, newest first."""
+    """List dispatched runs, newest first."""
     place = store_to_read(store, "wakeful dispatch run INSTRUCTIONS")
     runs = [redact(result.to_wire()) for result in asyncio.run(_all(place, limit))]
     if json:
@@ -32,13 +32,13 @@ def listed(
             (run["run_id"], run["status"], run["executor_id"], run["updated_at"], one_line(_about(run), 80))
             for run in runs
         ]
-        out(columns(cells, ("RUN", "STATUS", "TARGET", "SINCE", "WHAT")))
+        out(columns(cells, ("RUN", "STATUS", "TARGET", "CHANGED", "RESULT"), wide=wide))
     else:
-        out("nothing was dispatched here")
+        out("no dispatched runs")
 
 
 def show(run: RunArgument, json: JsonOption = False, store: StoreOption = None) -> None:
-    """Show a run: how it stands, what came of it, and what happened to it."""
+    """Show a dispatched run: its state, its result and its log."""
     place = store_to_read(store, "wakeful dispatch run INSTRUCTIONS")
     result, events = asyncio.run(_one(place, run))
     shown: dict[str, Any] = redact(result.to_wire())
@@ -61,24 +61,24 @@ def show(run: RunArgument, json: JsonOption = False, store: StoreOption = None) 
 
 
 def cancel(run: RunArgument, store: StoreOption = None) -> None:
-    """Ask a run to stop. Safe to repeat."""
+    """Stop a dispatched run. Safe to repeat."""
     place = store_to_read(store, "wakeful dispatch run INSTRUCTIONS")
     asked, result = asyncio.run(_cancel(place, run))
     if asked:
-        out(f"{result.run_id} is asked to stop: {result.status}")
+        out(f"{result.run_id} was asked to stop: {result.status}")
     else:
-        out(f"{result.run_id} is over already: {result.status}")
+        out(f"{result.run_id} has ended already: {result.status}")
 
 
 def how_to_go_on(result: DispatchResult, place: StoreAddress) -> list[str]:
-    """What to type next, for a run that is not over."""
+    """The next commands, for a run that has not ended."""
     if result.is_over:
         return []
     waits = result.diagnostics.get("waiting_for")
-    lines = [f"it waits for a person: wakeful approvals{place.flag}"] if waits == "approval_required" else []
+    lines = [f"it waits for approval: wakeful approvals{place.flag}"] if waits == "approval_required" else []
     lines += [f"it waits for a client: wakeful requests{place.flag}"] if waits == "runtime_tool_pending" else []
     if result.executor_id == "local":
-        lines.append(f"to go on: wakeful dispatch resume {result.run_id}{place.flag}")
+        lines.append(f"to continue: wakeful dispatch resume {result.run_id}{place.flag}")
     return [*lines, f"to stop it: wakeful dispatch cancel {result.run_id}{place.flag}"]
 
 

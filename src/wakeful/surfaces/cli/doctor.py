@@ -1,4 +1,4 @@
-"""`wakeful doctor`: is everything as it should be?"""
+"""`wakeful doctor`: a check of the installation, its providers and the store."""
 
 import asyncio
 from typing import Annotated
@@ -9,43 +9,45 @@ from wakeful.bootstrap import doctor
 from wakeful.contracts.catalogue import ProviderState
 from wakeful.service.queries.doctor import DoctorReport
 from wakeful.surfaces.cli.model_words import key_words, probe_lines, retry_words
-from wakeful.surfaces.cli.options import JsonOption, StoreOption, TimeoutOption
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, TimeoutOption, WideOption
 from wakeful.surfaces.cli.outcomes import FAILED
-from wakeful.surfaces.cli.places import StoreAddress, any_place
-from wakeful.surfaces.cli.shown_values import columns, json_text, out, plain, size, undeclared_words
+from wakeful.surfaces.cli.places import StoreAddress, place_to_check
+from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.shown_values import json_text, out, plain, size, undeclared_words
 
 
 def command(
     store: StoreOption = None,
     live: Annotated[
         list[str] | None,
-        typer.Option("--live", metavar="MODEL", help="Ask this model for one word. May be given several times."),
+        typer.Option("--live", metavar="MODEL", help="Ask this model for one word. Repeatable."),
     ] = None,
     timeout: TimeoutOption = None,
     json: JsonOption = False,
+    wide: WideOption = False,
 ) -> None:
-    """Report on this installation, its providers, and the store, whose every byte is read.
+    """Check this installation, its providers and the whole store.
 
-    Nothing is sent to a provider unless --live names a model. Ends with 1 when something is wrong.
+    Nothing is sent to a provider unless --live names a model. Ends with exit code 1 if there is a problem.
     """
-    place = any_place(store)
+    place = place_to_check(store)
     report = asyncio.run(doctor(place.path, live or (), timeout=timeout))
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
     else:
-        _tell(report, place)
+        _tell(report, place, wide=wide)
     if not report.healthy:
         raise typer.Exit(FAILED)
 
 
-def _tell(report: DoctorReport, place: StoreAddress) -> None:
+def _tell(report: DoctorReport, place: StoreAddress, *, wide: bool) -> None:
     out(f"wakeful      {report.version}, Python {report.python}, {report.platform}, {report.store.engine}")
     why = f": {plain(report.confinement_reason)}" if report.confinement_reason else ""
-    out(f"commands     held by {report.confinement}{why}" if report.confinement != "not_enforced" else _not_held(why))
+    out(f"sandbox      {report.confinement}{why}" if report.confinement != "not_enforced" else _not_held(why))
     for warning in report.warnings:
         out(f"warning      {plain(warning)}")
     _tell_store(report, place)
-    _tell_providers(report)
+    _tell_providers(report, wide=wide)
     for number, problem in enumerate(report.problems):
         lines = plain(problem).splitlines()
         out([f"{'' if number else 'problems':<13}{lines[0]}", *(f"{'':<15}{line}" for line in lines[1:])])
@@ -54,20 +56,21 @@ def _tell(report: DoctorReport, place: StoreAddress) -> None:
 
 
 def _not_held(why: str) -> str:
-    return f"commands     not_enforced{why}; docs/explain/sandbox.md says what to install"
+    return f"sandbox      not_enforced{why}; see docs/explain/sandbox.md"
 
 
-def _tell_providers(report: DoctorReport) -> None:
-    rows = [
-        (each.name, each.status, key_words(each), plain(each.endpoint) or _nowhere(each), retry_words(each.retry))
-        for each in report.providers
-    ]
+def _tell_providers(report: DoctorReport, *, wide: bool) -> None:
+    rows = [(each.name, each.status, key_words(each), *_details(each, wide)) for each in report.providers]
     if rows:
-        out("providers")
-        out([f"  {line}" for line in columns(rows, ("PROVIDER", "STATUS", "KEY", "ENDPOINT", "RETRY"))])
+        titles = ("PROVIDER", "STATUS", "KEY", *(("ENDPOINT", "RETRY") if wide else ()))
+        out(["providers", *(f"  {line}" for line in columns(rows, titles, wide=wide))])
     for probe in report.live:
         first, *more = probe_lines(probe)
         out([f"live         {first}", *(f"           {line}" for line in more)])
+
+
+def _details(provider: ProviderState, wide: bool) -> tuple[str, ...]:
+    return (plain(provider.endpoint) or _nowhere(provider), retry_words(provider.retry)) if wide else ()
 
 
 def _nowhere(provider: ProviderState) -> str:
@@ -77,7 +80,7 @@ def _nowhere(provider: ProviderState) -> str:
 def _tell_store(report: DoctorReport, place: StoreAddress) -> None:
     store = report.store
     if not store.exists:
-        out(f"store        {plain(store.location)}: not there yet")
+        out(f"store        {plain(store.location)}: not created yet")
         out(f'next         wakeful run "hello"{place.flag}')
         return
     version = f"version {store.schema_version}" if store.schema_version is not None else "version unknown"
@@ -87,11 +90,11 @@ def _tell_store(report: DoctorReport, place: StoreAddress) -> None:
     if not report.store_healthy:
         out(f"integrity    {'DAMAGED' if report.damage else 'not checked: the store cannot be used'}")
         return
-    out("integrity    every event is as it was written")
+    out("integrity    ok: every event is unchanged")
     out(f"turns        {report.turns}, unfinished {len(report.open_turns)}")
     for turn in report.open_turns[:5]:
         waits = f", waits for {', '.join(turn.waiting_for)}" if turn.waiting_for else ""
-        out(f"             {turn.turn_id} ({plain(turn.agent)}) {turn.state}{plain(waits)}")
+        out(f"             {short(turn.turn_id)} ({plain(turn.agent)}) {turn.state}{plain(waits)}")
     out(f"unknown      {report.unknown_outcomes or 'no'} outcome{'' if report.unknown_outcomes == 1 else 's'}")
     if report.undeclared_tools:
         out(f"tools        {plain(undeclared_words(report.undeclared_tools))}")

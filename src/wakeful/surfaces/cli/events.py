@@ -16,11 +16,12 @@ from wakeful.service.queries.history import turn_record
 from wakeful.service.queries.turns import EventReader, find_turn, follow, kinds_named, turn_events, wire
 from wakeful.surfaces.cli.event_lines import event_line, transcript_line
 from wakeful.surfaces.cli.lines import line
-from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.outcomes import INTERRUPTED
 from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.shown_values import arguments_text, columns, json_text, moment, one_line, out, plain
+from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.shown_values import age_cell, arguments_text, json_text, one_line, out, plain
 from wakeful.views.cost import CostSummary
 from wakeful.views.run_stream import RunStream
 from wakeful.views.transcript import Transcript
@@ -40,50 +41,57 @@ NEWEST = 20
 
 
 def command(
-    turn: Annotated[str | None, typer.Argument(metavar="TURN", help="Left out: the newest turns are listed.")] = None,
+    turn: Annotated[
+        str | None,
+        typer.Argument(metavar="TURN", help="Id, beginning of the id, or key. Default: list the newest turns."),
+    ] = None,
     store: StoreOption = None,
-    follow_it: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the turn is over.")] = False,
+    follow_it: Annotated[bool, typer.Option("--follow", "-f", help="Follow a running turn until it ends.")] = False,
     json: JsonOption = False,
     kind: Annotated[
-        str | None, typer.Option("--kind", metavar="NAME", help="Only this kind of event, by its name or an alias.")
+        str | None, typer.Option("--kind", metavar="NAME", help="Only events of this type, or with this alias.")
     ] = None,
     view: Annotated[
         Views,
         typer.Option(
-            "--as", help="facts: the log. stream: as it is watched. transcript: who said what. wire: as clients get it."
+            "--as", help="facts: the log. stream: live progress. transcript: messages. wire: client messages."
         ),
     ] = "facts",
-    after: Annotated[int, typer.Option("--after", metavar="SEQ", help="Only what comes after this number.")] = 0,
+    after: Annotated[int, typer.Option("--after", metavar="SEQ", help="Only events after this sequence number.")] = 0,
     reveal: Annotated[bool, typer.Option("--reveal", help="Show secrets instead of [redacted].")] = False,
+    wide: WideOption = False,
 ) -> None:
-    """Show a turn's log, secrets hidden. Without TURN: the newest turns."""
+    """Show the log of a turn, with secrets hidden. Without TURN, list the newest turns."""
     place = store_to_read(store)
     if turn is None and not follow_it:
         given = {"--kind": kind is not None, "--as": view != "facts", "--after": after > 0, "--reveal": reveal}
         for option in (option for option, is_given in given.items() if is_given):
-            raise WrongRequest(f"{option} is about the log of one turn", "name it: wakeful events TURN")
-        _list(place, json)
+            raise WrongRequest(f"{option} needs a turn", "name one: wakeful events TURN")
+        _list(place, json=json, wide=wide)
         return
     kinds = kinds_named(kind) if kind is not None else None
     if kinds is not None and view != "facts":
-        raise WrongRequest(f"--kind names facts, and --as {view} shows something else", "leave one of them out")
+        raise WrongRequest(f"--kind filters the log, and --as {view} shows another view", "leave one of them out")
     try:
         asyncio.run(_show(turn, place, _Printer(view, json, kinds, after, reveal), follow_it))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _list(place: StoreAddress, json: bool) -> None:
+def _list(place: StoreAddress, *, json: bool, wide: bool) -> None:
     rows = ask(LIST_TURNS, TurnCount(NEWEST), place)
     if json:
         for row in rows:
             out(json_text(turn_record(row).model_dump(mode="json")))
     elif rows:
-        cells = [(r.turn_id, r.agent_name, r.state, moment(r.created_at), one_line(r.prompt_preview, 50)) for r in rows]
-        out(columns(cells, ("TURN", "AGENT", "STATE", "SINCE", "PROMPT")))
-        out(["", f"the log of one: wakeful events {rows[0].turn_id}{place.flag}"])
+        cells = [
+            (short(r.turn_id), r.state, age_cell(r.created_at), r.agent_name, one_line(r.prompt_preview, 200))
+            for r in rows
+        ]
+        out(columns(cells, ("TURN", "STATE", "AGE", "AGENT", "PROMPT"), wide=wide))
+        out(["", f"log of a turn: wakeful events {short(rows[0].turn_id)}{place.flag}"])
     else:
-        out("no turn yet")
+        out("no turns yet")
 
 
 async def _show(turn: str | None, place: StoreAddress, printer: "_Printer", follow_it: bool) -> None:

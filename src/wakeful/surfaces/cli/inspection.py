@@ -1,6 +1,4 @@
-"""`wakeful why`, `replay`, `debug latency`: why a call ended as it did, whether every
-decision comes out the same, where time went.
-"""
+"""`wakeful why`, `replay`, `debug latency`: the reasons for a call, the proof of a log, the time of a turn."""
 
 from typing import Annotated
 
@@ -8,25 +6,26 @@ import typer
 
 from wakeful.service.operations import EXPLAIN, REPLAY, SHOW_LATENCY, CallName, TurnName
 from wakeful.service.queries.replay import ReplayReport
-from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
-from wakeful.surfaces.cli.shown_values import arguments_text, columns, duration, json_text, moment, one_line, out, plain
+from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, moment, one_line, out, plain
 
 
 def why(
-    call: Annotated[str, typer.Argument(metavar="CALL", help="The call's id, or TURN/CALL.")],
+    call: Annotated[str, typer.Argument(metavar="CALL", help="The call's id or its beginning, or TURN/CALL.")],
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Tell a call's way through the gate: verdicts with reasons, rules, hooks, approval, sandbox, outcome."""
+    """Explain a call: every verdict with its reason, rules, hooks, approval, sandbox and outcome."""
     told = ask(EXPLAIN, CallName(call), store_to_read(store))
     if json:
         out(json_text(told.model_dump(mode="json"), indent=2))
         return
     out(f"{plain(told.tool)}({arguments_text(told.arguments, 200)})")
-    out(f"  call {plain(told.call_id)} of agent {plain(told.agent)}, turn {told.turn_id}")
-    out(f"  {told.verdict}, {told.outcome or 'not over yet'}")
+    out(f"  call {plain(told.call_id)} of agent {plain(told.agent)}, turn {short(told.turn_id)}")
+    out(f"  {told.verdict}, {told.outcome or 'not finished yet'}")
     out("")
     for step in told.steps:
         by = f"{plain(step.by)}: " if step.by else ""
@@ -41,9 +40,9 @@ def why(
 
 
 def replay(turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False) -> None:
-    """Decide a stored turn again, from its facts alone, and compare with what was recorded.
+    """Recompute every decision of a stored turn from its log, and compare each with the recorded one.
 
-    Needs neither the model nor the tools. Ends with 1 at the first decision that comes out differently.
+    Needs neither the model nor the tools. Ends with exit code 1 at the first difference.
     """
     place = store_to_read(store)
     report = ask(REPLAY, TurnName(turn), place)
@@ -57,34 +56,36 @@ def replay(turn: TurnArgument = None, store: StoreOption = None, json: JsonOptio
 
 def _tell_replay(report: ReplayReport, place: StoreAddress) -> None:
     still = " (unfinished)" if report.turn.is_open else ""
-    out(f"turn {report.turn.turn_id} of agent {report.turn.agent_name}, {report.turn.state}{still}")
+    out(f"turn {short(report.turn.turn_id)} of agent {report.turn.agent_name}, {report.turn.state}{still}")
     if report.checked:
         out(columns([(kind, str(count)) for kind, count in report.checked.items()], ("DECISION", "SAME")))
     total = sum(report.checked.values())
     if report.divergence is None:
-        out(f"identical: {total} decisions from {report.events} events, each as it was recorded")
+        out(f"identical: {total} decisions from {report.events} events")
         return
     first = report.divergence
     out(f"DIFFERENT after {total} decisions, at event {first.event_id} ({first.kind}):")
     out(f"  recorded:    {one_line(first.recorded, 400)}")
     out(f"  recomputed:  {one_line(first.recomputed, 400)}")
-    out(f"the event: wakeful events {report.turn.turn_id} --as facts{place.flag}")
+    out(f"the log: wakeful events {short(report.turn.turn_id)}{place.flag}")
 
 
 INSIDE = "  "
-"""What happened in a child stands to the right."""
+"""Work of a child is indented."""
 
 
-def latency(turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False) -> None:
-    """Say where a turn's time went: assembling requests, waiting for models, inside tools."""
+def latency(
+    turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False, wide: WideOption = False
+) -> None:
+    """Show where a turn spent its time: building requests, waiting for models, running tools."""
     report = ask(SHOW_LATENCY, TurnName(turn), store_to_read(store))
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
         return
-    whole = f"{duration(report.turn_ms)}, of which {duration(report.active_ms or 0)} at work" if report.turn_ms else "-"
-    out(f"turn {report.turn_id}: {whole}")
+    whole = f"{duration(report.turn_ms)}, {duration(report.active_ms or 0)} of it active" if report.turn_ms else "-"
+    out(f"turn {short(report.turn_id)}: {whole}")
     if report.queue_wait_ms is not None:
-        out(f"  queue     {duration(report.queue_wait_ms)}, before it was taken up")
+        out(f"  queue     {duration(report.queue_wait_ms)}")
     out(f"  context   {duration(report.context_build_ms)}")
     out(f"  models    {duration(report.provider_ms)}")
     out(f"  tools     {duration(report.tools_ms)}")
@@ -101,4 +102,11 @@ def latency(turn: TurnArgument = None, store: StoreOption = None, json: JsonOpti
         for t in report.tools
     ]
     if rows:
-        out(["", *columns(sorted(rows, key=lambda row: int(row[0])), ("STEP", "WHAT", "NAME", "TOOK", ""))])
+        out(
+            [
+                "",
+                *columns(
+                    sorted(rows, key=lambda row: int(row[0])), ("STEP", "KIND", "NAME", "TOOK", "NOTES"), wide=wide
+                ),
+            ]
+        )

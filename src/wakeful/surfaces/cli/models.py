@@ -1,6 +1,4 @@
-"""`wakeful models list`, `show`, `test`: which providers and models there are, what is missing to use
-them, what they cost.
-"""
+"""`wakeful models list`, `show`, `test`: providers and models, their keys, abilities and prices."""
 
 import asyncio
 from difflib import get_close_matches
@@ -11,10 +9,11 @@ import typer
 from wakeful.bootstrap import model_catalogue, model_page, try_model
 from wakeful.contracts.catalogue import Catalogue, ListPrice, ModelPage, ModelState
 from wakeful.surfaces.cli.model_words import can, key_words, million, probe_lines, retry_words, tokens
-from wakeful.surfaces.cli.options import JsonOption, ModelArgument, TimeoutOption
+from wakeful.surfaces.cli.options import JsonOption, ModelArgument, TimeoutOption, WideOption
 from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.shown_values import columns, json_text, out, plain
+from wakeful.surfaces.cli.screen import columns
+from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
 UNKNOWN = "?"
 
@@ -24,10 +23,11 @@ def listed(
         str | None, typer.Option("--provider", metavar="NAME", help="Only this provider and its models.")
     ] = None,
     json: JsonOption = False,
+    wide: WideOption = False,
 ) -> None:
-    """List providers, where their keys are found, and the models that are described here.
+    """List providers with the place of their key, and the models that wakeful knows.
 
-    A model that is not listed can be used all the same: it gets a safe profile, and its price is unknown.
+    Other models of a provider work, too: wakeful assumes few abilities, and their price is unknown.
     """
     found = model_catalogue()
     if provider is not None:
@@ -35,7 +35,7 @@ def listed(
     if json:
         out(json_text(found.model_dump(mode="json"), indent=2))
     else:
-        _tell_catalogue(found)
+        _tell_catalogue(found, wide=wide)
 
 
 def _only(found: Catalogue, provider: str) -> Catalogue:
@@ -52,20 +52,21 @@ def _only(found: Catalogue, provider: str) -> Catalogue:
     )
 
 
-def _tell_catalogue(found: Catalogue) -> None:
+def _tell_catalogue(found: Catalogue, *, wide: bool) -> None:
     rows = [(each.name, key_words(each), each.endpoint or each.note) for each in found.providers]
-    out(columns(rows, ("PROVIDER", "KEY", "ENDPOINT")))
+    out(columns(rows, ("PROVIDER", "KEY", "ENDPOINT"), wide=wide))
     if found.models:
         out("")
-        titles = ("MODEL", "WINDOW", "OUTPUT", "IN $/M", "OUT $/M", "CACHED $/M", "CAN")
-        out(columns([_row(each) for each in found.models], titles))
+        titles = ("MODEL", "WINDOW", "OUTPUT", "IN $/M", "OUT $/M", "CACHED", "ABILITIES")
+        out(columns([_row(each) for each in found.models], titles, wide=wide))
         out("")
         day = f" of {found.prices_as_of}" if found.prices_as_of else ""
-        out(f"prices       US dollars for a million tokens, by {found.price_list}{day}; {UNKNOWN} is unknown")
+        out(f"prices       US dollars per million tokens, {found.price_list}{day}; {UNKNOWN}: unknown")
     listed = {each.provider for each in found.models}
     others = [each.name for each in found.providers if each.name not in listed and each.endpoint]
     if others:
-        out(f"any model    {', '.join(others)}: whatever the server has, as in {others[0]}:NAME")
+        out(f"any model    {', '.join(others)}")
+        out(f"             (write {others[0]}:NAME)")
     out(f"settings     {plain(found.settings_file)}, [providers.NAME]")
 
 
@@ -83,7 +84,7 @@ def _row(model: ModelState) -> tuple[str, ...]:
 
 
 def show(model: ModelArgument, json: JsonOption = False) -> None:
-    """Show where a model is asked, with which key, what it can do and what it costs. Nothing is sent anywhere."""
+    """Show a model: its endpoint, key, abilities and prices. Nothing is sent."""
     page = model_page(model)
     if json:
         out(json_text(page.model_dump(mode="json"), indent=2))
@@ -104,8 +105,8 @@ def _tell_model(page: ModelPage) -> None:
     out(f"retry        {retry_words(provider.retry)}")
     able = model.capabilities
     if able is not None:
-        undeclared = "" if model.declared else " (not described here, so this is a safe guess)"
-        out(f"can          {can(able)}{undeclared}")
+        undeclared = "" if model.declared else " (unknown model: a safe guess)"
+        out(f"abilities    {can(able)}{undeclared}")
         out(f"window       {tokens(able.context_window)} tokens, answers of {tokens(able.max_output)} at most")
         out(f"sampling     {plain(', '.join(able.sampling)) or 'takes no sampling parameters'}")
         out(f"prompt       {plain(', '.join(able.prompt))}")
@@ -130,9 +131,9 @@ def _price(price: ListPrice | None) -> str:
 
 
 def test(model: ModelArgument, timeout: TimeoutOption = None, json: JsonOption = False) -> None:
-    """Ask a model for one word, once, and tell what came back, how long it took and what it cost.
+    """Ask a model for one word, and show the answer, the time and the cost.
 
-    Ends with 0 when it answered, 1 when it did not, 2 when it could not even be asked (no key, no such provider).
+    Ends with exit code 0 if it answered, 1 if it did not, 2 if it could not be asked (no key, no such provider).
     """
     probe = asyncio.run(try_model(model, timeout=timeout))
     out(json_text(probe.model_dump(mode="json"), indent=2) if json else probe_lines(probe))

@@ -7,16 +7,17 @@ import typer
 
 StoreOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--store", metavar="FILE", help="The store. Left out: the database in $WAKEFUL_HOME."),
+    typer.Option("--store", metavar="FILE", help="The store. Default: $WAKEFUL_STORE, or your own database."),
 ]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
+WideOption: TypeAlias = Annotated[bool, typer.Option("--wide", help="Cut nothing to fit the screen.")]
 ToolsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--tools",
         metavar="MODULE:NAME",
-        help="Code to use: a tool, a list of tools, an agent, or a function (which counts as irreversible). "
-        "May be given several times; the current folder is importable.",
+        help="Python code to use: a tool, a list of tools, an agent, or a plain function (irreversible). "
+        "Modules are found in the current folder, too. Repeatable.",
     ),
 ]
 AgentOption: TypeAlias = Annotated[
@@ -24,46 +25,58 @@ AgentOption: TypeAlias = Annotated[
 ]
 WorkspaceOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--workspace", metavar="DIR", help="The folder to work in. Left out: the current one, unless chatting."
-    ),
+    typer.Option("--workspace", metavar="DIR", help="The folder to work in. Default: the current folder."),
 ]
-NetworkOption: TypeAlias = Annotated[
-    bool, typer.Option("--network", help="Let commands reach the network. Without it they cannot.")
-]
+NetworkOption: TypeAlias = Annotated[bool, typer.Option("--network", help="Allow commands to use the network.")]
 ProfileOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--profile",
         metavar="coding|shell_first|chat",
-        help="Which built-in tools: files and commands, commands and patches, or none. Left out: coding, or what the "
-        "named agent says.",
+        help="Built-in tools: files and commands, commands and patches, or none. Default: coding, or as the agent "
+        "says.",
     ),
 ]
 NoInputOption: TypeAlias = Annotated[
     bool,
-    typer.Option("--no-input", help="Ask nothing here, also at a terminal: the run rests on what a person decides."),
+    typer.Option("--no-input", help="Never ask at the terminal; calls that need approval stay pending."),
 ]
 ApproveOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--approve", metavar="TOOL", help="Say yes to this tool in this run, whatever it is given. * is allowed."
+        "--approve", metavar="TOOL", help="Approve all calls of this tool in this run; * matches any text. Repeatable."
     ),
 ]
 ModelArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="MODEL", help="PROVIDER:MODEL, such as openai:gpt-5.5.")
 ]
 TimeoutOption: TypeAlias = Annotated[
-    float | None, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer. Left out: 30.")
+    float | None, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer. Default: 30.")
 ]
-TurnArgument: TypeAlias = Annotated[str | None, typer.Argument(metavar="TURN", help="Left out: the newest turn.")]
-RequestArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="ID", help="The request's id, or as much of it as means one request.")
+NamedTurn: TypeAlias = Annotated[
+    str, typer.Argument(metavar="TURN", help="The turn's id, the beginning of its id, or its key.")
 ]
+TurnArgument: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="TURN", help="Id, beginning of the id, or key. Default: the newest turn.")
+]
+ApprovalArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="ID", help="The id or its beginning, or the key of a turn with one pending approval.")
+]
+RequestArgument: TypeAlias = Annotated[str, typer.Argument(metavar="ID", help="The request's id, or its beginning.")]
 McpConfigOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Your file of MCP servers. Left out: mcp.json in $WAKEFUL_HOME."),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="A file of MCP servers. Default: your mcp.json, and that of the workspace once trusted.",
+    ),
 ]
-McpServerArgument: TypeAlias = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name in that file.")]
-WorkflowArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The workflow's name, or its id.")]
+McpOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--mcp", metavar="SERVER", help="Add the tools of this MCP server of your mcp.json. Repeatable."),
+]
+McpServerArgument: TypeAlias = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name in mcp.json.")]
+WorkflowArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="NAME", help="The workflow's name, its id, or the beginning of its id.")
+]
 GraphFileArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="FILE", help="A workflow's graph, as JSON.")]

@@ -1,4 +1,4 @@
-"""What a run came to: the answer on stdout, everything else with the exact next command on stderr."""
+"""The end of a run: the answer on stdout, everything else with the exact next command on stderr."""
 
 import shlex
 import sys
@@ -14,13 +14,14 @@ from wakeful.surfaces.cli.approval_words import pending_lines
 from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.request_words import how_to_end, line
+from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, one_line, plain
 
 COMPLETED, FAILED, NEEDS_PERSON, INTERRUPTED = 0, 1, 3, 130
 
 
 def exit_code(result: RunResult[Any]) -> int:
-    """What the process ends with."""
+    """The exit code of the process."""
     if result.completed:
         return COMPLETED
     waits = result.status in ("approval_required", "runtime_tool_pending") or result.stop_reason == "paused"
@@ -32,6 +33,7 @@ def tell(
     result: RunResult[Any], unknown: Sequence[UnknownRow], place: StoreAddress, *, quiet: bool, code: str = ""
 ) -> None:
     """The answer and, for people, how it went. `code` are the options that bring the same code again."""
+    turn = short(result.turn_id)
     if result.completed:
         answer = result.output
         text = answer if isinstance(answer, str) else result.final_content
@@ -41,29 +43,29 @@ def tell(
     sys.stdout.flush()
     mine = [row for row in unknown if row.turn_id == result.turn_id]
     if mine:
-        note(f"{len(mine)} outcome{'s are' if len(mine) > 1 else ' is'} unknown, and somebody has to find out:")
+        note(f"{len(mine)} call{'s have' if len(mine) > 1 else ' has'} an unknown outcome. Find out, then record it:")
         note("\n".join(unknown_lines(mine, unknown, place)))
     for reason in _unconfined(result):
-        note(f"commands ran unconfined: not_enforced{f' ({reason})' if reason else ''}")
+        note(f"commands ran without a sandbox: not_enforced{f' ({reason})' if reason else ''}")
     for warning in result.warnings:
         note(f"warning: {one_line(warning, 300)}")
     waiting = [*result.approvals, *result.questions]
     if waiting:
         note("\n".join(pending_lines(waiting, place)))
-        note(f"then: wakeful resume {result.turn_id}{place.flag}{code}")
+        note(f"then continue: wakeful resume {turn}{place.flag}{code}")
     if result.runtime_tools:
         note("\n".join(["a client has to run:", *(f"  {line(request)}" for request in result.runtime_tools)]))
         note("\n".join(how_to_end(result.runtime_tools[0], place)))
     if (window := _waits_for_money(result)) is not None:
-        note(f"then, or after a grant: wakeful resume {result.turn_id}{place.flag}{code}")
+        note(f"then, or after a grant: wakeful resume {turn}{place.flag}{code}")
         note(grant_line(window, place))
     if result.stop_reason == "paused":
-        note(f"to go on: wakeful resume {result.turn_id}{place.flag}{code}")
+        note(f"to continue: wakeful resume {turn}{place.flag}{code}")
     if not result.completed:
-        note(f"what happened: wakeful events {result.turn_id}{place.flag}")
+        note(f"log: wakeful events {turn}{place.flag}")
     elif sys.stderr.isatty() and not quiet:
         rounds, calls = _count(result.turn_count, "round"), _count(result.tool_calls, "call")
-        note(f"{rounds}, {calls}, {duration(result.duration_ms)}; wakeful events {result.turn_id}{place.flag}")
+        note(f"{rounds}, {calls}, {duration(result.duration_ms)}; wakeful events {turn}{place.flag}")
 
 
 def tell_json(result: RunResult[Any]) -> None:
@@ -75,11 +77,12 @@ def unknown_lines(rows: Sequence[UnknownRow], all_rows: Sequence[UnknownRow], pl
     """Each call with the two commands that close it."""
     lines = []
     for row in rows:
-        name = reference(row, all_rows)
+        turn, _, call = reference(row, all_rows).rpartition("/")
+        name = f"{short(turn)}/{call}" if turn else call
         lines += [
             f"  {plain(row.tool)}({arguments_text(row.arguments)})  {one_line(row.reason)}",
-            f'    it happened:         wakeful resolve {name} --happened "what it returned"{place.flag}',
-            f"    it did not happen:   wakeful resolve {name} --did-not-happen{place.flag}",
+            f'    it happened:  wakeful resolve {name} --happened "its result"{place.flag}',
+            f"    it did not:   wakeful resolve {name} --did-not-happen{place.flag}",
         ]
     return lines
 
@@ -91,10 +94,10 @@ def reference(row: UnknownRow, all_rows: Sequence[UnknownRow]) -> str:
 
 
 def resume_line(turn: TurnAhead, place: StoreAddress) -> str:
-    """`wakeful resume TURN --tools MODULE:refund   (or run your program again)`: what is typed as it stands works."""
+    """`wakeful resume TURN --tools MODULE:refund   (or run your program again)`."""
     code = "".join(f" --tools MODULE:{one_line(name.rpartition('/')[2])}" for name in turn.code_needed)
     also = "   (or run your program again)" if turn.code_needed else ""
-    return f"wakeful resume {turn.row.turn_id}{place.flag}{code}{also}"
+    return f"wakeful resume {short(turn.row.turn_id)}{place.flag}{code}{also}"
 
 
 def grant_line(window: WindowPassed, place: StoreAddress) -> str:

@@ -1,4 +1,4 @@
-"""`wakeful package import` and `run`: agents from bundles, and runs of packages for whoever handles them here."""
+"""`wakeful package import` and `run`: agents from bundles, and workflows of packages."""
 
 import asyncio
 import contextlib
@@ -36,9 +36,9 @@ FAILED = 1
 def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Bundles, as JSON.")],
     on_conflict: Annotated[
-        str, typer.Option("--on-conflict", metavar="error|skip|upgrade", help="When an agent of that name is there.")
+        str, typer.Option("--on-conflict", metavar="error|skip|upgrade", help="If an agent of that name exists.")
     ] = "upgrade",
-    slug: Annotated[str | None, typer.Option("--slug", help="What the agent is to be called.")] = None,
+    slug: Annotated[str | None, typer.Option("--slug", help="The name of the agent.")] = None,
     tools: ToolsOption = None,
     json: JsonOption = False,
     store: StoreOption = None,
@@ -95,7 +95,7 @@ def run(
     turn = result["metadata"].get("turn_id")
     if result["status"] == "pending" and turn:
         again = f"wakeful resume {turn}{place.flag}{code_options(tools, agent)}"
-        note(f"{result['result']['waits_for']}\nto go on: {again}")
+        note(f"{result['result']['waits_for']}\nto continue: {again}")
         raise typer.Exit(NeedsPerson.exit_code)
     if result["status"] in ("failed", "cancelled"):
         complain(f"{result['error'].get('code', result['status'])}: {result['error'].get('message', '')}")
@@ -122,7 +122,7 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise unreadable(file, error, "name a JSON file") from None
     except ValueError as error:
-        raise WrongRequest(f"{file} is no JSON: {error}") from None
+        raise WrongRequest(f"{file} is not JSON: {error}", "name a JSON file") from None
     if not isinstance(request, dict):
         raise WrongRequest(
             f"{file} holds a {type(request).__name__}, not a request", '{"package": ..., "workflow": ...}'

@@ -1,4 +1,4 @@
-"""Where the store is, and asking it: what `--store` says, or the home's own database.
+"""Where the store is, and asking it: `--store`, else the store that holds where none is named.
 
 A command that reads makes no store; one that runs makes the file, and the folder only when it is the home.
 """
@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from wakeful.bootstrap import check_not_lost, perform
-from wakeful.service import home
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.service import default_store, home_store
 from wakeful.service.operation import Operation
 from wakeful.surfaces.cli.problems import WrongRequest
 
-FILE = "wakeful.db"
+FILE = "runs.db"
 Q = TypeVar("Q")
 A = TypeVar("A")
 
@@ -22,12 +23,12 @@ class StoreAddress(NamedTuple):
     """A store's place, and what a person types to come back to it."""
 
     path: str
-    is_home: bool
+    is_default: bool
 
     @property
     def flag(self) -> str:
-        """` --store runs.db`, or nothing when the store is the home's."""
-        return "" if self.is_home else f" --store {shlex.quote(self.path)}"
+        """` --store runs.db`, or nothing where a command finds the store by itself."""
+        return "" if self.is_default else f" --store {shlex.quote(self.path)}"
 
 
 def ask(operation: Operation[Q, A], asked: Q, place: StoreAddress) -> A:
@@ -36,12 +37,12 @@ def ask(operation: Operation[Q, A], asked: Q, place: StoreAddress) -> A:
 
 
 def store_to_write(named: Path | None) -> StoreAddress:
-    """The store a run goes to. Raises WrongRequest with the command that mends it."""
+    """The store a run is written to. Raises WrongRequest with the command that mends it."""
     place = _place(named)
     path = Path(place.path)
     if path.is_dir():
-        raise WrongRequest(f"{path} is a folder, and a store is a file", f"name a file in it: --store {path / FILE}")
-    if place.is_home:
+        raise WrongRequest(f"{path} is a folder, not a store", f"name a file in it: --store {path / FILE}")
+    if place.is_default:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     elif not path.absolute().parent.is_dir():
         folder = shlex.quote(str(path.parent))
@@ -57,18 +58,26 @@ def store_to_read(named: Path | None, made_by: str = 'wakeful run "hello"') -> S
     place = _place(named)
     path = Path(place.path)
     if path.is_dir():
-        raise WrongRequest(f"{path} is a folder, and a store is a file", f"name a file: --store {path / FILE}")
+        raise WrongRequest(f"{path} is a folder, not a store", f"name a file: --store {path / FILE}")
     if not path.exists():
         check_not_lost(path)
-        where = f"nothing has been run here yet: there is no {path}" if place.is_home else f"there is no store {path}"
-        raise WrongRequest(where, f"this makes it: {made_by}{place.flag}")
+        where = f"nothing was run yet: there is no store {path}" if place.is_default else f"there is no store {path}"
+        raise WrongRequest(where, f"this creates it: {made_by}{place.flag}")
     return place
 
 
 def any_place(named: Path | None) -> StoreAddress:
-    """The place, whatever is there."""
+    """The place, whether there is a store or not."""
     return _place(named)
 
 
+def place_to_check(named: Path | None) -> StoreAddress:
+    """The same for a report on settings that may be wrong: then it is the store of the home."""
+    try:
+        return _place(named)
+    except InvalidConfig:
+        return StoreAddress(str(home_store()), True)
+
+
 def _place(named: Path | None) -> StoreAddress:
-    return StoreAddress(str(named), False) if named is not None else StoreAddress(str(home() / FILE), True)
+    return StoreAddress(str(named), False) if named is not None else StoreAddress(str(default_store()), True)

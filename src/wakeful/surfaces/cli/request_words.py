@@ -2,6 +2,7 @@
 
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.surfaces.cli.places import StoreAddress
+from wakeful.surfaces.cli.screen import short as short_id
 from wakeful.surfaces.cli.shown_values import arguments_text, plain
 
 PREFIX = "runtime-tool-"
@@ -15,16 +16,16 @@ def short(request_id: str) -> str:
 
 def line(request: RuntimeToolRequest) -> str:
     """One request on one line."""
-    until = f"  until {plain(request.timeout_at)}" if request.timeout_at else ""
+    until = f", expires {plain(request.timeout_at)}" if request.timeout_at else ""
     call = f"{plain(request.tool_name)}({arguments_text(request.parameters)})"
-    return f"{plain(short(request.request_id))}  {call}  in {plain(request.run_id)}{until}"
+    return f"{plain(short(request.request_id))}  {call}\n{'':<14}turn {plain(short_id(request.run_id))}{until}"
 
 
 def how_to_end(request: RuntimeToolRequest, place: StoreAddress) -> list[str]:
-    """What a person or a client types next."""
+    """The commands that end it."""
     name = plain(short(request.request_id))
     return [
-        f'answer:     wakeful requests submit {name} \'{{"...": "..."}}\'{place.flag}',
-        f'it failed:  wakeful requests submit {name} --error "why"{place.flag}',
-        f"give up:    wakeful requests timeout {name}{place.flag}",
+        f"result:     wakeful requests submit {name} 'JSON'{place.flag}",
+        f'failed:     wakeful requests submit {name} --error "the reason"{place.flag}',
+        f"timed out:  wakeful requests timeout {name}{place.flag}",
     ]

@@ -22,19 +22,21 @@ from wakeful.service.operations import (
     TurnName,
 )
 from wakeful.surfaces.cli.options import JsonOption, RequestArgument, StoreOption
-from wakeful.surfaces.cli.outcomes import FAILED, resume_line
+from wakeful.surfaces.cli.outcomes import resume_line
 from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
-from wakeful.surfaces.cli.problems import WrongRequest, complain
+from wakeful.surfaces.cli.problems import Failure, WrongRequest
 from wakeful.surfaces.cli.request_words import how_to_end, line, short
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
 
 
 def listed(
-    turn: Annotated[str | None, typer.Option("--turn", metavar="TURN", help="Only those of one turn.")] = None,
+    turn: Annotated[
+        str | None, typer.Option("--turn", metavar="TURN", help="Only this turn: id, beginning of the id, or key.")
+    ] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """List what clients are asked to run and have not answered. What is past its time is ended on the way."""
+    """List the calls that a client has to run. Requests that have timed out are ended on the way."""
     place = store_to_read(store)
     found = ask(LIST_REQUESTS, TurnName(turn), place)
     if json:
@@ -44,11 +46,11 @@ def listed(
             out(line(request))
         out(["", *how_to_end(found[0], place)])
     else:
-        out("no client is asked for anything")
+        out("no pending requests")
 
 
 def show(request: RequestArgument, store: StoreOption = None, json: JsonOption = False) -> None:
-    """Show one request, with everything a client needs to run it."""
+    """Show one request in full. A client needs the real arguments, so nothing is redacted."""
     place = store_to_read(store)
     found = ask(SHOW_REQUEST, RequestName(request), place)
     if json:
@@ -60,7 +62,7 @@ def show(request: RequestArgument, store: StoreOption = None, json: JsonOption =
             f"tool        {plain(found.tool)}",
             f"arguments   {json_text(found.arguments)}",
             f"turn        {plain(found.turn_id)}, call {plain(found.call_id)}",
-            f"until       {plain(found.timeout_at) or 'the run ends'}",
+            f"expires     {plain(found.timeout_at) or 'with the run'}",
         ]
     )
     if found.is_pending:
@@ -70,15 +72,17 @@ def show(request: RequestArgument, store: StoreOption = None, json: JsonOption =
 def submit(
     request: RequestArgument,
     result: Annotated[
-        str | None, typer.Argument(metavar="JSON", help="What the client gave, as JSON; - reads it from stdin.")
+        str | None, typer.Argument(metavar="JSON", help="The client's result as JSON; - reads stdin.")
     ] = None,
-    error: Annotated[str | None, typer.Option("--error", metavar="TEXT", help="The client could not: why.")] = None,
+    error: Annotated[
+        str | None, typer.Option("--error", metavar="TEXT", help="The client failed, for this reason.")
+    ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Give a client's answer. The turn takes it in when it goes on."""
+    """Submit a client's result. The turn uses it when it continues."""
     if (result is None) == (error is None):
         raise WrongRequest(
-            "say one of the two: what the client gave, or why it could not",
+            "submit needs a result as JSON or --error TEXT, and not both",
             f'wakeful requests submit {request} \'{{"file": "a.txt"}}\'\n'
             f'wakeful requests submit {request} --error "the person closed the window"',
         )
@@ -88,13 +92,13 @@ def submit(
 
 
 def timeout(request: RequestArgument, store: StoreOption = None) -> None:
-    """End a request that no client will answer: its call fails, and the model is told."""
+    """End a request as timed out: its call fails, and the model is told."""
     place = store_to_read(store)
     _tell(ask(END_REQUEST, RequestEnd(request), place), place)
 
 
 def cancel(request: RequestArgument, store: StoreOption = None) -> None:
-    """End a request whose answer nobody wants any more."""
+    """End a request as cancelled: its result is not needed any more."""
     place = store_to_read(store)
     _tell(ask(END_REQUEST, RequestEnd(request, cancelled=True), place), place)
 
@@ -105,7 +109,7 @@ def _read(given: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise WrongRequest(
-            f"the result is no JSON ({error}): {one_line(text, 60)}", "a text has to be quoted: '\"a.txt\"'"
+            f"the result is not JSON ({error}): {one_line(text, 60)}", "quote a text: '\"a.txt\"'"
         ) from error
 
 
@@ -115,8 +119,7 @@ def _tell(receipt: RequestReceipt, place: StoreAddress) -> None:
     what = json_text(result.result) if result.success else str(result.error)
     words = f"{short(request.request_id)} ({plain(request.tool_name)}) {request.status}: {one_line(what, 200)}"
     if ended.duplicate:
-        complain(f"it had ended before, and nothing was changed: {words}")
-        raise typer.Exit(FAILED)
+        raise Failure(f"the request had ended before: {words}", "nothing was changed")
     out(words)
     if receipt.ahead is not None:
-        out(f"go on: {resume_line(receipt.ahead, place)}")
+        out(f"continue: {resume_line(receipt.ahead, place)}")

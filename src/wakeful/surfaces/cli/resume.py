@@ -10,14 +10,16 @@ import typer
 
 from wakeful.bootstrap import new_engine, opened_store, resolve_model
 from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing, WakefulError
+from wakeful.contracts.workflows import WorkflowRunResult
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.packages.workflows import settle_package
-from wakeful.service import Agent, Engine, TurnRow, UnknownRow
+from wakeful.service import Agent, Engine, Store, TurnRow, UnknownRow
 from wakeful.service.commands.agent_rebuild import NeverBegan, ToolsNotSupplied, code_needed, rebuilt_agent
 from wakeful.service.commands.turns import recall, resume_turn
 from wakeful.service.operations import TurnAhead
 from wakeful.service.queries.turns import find_turn, open_turns, shown_states
 from wakeful.service.run_result import RunResult
+from wakeful.service.workflows.runs import runs_workflow, workflow_result
 from wakeful.surfaces.cli.agents import check_approved
 from wakeful.surfaces.cli.code_loader import LoadedCode, code_options, load
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
@@ -29,13 +31,16 @@ from wakeful.surfaces.cli.options import (
     ProfileOption,
     StoreOption,
     ToolsOption,
+    WideOption,
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, resume_line, tell
 from wakeful.surfaces.cli.places import StoreAddress, store_to_read
 from wakeful.surfaces.cli.problems import NeedsPerson, complain, note
-from wakeful.surfaces.cli.shown_values import columns, json_text, moment, one_line, out
+from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.shown_values import age_cell, json_text, one_line, out
 from wakeful.surfaces.cli.terminal_approver import approver_for
+from wakeful.surfaces.cli.workflow_words import tell_nodes, tell_outputs
 
 
 class SuppliedCode(NamedTuple):
@@ -56,30 +61,34 @@ class SuppliedCode(NamedTuple):
 
 
 def command(
-    turn: Annotated[str | None, typer.Argument(metavar="TURN", help="Left out: every unfinished turn.")] = None,
+    turn: Annotated[
+        str | None,
+        typer.Argument(metavar="TURN", help="Id, beginning of the id, or key. Default: every unfinished turn."),
+    ] = None,
     store: StoreOption = None,
     tools: ToolsOption = None,
     agent: AgentOption = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="Go on with another model.")
+        str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="Continue with another model.")
     ] = None,
     workspace: WorkspaceOption = None,
     profile: ProfileOption = None,
     approve: ApproveOption = None,
     no_input: NoInputOption = False,
-    list_only: Annotated[bool, typer.Option("--list", help="Only say which turns are unfinished.")] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="Only list the unfinished turns.")] = False,
     json: JsonOption = False,
+    wide: WideOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
 ) -> None:
-    """Go on with a turn that was cut off, or with every one that is unfinished.
+    """Continue an unfinished turn, or all of them.
 
-    The agent is made from what the turn wrote down, its folder included; code for its tools comes from --tools. A
-    finished turn is recalled. What needs a person is asked here, at a terminal. A turn that was paused goes on
-    when it is named.
+    The agent and its folder are restored from the turn's log; code for its tools comes from --tools. For a finished
+    turn, the stored answer is printed. Pending approvals are asked about at the terminal. A paused turn continues only
+    when you name it.
     """
     place = store_to_read(store)
     if list_only:
-        _list(*asyncio.run(_open(place)), json)
+        _list(*asyncio.run(_open(place)), json=json, wide=wide)
         return
     loaded = load(tools or [])
     for words in loaded.notes:
@@ -91,7 +100,7 @@ def command(
         supplied = SuppliedCode(workspace, profile, approve, no_input, code, loaded, agents, model, lift_pause=named)
         codes = asyncio.run(_resume(turn, place, supplied, json=json, quiet=quiet))
     except KeyboardInterrupt:
-        note(f"\nstopped; to go on: wakeful resume{' ' + turn if turn else ''}{place.flag}")
+        note(f"\nInterrupted. To continue: wakeful resume{' ' + turn if turn else ''}{place.flag}")
         raise typer.Exit(INTERRUPTED) from None
     raise typer.Exit(max(codes, default=0))
 
@@ -107,19 +116,23 @@ async def _open(place: StoreAddress) -> tuple[list[TurnRow], list[str], str]:
         return rows, states, resume_line(ahead, place)
 
 
-def _list(rows: list[TurnRow], states: list[str], go_on: str, json: bool) -> None:
+def _list(rows: list[TurnRow], states: list[str], go_on: str, *, json: bool, wide: bool) -> None:
     if json:
         out(json_text([_as_json(row) for row in rows], indent=2))
     elif rows:
         cells = [
-            (row.turn_id, row.agent_name, state, moment(row.created_at), one_line(row.prompt_preview, 50))
+            (short(row.turn_id), state, age_cell(row.created_at), row.agent_name, one_line(row.prompt_preview, 200))
             for row, state in zip(rows, states, strict=True)
         ]
-        out(columns(cells, ("TURN", "AGENT", "STATE", "SINCE", "PROMPT")))
-        waiting = [f"  {row.turn_id} waits for {', '.join(row.waiting_for)}" for row in rows if row.waiting_for]
-        out(["", *waiting, f"go on: {go_on}"])
+        out(columns(cells, ("TURN", "STATE", "AGE", "AGENT", "PROMPT"), wide=wide))
+        waiting = [f"{short(row.turn_id)} waits for {_waits(row)}" for row in rows if row.waiting_for]
+        out(["", *waiting, f"continue: {go_on}"])
     else:
-        out("no turn is unfinished")
+        out("no unfinished turns")
+
+
+def _waits(row: TurnRow) -> str:
+    return ", ".join(short(each) for each in row.waiting_for)
 
 
 def _as_json(row: TurnRow) -> dict[str, Any]:
@@ -135,7 +148,7 @@ async def _resume(
         system = new_engine(opened)
         rows = [await find_turn(opened, turn)] if turn is not None else await open_turns(opened)
         if not rows and not json:
-            note("no turn is unfinished")
+            note("no unfinished turns")
         codes, results = [], []
         for row in rows:
             try:
@@ -143,7 +156,7 @@ async def _resume(
             except AgentBusy as busy:
                 if turn is not None:
                     raise
-                note(f"{busy.message}; watch it: wakeful events {row.turn_id} --follow{place.flag}")
+                note(f"{busy.message}\nwatch it: wakeful events {short(row.turn_id)} --follow{place.flag}")
                 continue
             except NeedsPerson as problem:
                 if turn is not None:
@@ -154,13 +167,27 @@ async def _resume(
                 continue
             codes.append(exit_code(result))
             results.append(result)
-            if not json:
-                unknown: list[UnknownRow] = await opened.unknown() if result.unknown else []
-                tell(result, unknown, place, quiet=quiet, code=supplied.code)
+            if json:
+                continue
+            outputs = await _outputs(opened, result)
+            if outputs is not None and result.completed:
+                tell_outputs(outputs)
+                continue
+            tell_nodes(outputs)
+            unknown: list[UnknownRow] = await opened.unknown() if result.unknown else []
+            tell(result, unknown, place, quiet=quiet, code=supplied.code)
         if json:
             documents = [result.to_dict() for result in results]
             out(json_text(documents[0] if turn is not None else documents, indent=2))
         return codes
+
+
+async def _outputs(store: Store, result: RunResult[Any]) -> WorkflowRunResult | None:
+    """The result of a workflow, where the turn ran one to its end."""
+    row = await store.turn(result.turn_id)
+    if row is None or row.is_open or not await runs_workflow(store, row):
+        return None
+    return await workflow_result(store, row)
 
 
 async def _one(
@@ -218,4 +245,4 @@ def _with_command(missing: WakefulError, row: TurnRow, place: StoreAddress) -> N
         options = " ".join(f"--tools MODULE:{name.rpartition('/')[2]}" for name in missing.names)
     else:
         options = "--model PROVIDER:MODEL" if "--model" in missing.hint else "--tools MODULE:AGENT"
-    return NeedsPerson(missing.message, f"{missing.hint}\nwakeful resume {row.turn_id}{place.flag} {options}")
+    return NeedsPerson(missing.message, f"{missing.hint}\nwakeful resume {short(row.turn_id)}{place.flag} {options}")

@@ -12,7 +12,7 @@ from wakeful.bootstrap import new_engine, opened_store, resolve_model
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.errors import InvalidConfig, StoreProblem
-from wakeful.service import Agent, MessageOrigin, RunRequest, UnknownRow, choices_of
+from wakeful.service import Agent, MessageOrigin, RunRequest, UnknownRow, check_servers, choices_of
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved
@@ -22,6 +22,7 @@ from wakeful.surfaces.cli.options import (
     AgentOption,
     ApproveOption,
     JsonOption,
+    McpOption,
     NetworkOption,
     NoInputOption,
     ProfileOption,
@@ -31,50 +32,63 @@ from wakeful.surfaces.cli.options import (
 )
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
 from wakeful.surfaces.cli.places import StoreAddress, store_to_write
-from wakeful.surfaces.cli.problems import WrongRequest, note
+from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.prompt_input import prompt_of
+from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.terminal_approver import approver_for
 
 
 def command(
-    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What to ask; - reads it from stdin.")],
+    prompt: Annotated[
+        str | None,
+        typer.Argument(metavar="PROMPT", help="The prompt. Text that is piped in is added to it; - reads stdin alone."),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
             "--model",
             metavar="PROVIDER:MODEL",
-            help="The model, such as anthropic:claude-opus-4-7, openai:gpt-5.5, ollama:qwen3 or scripted:path.yaml; "
-            f"wakeful models list says which there are. Left out: {DEFAULT_MODEL}, which needs no key.",
+            help="The model, such as anthropic:claude-opus-4-7, openai:gpt-5.5, ollama:qwen3 or scripted:path.yaml. "
+            f"List them with wakeful models list. Default: {DEFAULT_MODEL}, which needs no key.",
             show_default=False,
         ),
+    ] = None,
+    image: Annotated[
+        list[Path] | None, typer.Option("--image", metavar="FILE", help="Attach a picture. Repeatable.")
+    ] = None,
+    file: Annotated[
+        list[Path] | None, typer.Option("--file", metavar="FILE", help="Attach a file, such as a PDF. Repeatable.")
     ] = None,
     store: StoreOption = None,
     tools: ToolsOption = None,
     agent: AgentOption = None,
+    mcp: McpOption = None,
     key: Annotated[
-        str | None, typer.Option("--key", help="Same key, same run: the same line resumes it, or gives its answer.")
+        str | None,
+        typer.Option("--key", help="Names the run: the same key continues it, or prints its stored answer."),
     ] = None,
     thread: Annotated[
-        str | None, typer.Option("--thread", help="A conversation to go on with. Left out: one of its own.")
+        str | None, typer.Option("--thread", help="Continue this conversation. Default: a new one.")
     ] = None,
     json: JsonOption = False,
-    stream: Annotated[bool, typer.Option("--stream/--no-stream", help="Show the words as they come.")] = True,
-    max_steps: Annotated[int | None, typer.Option("--max-steps", min=1, help="Rounds at most.")] = None,
-    budget_calls: Annotated[int | None, typer.Option("--budget-calls", min=1, help="Model calls at most.")] = None,
-    budget_seconds: Annotated[float | None, typer.Option("--budget-seconds", help="Seconds of work at most.")] = None,
+    stream: Annotated[bool, typer.Option("--stream/--no-stream", help="Show the answer while it is written.")] = True,
+    max_steps: Annotated[int | None, typer.Option("--max-steps", min=1, help="Most model rounds.")] = None,
+    budget_calls: Annotated[int | None, typer.Option("--budget-calls", min=1, help="Most model calls.")] = None,
+    budget_seconds: Annotated[float | None, typer.Option("--budget-seconds", help="Most seconds of work.")] = None,
     budget_usd: Annotated[
-        str | None, typer.Option("--budget-usd", metavar="AMOUNT", help="Dollars at most, all subtasks together.")
+        str | None, typer.Option("--budget-usd", metavar="AMOUNT", help="Most dollars, subtasks included.")
     ] = None,
     budget_tokens: Annotated[
-        int | None, typer.Option("--budget-tokens", min=1, help="Tokens at most, in and out together.")
+        int | None, typer.Option("--budget-tokens", min=1, help="Most tokens, input and output together.")
     ] = None,
     subtasks: Annotated[
         bool | None,
-        typer.Option("--subtasks/--no-subtasks", help="May it split its work? Left out: what the agent says, or no."),
+        typer.Option("--subtasks/--no-subtasks", help="Allow subtasks. Default: as the agent says, or no."),
     ] = None,
     plan: Annotated[
-        bool | None, typer.Option("--plan/--no-plan", help="Have a planner look first. Left out: as above.")
+        bool | None, typer.Option("--plan/--no-plan", help="Plan before acting. Default: as the agent says, or no.")
     ] = None,
-    instructions: Annotated[str | None, typer.Option("--instructions", help="What the agent is told to be.")] = None,
+    instructions: Annotated[str | None, typer.Option("--instructions", help="The agent's instructions.")] = None,
     workspace: WorkspaceOption = None,
     network: NetworkOption = False,
     profile: ProfileOption = None,
@@ -84,17 +98,15 @@ def command(
 ) -> None:
     """Run an agent on a prompt, in this process, and print its answer.
 
-    It works in the current folder: it reads and changes files there, and runs commands that are confined to it. For
-    a plain conversation: --profile chat.
+    The agent works in the current folder: it reads and changes files there, and runs commands that are confined to it.
+    Use --profile chat for a conversation without tools.
 
-    What needs a person is asked here, at a terminal. Elsewhere the run rests, says which command decides, and ends
-    with 3.
+    Calls that need approval are asked about at the terminal. Without a terminal the run is stored as pending, the
+    command prints how to approve it, and ends with exit code 3.
 
-    Every step is in the store before the next begins. If the run is cut off, wakeful resume goes on with it.
+    Every step is stored before the next one begins. If the run is interrupted, wakeful resume continues it.
     """
-    asked = sys.stdin.read() if prompt == "-" else prompt
-    if not asked.strip():
-        raise WrongRequest("the prompt is empty", 'say something: wakeful run "hello"')
+    asked = prompt_of(prompt, image or (), file or ())
     place = store_to_write(store)
     loaded = load(tools or [])
     for words in loaded.notes:
@@ -110,9 +122,12 @@ def command(
         profile=profile,
         subtasks=subtasks,
         planning_enabled=plan,
+        mcp=mcp,
     )
     check_approved(one, approve)
-    choices_of(resolve_model, one)  # before anything is admitted: a model nobody has must not leave a turn behind
+    # Before anything is admitted: a model or a server that is not there must not leave a turn behind.
+    choices_of(resolve_model, one)
+    check_servers(one)
     request = RunRequest(
         one,
         asked,
@@ -131,7 +146,7 @@ def command(
         result, unknown = asyncio.run(_run(request, place, progress))
     except KeyboardInterrupt:
         again = _again(progress, place, tools, agent)
-        note(f"\nstopped; {again}" if again else "\nstopped before anything was stored")
+        note(f"\nInterrupted. {again}" if again else "\nInterrupted before anything was stored.")
         raise typer.Exit(INTERRUPTED) from None
     except StoreProblem as problem:
         problem.hint = "\n".join(filter(None, (problem.hint, _again(progress, place, tools, agent))))
@@ -169,4 +184,4 @@ def _again(progress: SilentView, place: StoreAddress, tools: list[str] | None, a
     """What to type to go on with the turn, once there is one."""
     if progress.turn_id is None:
         return ""
-    return f"to go on with it: wakeful resume {progress.turn_id}{place.flag}{code_options(tools, agent)}"
+    return f"To continue: wakeful resume {short(progress.turn_id)}{place.flag}{code_options(tools, agent)}"

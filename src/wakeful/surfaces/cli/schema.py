@@ -23,7 +23,7 @@ SCHEMAS: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
 def command(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help=f"One of {', '.join(SCHEMAS)}.")] = None,
 ) -> None:
-    """Print a JSON Schema (2020-12); without a name, say which there are."""
+    """Print a JSON Schema (2020-12); without NAME, list them."""
     if name is None:
         out([f"wakeful schema {each:<12}{says}" for each, (_, says) in SCHEMAS.items()])
         return

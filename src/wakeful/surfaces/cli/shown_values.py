@@ -6,10 +6,13 @@ Every text that did not come from this program goes through `plain` or `json_tex
 import json
 import re
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+AGE_WIDTH = 6
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters but tab and newline, marks that turn the direction of text, and halves of characters."""
 _IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -40,23 +43,13 @@ def arguments_text(arguments: dict[str, Any] | None, most: int = 80) -> str:
 
 
 def undeclared_words(tools: Sequence[str]) -> str:
-    """What is wrong with tools that read and act and declare nothing, and what to do."""
+    """The problem with tools that read and act and declare nothing, and what to do."""
     some = ", ".join(tools[:10]) + (f" and {len(tools) - 10} more" if len(tools) > 10 else "")
     verb = "reads and acts and declares" if len(tools) == 1 else "read and act and declare"
     return (
-        f"{some} {verb} nothing: say @tool(untrusted=True) where anybody may have written what it returns, "
-        "reads_private=True where that is private, untrusted=False where it is neither"
+        f"{some} {verb} nothing. Add @tool(untrusted=True) if its results may hold text from strangers, "
+        "reads_private=True if they are private, untrusted=False if neither"
     )
-
-
-def columns(rows: Sequence[Sequence[str]], titles: Sequence[str]) -> list[str]:
-    """Rows under their titles, each column as wide as it needs to be; the last one is free."""
-    table = [list(titles), *([plain(cell) for cell in row] for row in rows)]
-    widths = [max(len(row[index]) for row in table) for index in range(len(titles) - 1)]
-    return [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
-        for row in table
-    ]
 
 
 def out(lines: Iterable[str] | str) -> None:
@@ -65,9 +58,32 @@ def out(lines: Iterable[str] | str) -> None:
         sys.stdout.write(line + "\n")
 
 
+def counted(number: int, what: str) -> str:
+    """`1 turn`, `3 turns`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def moment(at: int) -> str:
     """Microseconds since the epoch as a person's own date and time."""
     return datetime.fromtimestamp(at / 1_000_000).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def ago(at: int) -> str:
+    """How long ago that was, from microseconds since the epoch: `40 s`, `3 min`, `5 h`, `2 d`."""
+    return span(max(0.0, time.time() - at / 1_000_000))
+
+
+def age_cell(at: int) -> str:
+    """The same for a column: always as wide, so that a list looks the same a moment later."""
+    return f"{ago(at):<{AGE_WIDTH}}"
+
+
+def span(seconds: float) -> str:
+    """`40 s`, `3 min`, `5 h`, `2 d`."""
+    for size, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
+        if seconds >= 2 * size or (seconds >= size and unit == "min"):
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def duration(ms: float) -> str:

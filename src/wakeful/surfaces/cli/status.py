@@ -1,4 +1,4 @@
-"""`wakeful status`: how agents stand, and what they have used."""
+"""`wakeful status`: each agent's open turns, pending work and tokens."""
 
 from typing import Annotated
 
@@ -8,18 +8,18 @@ from wakeful.contracts.models import TokenUsage
 from wakeful.service.operations import STATUS, AgentName
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.places import ask, store_to_read
-from wakeful.surfaces.cli.shown_values import json_text, out
+from wakeful.surfaces.cli.shown_values import counted, json_text, out
 from wakeful.views.agent_status import AgentStatus
 
 
 def command(
-    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="One agent. Left out: all of them.")] = None,
+    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="One agent. Default: all agents.")] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say of each agent what is open, what waits for somebody, and how many tokens it has used.
+    """Show each agent's open turns, pending approvals, unknown outcomes and tokens used.
 
-    Tokens are those of all its requests; the last turn is the newest that completed and reported any.
+    Tokens are those of all requests of the agent; the last turn is the newest completed turn that reported any.
     """
     found = ask(STATUS, AgentName(agent), store_to_read(store))
     if json:
@@ -31,13 +31,13 @@ def command(
 
 def _lines(status: AgentStatus) -> list[str]:
     used = status.token_usage
-    rounds = f"{used.total_model_rounds:,} round{'' if used.total_model_rounds == 1 else 's'}"
-    last = _tokens(used.last_turn) if used.last_turn is not None else "none has reported any"
-    queued = f"{status.queued_messages} messages queued, " if status.queued_messages else ""
+    rounds = counted(used.total_model_rounds, "round")
+    last = _tokens(used.last_turn) if used.last_turn is not None else "no tokens reported yet"
+    queued = f"{counted(status.queued_messages, 'queued message')}, " if status.queued_messages else ""
     return [
         status.agent,
-        f"  open       {status.open_turns} turns, {queued}{status.pending_actions} waiting for somebody, "
-        f"{status.unknown_outcomes} of unknown outcome",
+        f"  open       {counted(status.open_turns, 'turn')}, {queued}{status.pending_actions} pending, "
+        f"{counted(status.unknown_outcomes, 'unknown outcome')}",
         f"  tokens     {_tokens(used.total)}, in {rounds}",
         f"  last turn  {last}",
     ]

@@ -5,48 +5,49 @@ from typing import Annotated
 import typer
 
 from wakeful.service.operations import CANCEL, INTERJECT, PAUSE, MessageToTurn, TurnName
-from wakeful.surfaces.cli.options import StoreOption
+from wakeful.surfaces.cli.options import NamedTurn, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line
 from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.shown_values import out
 
 
-def cancel(turn: Annotated[str, typer.Argument(metavar="TURN")], store: StoreOption = None) -> None:
-    """Ask a turn to stop. Whoever runs it ends it as cancelled, with every call accounted for."""
+def cancel(turn: NamedTurn, store: StoreOption = None) -> None:
+    """Stop a turn. The process that runs it ends it as cancelled and records the outcome of every call."""
     place = store_to_read(store)
     told = ask(CANCEL, TurnName(turn), place)
-    turn_id = told.before.turn_id
+    turn_id = short(told.before.turn_id)
     if not told.accepted:
-        out(f"turn {turn_id} is over already: {told.before.state}")
+        out(f"turn {turn_id} has ended already: {told.before.state}")
     elif not told.now.is_open:
-        out(f"turn {turn_id} rested, and is {told.now.state}")
+        out(f"turn {turn_id} is {told.now.state}")
     else:
-        out(f"turn {turn_id} is asked to stop")
+        out(f"turn {turn_id} was asked to stop")
         if told.ahead is not None:
-            out(f"no process runs it: this ends it: {resume_line(told.ahead, place)}")
+            out(f"No process runs it. To end it: {resume_line(told.ahead, place)}")
 
 
-def pause(turn: Annotated[str, typer.Argument(metavar="TURN")], store: StoreOption = None) -> None:
-    """Let a turn rest. What is under way is finished first; nothing new begins until somebody resumes it."""
+def pause(turn: NamedTurn, store: StoreOption = None) -> None:
+    """Pause a turn. Calls that are running finish first; nothing new starts until wakeful resume continues it."""
     place = store_to_read(store)
     row, accepted, ahead = ask(PAUSE, TurnName(turn), place)
     if accepted:
-        out(f"turn {row.turn_id} rests as soon as nothing of it is under way")
+        out(f"turn {short(row.turn_id)} pauses as soon as its running calls have finished")
     elif row.is_open:
-        out(f"turn {row.turn_id} was paused already")
+        out(f"turn {short(row.turn_id)} was paused already")
     else:
-        out(f"turn {row.turn_id} is over already: {row.state}")
+        out(f"turn {short(row.turn_id)} has ended already: {row.state}")
         return
     if ahead is not None:
-        out(f"to go on: {resume_line(ahead, place)}")
+        out(f"to continue: {resume_line(ahead, place)}")
 
 
 def interject(
-    turn: Annotated[str, typer.Argument(metavar="TURN")],
+    turn: NamedTurn,
     text: Annotated[str, typer.Argument(metavar="TEXT")],
     store: StoreOption = None,
 ) -> None:
-    """Say something to a turn that is under way. The model reads it with its next request."""
+    """Add a message to a running turn. The model reads it with its next request."""
     place = store_to_read(store)
     turn_id, message_id = ask(INTERJECT, MessageToTurn(turn, text), place)
-    out(f"{message_id} is safe; turn {turn_id} reads it with its next request")
+    out(f"{short(message_id)} is stored; turn {short(turn_id)} reads it with its next model request")

@@ -13,24 +13,22 @@ from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
 
 def command(
-    path: Annotated[
-        Path | None, typer.Argument(metavar="PATH", help="The store. Left out: the one of the home.")
-    ] = None,
+    path: Annotated[Path | None, typer.Argument(metavar="PATH", help="The store. Default: your own.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Forget how far the log of a store had come, after you deleted it or restored an older copy on purpose.
+    """Accept a store that you deleted or restored from a backup on purpose.
 
-    wakeful refuses a store that has lost the end of its log, because effects that are not in it any more would be
-    repeated. This takes the store as it is now. Nothing in the store itself is changed.
+    wakeful refuses a store that has lost the end of its log, because calls that are missing from it would run again.
+    This command accepts the store as it is now. The store itself is not changed.
     """
     place = any_place(path)
     if path is not None and path.is_dir():
-        raise WrongRequest(f"{path} is a folder, and a store is a file", "name the file")
+        raise WrongRequest(f"{path} is a folder, not a store", "name the file")
     agents = forget_store_end(place.path)
     if json:
         out(json_text({"store": place.path, "forgotten": agents > 0, "agents": agents}, indent=2))
     elif agents:
         many = f"{agents} agent{'' if agents == 1 else 's'}"
-        out(f"forgot how far the log of {many} in {plain(place.path)} had come: the store is taken as it is now")
+        out(f"{plain(place.path)} is accepted as it is now ({many})")
     else:
-        out(f"nothing to forget: no anchor stands beside {plain(place.path)}")
+        out(f"nothing to do: there is no anchor file beside {plain(place.path)}")

@@ -1,4 +1,4 @@
-"""`wakeful tools`: what an agent is offered, and what not, and why."""
+"""`wakeful tools`: the tools of an agent, offered or not, and why."""
 
 import asyncio
 from pathlib import Path
@@ -16,28 +16,33 @@ from wakeful.surfaces.cli.code_loader import load
 from wakeful.surfaces.cli.options import (
     AgentOption,
     JsonOption,
+    McpOption,
     ProfileOption,
     StoreOption,
     ToolsOption,
+    WideOption,
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.places import any_place, ask, store_to_read
 from wakeful.surfaces.cli.problems import note
-from wakeful.surfaces.cli.shown_values import columns, json_text, one_line, out, plain, undeclared_words
+from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.shown_values import counted, json_text, one_line, out, plain, undeclared_words
 
 
 def command(
     agent: AgentOption = None,
     tools: ToolsOption = None,
+    mcp: McpOption = None,
     workspace: WorkspaceOption = None,
     profile: ProfileOption = None,
-    turn: Annotated[str | None, typer.Option("--turn", metavar="TURN", help="What a turn had, from its log.")] = None,
+    turn: Annotated[str | None, typer.Option("--turn", metavar="TURN", help="The tools of a stored turn.")] = None,
     json: JsonOption = False,
+    wide: WideOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Say what tools an agent has: offered, allowed, asked about, denied, confined, missing, and why.
+    """List the tools of an agent: allowed, needing approval, denied, sandboxed or missing, and why.
 
-    Without --turn: what wakeful run would have now, with the same options. Nothing is run.
+    Without --turn, these are the tools that wakeful run would have now with the same options. Nothing is run.
     """
     if turn is not None:
         found = ask(SHOW_TOOLS, TurnName(turn), store_to_read(store))
@@ -46,21 +51,28 @@ def command(
         for words in loaded.notes:
             note(words)
         one = agent_for(
-            loaded, agent, model=None, instructions=None, max_steps=None, workspace=workspace, profile=profile
+            loaded,
+            agent,
+            model=None,
+            instructions=None,
+            max_steps=None,
+            workspace=workspace,
+            profile=profile,
+            mcp=mcp,
         )
         place = any_place(store)
         found = asyncio.run(_of_agent(place.path if Path(place.path).is_file() else None, one))
     if json:
         out(json_text(found.model_dump(mode="json"), indent=2))
     else:
-        _tell(found)
+        _tell(found, wide=wide)
 
 
-def _tell(found: ToolInventory) -> None:
+def _tell(found: ToolInventory, *, wide: bool) -> None:
     entries = found.catalog.entries
     offered = len(found.catalog.offered)
-    where = f"as turn {found.turn_id} had them" if found.turn_id is not None else "as a run would have them now"
-    out(f"{found.agent}: {len(entries)} tools, {offered} offered, {where}")
+    where = f"in turn {short(found.turn_id)}" if found.turn_id is not None else "in a run that starts now"
+    out(f"{found.agent}: {counted(len(entries), 'tool')}, {offered} offered, {where}")
     if entries:
         rows = [
             (
@@ -68,11 +80,11 @@ def _tell(found: ToolInventory) -> None:
                 each.policy if each.policy in OFFERED else each.policy.upper(),
                 "reads" if each.is_read_only else "destructive" if each.is_destructive else "changes",
                 each.runtime_owner,
-                one_line(each.policy_reason, 160) + one_line(_held(each), 300),
+                one_line(each.policy_reason.removeprefix(f"{each.tool_name} is of "), 160) + one_line(_held(each), 300),
             )
             for each in entries
         ]
-        out(["", *columns(rows, ("TOOL", "POLICY", "DOES", "RUN BY", "WHY"))])
+        out(["", *columns(rows, ("TOOL", "POLICY", "EFFECT", "RUN BY", "WHY"), wide=wide)])
     if found.catalog.undeclared:
         out(["", plain(undeclared_words(found.catalog.undeclared))])
 

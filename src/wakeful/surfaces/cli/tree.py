@@ -1,4 +1,4 @@
-"""`wakeful tree`: what a turn did, call inside call, from the log."""
+"""`wakeful tree`: the calls of a turn as a tree, from the log."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,9 @@ from rich.console import Console
 from rich.text import Text
 
 from wakeful.service.operations import SHOW_TREE, TurnName
-from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.screen import short, width
 from wakeful.surfaces.cli.shown_values import duration, json_text, one_line, out, plain
 from wakeful.views.tree import ExecutionTreeNode, ExecutionTreeSnapshot
 
@@ -15,20 +16,22 @@ WIDTH = 100
 """How much of a result stands on a call's line."""
 
 
-def command(turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False) -> None:
-    """Show a turn's calls as a tree: titles, how long each took, and what went wrong. Works while it goes on."""
+def command(
+    turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False, wide: WideOption = False
+) -> None:
+    """Show the calls of a turn as a tree, with duration and result of each. Works while the turn runs."""
     row, tree = ask(SHOW_TREE, TurnName(turn), store_to_read(store))
     if json:
         out(json_text(tree.model_dump(mode="json"), indent=2))
         return
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(Text(f"turn {row.turn_id}  {plain(row.agent_name)}  {row.state}", "bold"))
+    console = Console(highlight=False, soft_wrap=wide, width=None if wide else width())
+    console.print(Text(f"turn {short(row.turn_id)}  {plain(row.agent_name)}  {row.state}", "bold"))
     for line in lines(tree):
-        console.print(line)
+        console.print(line, no_wrap=True, overflow="ellipsis")
     if not tree.nodes:
-        console.print(Text("  no tool was called", "dim"))
+        console.print(Text("  no tool calls", "dim"))
     if tree.omitted:
-        console.print(Text(f"  … and {tree.omitted} more calls: wakeful events {row.turn_id}", "dim"))
+        console.print(Text(f"  … and {tree.omitted} more calls: wakeful events {short(row.turn_id)}", "dim"))
 
 
 def lines(tree: ExecutionTreeSnapshot) -> Iterator[Text]:

@@ -12,14 +12,15 @@ from wakeful.surfaces.cli.shown_values import json_text, out, plain
 def command(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="PATH", help="Files, or folders with AGENTS.md, CLAUDE.md or skills. None: list."),
+        typer.Argument(metavar="PATH", help="Files, or folders with AGENTS.md, skills or mcp.json. Default: list."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Accept guidance, skills or other files as they are now; without a path, list what you accepted.
+    """Trust files of a workspace as they are now. Without PATH, list the trusted files.
 
-    Until then, AGENTS.md, CLAUDE.md and skills of a workspace count as untrusted input: agents read them, and a call
-    that acts outside the workspace needs a person. A change of content has to be accepted again.
+    Before that, AGENTS.md, CLAUDE.md and skills of a workspace count as untrusted input: agents read them, and calls
+    that act outside the workspace need approval. Servers of the workspace's mcp.json do not start. A file whose content
+    changes has to be trusted again.
     """
     from wakeful.bootstrap import accepted_files, trust
 
@@ -28,6 +29,7 @@ def command(
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
         return
     if not found:
-        out("nothing was accepted yet: wakeful trust PATH")
+        out("no trusted files; trust one: wakeful trust PATH")
     for each in found:
-        out(plain(f"{'accepted' if paths else each.accepted_at}  {each.path}  {each.digest[:19]}"))
+        when = "trusted" if paths else each.accepted_at[:10]
+        out(plain(f"{when:<10}  {each.digest.removeprefix('sha256:')[:12]}  {each.path}"))

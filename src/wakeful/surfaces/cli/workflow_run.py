@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.bootstrap import new_engine, opened_store
-from wakeful.contracts.workflows import SavedWorkflow, WorkflowRunResult
-from wakeful.service import MessageOrigin, RunRequest, UnknownRow, WorkflowTerms, as_text, fitted, workflow_registry
+from wakeful.contracts.workflows import SavedWorkflow
+from wakeful.service import MessageOrigin, RunRequest, UnknownRow, WorkflowTerms, fitted, workflow_registry
 from wakeful.service.workflows.runs import WorkflowOutcome, run_workflow
 from wakeful.surfaces.cli.code_loader import code_options
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
@@ -28,21 +28,23 @@ from wakeful.surfaces.cli.options import (
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell
 from wakeful.surfaces.cli.places import StoreAddress, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest, note
-from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
+from wakeful.surfaces.cli.screen import short
+from wakeful.surfaces.cli.shown_values import json_text, out
 from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.surfaces.cli.workflow_code import WorkflowCode, with_imported, workflow_code
+from wakeful.surfaces.cli.workflow_words import tell_nodes, tell_outputs
 
 
 def command(
     name: WorkflowArgument,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", "-i", metavar="NAME=VALUE", help="An input; may be given several times."),
+        typer.Option("--input", "-i", metavar="NAME=VALUE", help="An input of the workflow. Repeatable."),
     ] = None,
-    prompt: Annotated[str, typer.Option("--prompt", help="The input called prompt, where the workflow has one.")] = "",
-    revision: Annotated[int | None, typer.Option("--revision", min=1, help="Left out: the newest.")] = None,
+    prompt: Annotated[str, typer.Option("--prompt", help="The input named prompt.")] = "",
+    revision: Annotated[int | None, typer.Option("--revision", min=1, help="Default: the newest.")] = None,
     key: Annotated[
-        str | None, typer.Option("--key", help="Same key, same run: the same line resumes it, or gives its result.")
+        str | None, typer.Option("--key", help="Names the run: the same key continues it, or prints its stored result.")
     ] = None,
     tools: ToolsOption = None,
     agent: AgentOption = None,
@@ -56,11 +58,11 @@ def command(
 ) -> None:
     """Run a saved workflow, in this process, and print its outputs.
 
-    Tools of its nodes come from --tools and the built-in ones, agents from --tools, --agent and imported packages.
-    Calls go through the same gate as those of a conversation. What needs a person is asked here, at a terminal;
-    elsewhere the run rests, says which command decides, and ends with 3.
+    Nodes use the built-in tools and those of --tools, and the agents of --tools, --agent and imported packages. Calls
+    that need approval are asked about at the terminal. Without a terminal the run is stored as pending, the command
+    prints how to approve it, and ends with exit code 3.
 
-    If the run is cut off, wakeful resume goes on with it; it has its own copy of the graph.
+    If the run is interrupted, wakeful resume continues it with its own copy of the workflow.
     """
     place = store_to_read(store, "wakeful workflow save FILE")
     code = workflow_code(tools, agent, workspace, profile)
@@ -81,14 +83,15 @@ def command(
         outcome, unknown = asyncio.run(_run(name, revision, inputs or [], code, request, place, progress))
     except KeyboardInterrupt:
         turn = progress.turn_id
-        note(f"\nstopped; to go on: wakeful resume {turn}{place.flag}{again}" if turn else "\nstopped; nothing began")
+        go_on = f"\nInterrupted. To continue: wakeful resume {short(turn)}{place.flag}{again}" if turn else ""
+        note(go_on or "\nInterrupted before anything was stored.")
         raise typer.Exit(INTERRUPTED) from None
     if json:
         out(json_text(_document(outcome), indent=2))
     elif outcome.run.completed and outcome.result is not None:
-        _tell_outputs(outcome.result)
+        tell_outputs(outcome.result)
     else:
-        _tell_nodes(outcome.result)
+        tell_nodes(outcome.result)
         tell(outcome.run, unknown, place, quiet=quiet, code=again)
     raise typer.Exit(exit_code(outcome.run))
 
@@ -120,7 +123,7 @@ def _inputs(saved: SavedWorkflow, given: Sequence[str]) -> dict[str, Any]:
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name:
-            raise WrongRequest(f"--input {each} is not NAME=VALUE", "for example: --input order=A17")
+            raise WrongRequest(f"--input {each} is not NAME=VALUE", "write it like this: --input order=A17")
         if name in texts:
             raise WrongRequest(f"--input {name} is given twice", "leave one of them out")
         texts[name] = value
@@ -130,20 +133,3 @@ def _inputs(saved: SavedWorkflow, given: Sequence[str]) -> dict[str, Any]:
 def _document(outcome: WorkflowOutcome) -> dict[str, Any]:
     result = outcome.result.model_dump(mode="json") if outcome.result is not None else None
     return {"run": outcome.run.to_dict(), "result": result}
-
-
-def _tell_outputs(result: WorkflowRunResult) -> None:
-    if len(result.outputs) == 1:
-        out(plain(as_text(next(iter(result.outputs.values())))))
-    elif result.outputs:
-        out(json_text(result.outputs, indent=2))
-    else:
-        out(f"{len(result.nodes)} nodes succeeded")
-    for name, error in result.lost_outputs.items():
-        note(f"there is no {name}: {error.message}")
-
-
-def _tell_nodes(result: WorkflowRunResult | None) -> None:
-    for node in result.nodes if result is not None else ():
-        why = f": {one_line(node.error.message, 200)}" if node.error is not None else ""
-        note(f"{node.id} {node.status}{why}")

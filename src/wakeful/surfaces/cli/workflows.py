@@ -19,68 +19,71 @@ from wakeful.surfaces.cli.options import (
     ProfileOption,
     StoreOption,
     ToolsOption,
+    WideOption,
     WorkflowArgument,
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.places import ask, store_to_read, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, unreadable
-from wakeful.surfaces.cli.shown_values import columns, json_text, moment, one_line, out, plain
+from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, moment, one_line, out, plain
 from wakeful.surfaces.cli.workflow_code import WorkflowCode, with_imported, workflow_code
 
 SAVES_ONE = "wakeful workflow save FILE"
 
 
-def listed(json: JsonOption = False, store: StoreOption = None) -> None:
-    """List the workflows that are saved, each with its newest revision."""
+def listed(json: JsonOption = False, wide: WideOption = False, store: StoreOption = None) -> None:
+    """List the saved workflows, each with its newest revision."""
     place = store_to_read(store, SAVES_ONE)
     saved = ask(LIST_WORKFLOWS, NoRequest(), place)
     if json:
         out(json_text([each.model_dump(mode="json") for each in saved], indent=2))
     elif not saved:
-        out("no workflow is saved here")
+        out("no saved workflows")
         out(f"save one: wakeful workflow save FILE{place.flag}")
     else:
         cells = [
             (
                 each.name,
-                each.workflow_id,
+                short(each.workflow_id),
                 str(each.revision),
-                moment(each.created_at),
-                f"{len(each.graph.nodes)} nodes",
+                age_cell(each.created_at),
+                counted(len(each.graph.nodes), "node"),
                 one_line(each.graph.description, 80),
             )
             for each in saved
         ]
-        out(columns(cells, ("NAME", "ID", "REVISION", "SAVED", "SIZE", "WHAT")))
+        out(columns(cells, ("NAME", "ID", "REVISION", "AGE", "SIZE", "DESCRIPTION"), wide=wide))
 
 
 def show(
     name: WorkflowArgument,
-    revision: Annotated[int | None, typer.Option("--revision", min=1, help="Left out: the newest.")] = None,
+    revision: Annotated[int | None, typer.Option("--revision", min=1, help="Default: the newest.")] = None,
     mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid flowchart.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="The graph as JSON, as it can be saved again.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the graph as JSON, ready to be saved again.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Show a workflow: its nodes in the order they may run, and where each takes its inputs from."""
+    """Draw a workflow: its nodes in the order they run, and where each gets its inputs."""
     if json and mermaid:
-        raise WrongRequest("--json and --mermaid are two forms of the same thing", "leave one of them out")
+        raise WrongRequest("--json and --mermaid were both given", "leave one of them out")
     saved = ask(SHOW_WORKFLOW, WorkflowName(name, revision), store_to_read(store, SAVES_ONE))
     if json:
         out(json_text(saved.graph.as_json(), indent=2))
     elif mermaid:
         out(plain(as_mermaid(saved.graph)).rstrip("\n"))
     else:
-        out(f"{plain(saved.name)}  {saved.workflow_id}  revision {saved.revision}, saved {moment(saved.created_at)}")
+        when = f"revision {saved.revision}, saved {moment(saved.created_at)}"
+        out(f"{plain(saved.name)}  {short(saved.workflow_id)}  {when}")
         if saved.graph.description:
             out(plain(saved.graph.description))
         out(["", *(plain(line) for line in as_lines(saved.graph))])
 
 
 def delete(name: WorkflowArgument, store: StoreOption = None) -> None:
-    """Forget a workflow with all its revisions. What runs has its own copy and goes on."""
+    """Delete a workflow with all its revisions. Runs that have started keep their own copy."""
     saved = ask(DELETE_WORKFLOW, WorkflowName(name), store_to_read(store, SAVES_ONE))
     many = "1 revision" if saved.revision == 1 else f"{saved.revision} revisions"
-    out(f"{plain(saved.name)} ({saved.workflow_id}) is deleted, with {many}")
+    out(f"deleted {plain(saved.name)} ({short(saved.workflow_id)}), {many}")
 
 
 def validate(
@@ -91,7 +94,7 @@ def validate(
     profile: ProfileOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say everything that is wrong with a graph, by code and path. Nothing is run or kept.
+    """Check a workflow file and list every problem by code and path. Nothing is run or saved.
 
     Tools of nodes come from --tools and the built-in ones, agents from --tools and --agent.
     """
@@ -104,10 +107,10 @@ def validate(
         if problems:
             raise typer.Exit(WrongRequest.exit_code)
     elif problems:
-        raise InvalidWorkflow(f"{file} is not a workflow that could run", problems)
+        raise InvalidWorkflow(f"{file} is not a valid workflow", problems)
     else:
         assert isinstance(graph, WorkflowGraph)
-        out(f"{plain(graph.name)} is valid: {len(graph.nodes)} nodes, {len(graph.edges)} edges")
+        out(f"{plain(graph.name)} is valid: {counted(len(graph.nodes), 'node')}, {counted(len(graph.edges), 'edge')}")
 
 
 def save(
@@ -119,7 +122,10 @@ def save(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Keep a graph: a new workflow, or the next revision of the one with its id or name. An invalid one is not kept."""
+    """Save a workflow file: as a new workflow, or as the next revision of the one with its id or name.
+
+    An invalid workflow is not saved.
+    """
     code = workflow_code(tools, agent, workspace, profile)
     graph = read_graph(_text(file))
     if not isinstance(graph, WorkflowGraph):
@@ -129,9 +135,9 @@ def save(
     if json:
         out(json_text(saved.reference.model_dump(mode="json"), indent=2))
     else:
-        out(f"{plain(saved.name)} is saved as {saved.workflow_id}, revision {saved.revision}")
-        out(f"look at it: wakeful workflow show {saved.workflow_id}{place.flag}")
-        out(f"run it: wakeful workflow run {saved.workflow_id}{place.flag}{code_options(tools, agent)}")
+        out(f"saved {plain(saved.name)} as {short(saved.workflow_id)}, revision {saved.revision}")
+        out(f"show it: wakeful workflow show {short(saved.workflow_id)}{place.flag}")
+        out(f"run it: wakeful workflow run {short(saved.workflow_id)}{place.flag}{code_options(tools, agent)}")
 
 
 def _text(file: Path) -> str:
@@ -140,7 +146,7 @@ def _text(file: Path) -> str:
     except OSError as error:
         raise unreadable(file, error, "name a JSON file") from None
     except UnicodeDecodeError:
-        raise WrongRequest(f"{file} is no text", "name a JSON file, in UTF-8") from None
+        raise WrongRequest(f"{file} is not a text file", "name a JSON file, in UTF-8") from None
 
 
 async def _problems(graph: WorkflowGraph, code: WorkflowCode) -> tuple[GraphProblem, ...]:

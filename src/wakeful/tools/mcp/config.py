@@ -62,6 +62,20 @@ def mcp_servers(
     if not isinstance(config, Mapping):
         path = Path(config).expanduser()
         folder, where, config = path.absolute().parent, str(path), _read(path)
+    return servers_of(config, where, folder, only=only, environ=environ, pins=pins, tokens=tokens)
+
+
+def servers_of(
+    config: Mapping[str, Any],
+    where: str,
+    folder: Path | None,
+    *,
+    only: Iterable[str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+    pins: "str | PathLike[str] | None" = None,
+    tokens: "str | PathLike[str] | None" = None,
+) -> list[McpSource]:
+    """The same for a configuration that was read already; `cwd` of a program is relative to `folder`."""
     servers = config.get("mcpServers")
     if not isinstance(servers, Mapping):
         raise InvalidConfig(

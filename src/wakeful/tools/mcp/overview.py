@@ -1,12 +1,11 @@
-"""Servers and their tools, as values for whoever asks."""
+"""Servers and their tools as values, for listings."""
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from os import PathLike
-from pathlib import Path
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
-from wakeful.settings.home import home
 from wakeful.tools.mcp import places
 from wakeful.tools.mcp.config import mcp_servers
 from wakeful.tools.mcp.pins import ParkedTool, Pins
@@ -14,31 +13,19 @@ from wakeful.tools.mcp.servers import HttpServer
 from wakeful.tools.mcp.source import McpSource
 
 
-def sources(config: "str | PathLike[str] | None") -> list[McpSource]:
-    """The servers of a file; of `mcp.json` in the home when none is named, and of none when there is none."""
-    if config is None:
-        config = home() / "mcp.json"
-        if not Path(config).exists():
-            return []
-    return mcp_servers(config)
-
-
-def source(config: "str | PathLike[str] | None", name: str) -> McpSource:
-    """One server. Raises InvalidConfig with what there is."""
-    found = {each.server.name: each for each in sources(config)}
+def source(config: "str | PathLike[str]", name: str) -> McpSource:
+    """One server of a file. Raises InvalidConfig with what there is."""
+    found = {each.server.name: each for each in mcp_servers(config)}
     if name not in found:
         near = get_close_matches(name, found, n=2, cutoff=0.5)
-        where = config if config is not None else home() / "mcp.json"
-        if not Path(where).exists():
-            raise InvalidConfig(f"there is no file {where} to name an MCP server {name!r}", "docs/mcp.md has its form")
-        hint = f"did you mean {' or '.join(near)}?" if near else f"it has: {', '.join(found) or 'none'}"
-        raise InvalidConfig(f"{where} names no MCP server {name!r}", hint)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(found) or 'none'}."
+        raise InvalidConfig(f"there is no MCP server {name!r} in {config}", hint)
     return found[name]
 
 
-def states(config: "str | PathLike[str] | None") -> tuple[McpServerState, ...]:
+def states(sources: Iterable[McpSource]) -> tuple[McpServerState, ...]:
     """Every server, without starting one."""
-    return tuple(_state(each) for each in sources(config))
+    return tuple(_state(each) for each in sources)
 
 
 async def tools_of(given: McpSource) -> tuple[McpToolState, ...]:
@@ -71,7 +58,7 @@ def approve(name: str, tools: tuple[str, ...] = ()) -> tuple[McpParkedTool, ...]
     """
     pins = Pins(places.pins_file())
     if not pins.known(name) and not pins.parked(name):
-        raise InvalidConfig(f"no tool of an MCP server {name!r} was ever seen", "which there are: wakeful mcp list")
+        raise InvalidConfig(f"no tool of an MCP server {name!r} was ever seen", "List the servers: wakeful mcp list")
     return tuple(map(_parked, pins.approve(name, tools or None)))
 
 

@@ -33,6 +33,8 @@ class ServerLimits:
     """How much of a server's time, words and insistence is borne."""
 
     connect_seconds: float = 30.0
+    idle_seconds: float = 300.0
+    """How long a connection stays open after the last run that used it."""
     call_seconds: float = 300.0
     list_seconds: float = 30.0
     tools: int = 1_000

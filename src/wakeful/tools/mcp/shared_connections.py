@@ -1,4 +1,7 @@
-"""One connection for each server, principal and event loop: shared while it is used, closed when nobody uses it.
+"""One connection for each server, principal and event loop: shared while it is used, closed when it has been idle.
+
+It stays open for five minutes after its last run, so that the next one need not start the server again. It keeps no
+loop alive: a loop that ends takes the connection with it at once.
 
 A server that failed is left alone for a while, longer each time; only an answer from it makes up for its failures.
 """
@@ -40,6 +43,8 @@ class ConnectionPlace:
         self._principal = principal
         self._tokens = tokens
         self._users = 0
+        self._idle: asyncio.TimerHandle | None = None
+        self._closing: asyncio.Task[None] | None = None
         self._connection: Connection | None = None
         self._opening = asyncio.Lock()
         self._failures = 0
@@ -48,15 +53,28 @@ class ConnectionPlace:
 
     def take(self) -> None:
         self._users += 1
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
 
     async def give_back(self) -> None:
         self._users -= 1
-        if self._users == 0:
-            async with self._opening:
-                connection = self._connection
-                if self._users == 0 and connection is not None:
-                    self._connection = None
-                    await connection.close()
+        if self._users == 0 and self._connection is not None:
+            if not self._limits.idle_seconds:
+                await self._close()
+                return
+            self._idle = asyncio.get_running_loop().call_later(self._limits.idle_seconds, self._begin_to_close)
+
+    def _begin_to_close(self) -> None:
+        self._idle = None
+        self._closing = asyncio.ensure_future(self._close())
+
+    async def _close(self) -> None:
+        async with self._opening:
+            connection = self._connection
+            if self._users == 0 and connection is not None:
+                self._connection = None
+                await connection.close()
 
     @asynccontextmanager
     async def used(self) -> AsyncIterator["Connection"]:

@@ -76,14 +76,18 @@ async def running(
     reading = asyncio.ensure_future(_read(process.stdout, incoming_end, tail, ended, limits))
     writing = asyncio.ensure_future(_write(process.stdin, outgoing_end, ended))
     keeping = asyncio.ensure_future(_keep(process.stderr, tail))
+    hurried = False
     try:
         yield incoming, outgoing
+    except asyncio.CancelledError:
+        hurried = True  # the event loop ends, and with it the program: it does not wait for a polite goodbye
+        raise
     finally:
         ended.set()
         for stream in (incoming, outgoing, incoming_end, outgoing_end):
             stream.close()
         with anyio.CancelScope(shield=True):
-            await _end(process, lifeline)
+            await _end(process, lifeline, leave=0.0 if hurried else LEAVE_SECONDS)
             for task in (reading, writing, keeping):
                 task.cancel()
             await asyncio.wait((reading, writing, keeping), timeout=END_SECONDS)
@@ -191,12 +195,12 @@ async def _keep(stderr: asyncio.StreamReader, tail: Tail) -> None:
             tail.add(piece)
 
 
-async def _end(process: asyncio.subprocess.Process, lifeline: int) -> None:
+async def _end(process: asyncio.subprocess.Process, lifeline: int, *, leave: float) -> None:
     """As the protocol wants it: close its input, wait a little, then end it; bounded at every step."""
     try:
         if process.stdin is not None:
             process.stdin.close()
-        if not await _exited(process, LEAVE_SECONDS):
+        if not await _exited(process, leave):
             os.close(lifeline)
             lifeline = -1
             if not await _exited(process, END_SECONDS):

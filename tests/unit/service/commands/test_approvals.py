@@ -307,7 +307,7 @@ async def test_an_answer_of_any_size_stands_in_the_tools_place(size: int) -> Non
 async def test_a_name_nobody_knows_is_told_what_is_near() -> None:
     store = MemoryStore()
     (approval,) = (await asked(shop(World()), store)).approvals
-    with pytest.raises(ApprovalNotFound, match=r"did you mean"):
+    with pytest.raises(ApprovalNotFound, match=r"Did you mean"):
         await say(store, approval.id[:-1] + "x", Approve())
     assert (await say(store, approval.id[:20], Reject())).approval.id == approval.id
 

@@ -20,7 +20,7 @@ async def test_the_newest_turn_is_found_and_an_empty_store_says_so() -> None:
     await run(Agent("a", "scripted:demo"), "one", store=store)
     second = await run(Agent("a", "scripted:demo"), "two", store=store)
     assert (await find_turn(store, None)).turn_id == second.turn_id
-    with pytest.raises(TurnNotFound, match=f"did you mean {second.turn_id}"):
+    with pytest.raises(TurnNotFound, match=f"Did you mean {second.turn_id}"):
         await find_turn(store, second.turn_id + "x")
 
 

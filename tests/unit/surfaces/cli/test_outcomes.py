@@ -32,7 +32,7 @@ def test_commands_that_nothing_held_are_said_once_with_the_reason(capsys: pytest
     tell(result(bare, bare), [], StoreAddress("runs.db", False), quiet=True)
     shown = capsys.readouterr()
     assert shown.out == "done\n"
-    assert shown.err == "commands ran unconfined: not_enforced (no bubblewrap\\x1b[2J)\n"
+    assert shown.err == "commands ran without a sandbox: not_enforced (no bubblewrap\\x1b[2J)\n"
 
 
 def test_commands_that_were_held_need_no_word(capsys: pytest.CaptureFixture[str]) -> None:

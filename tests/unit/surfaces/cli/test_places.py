@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.settings.home import home
 from wakeful.surfaces.cli.places import any_place, store_to_write
 
@@ -29,6 +30,27 @@ def test_without_it_the_home_is_where_the_system_keeps_a_users_data(
     assert home() == tmp_path / place
 
 
-def test_commands_name_the_store_unless_it_is_the_homes(tmp_path: Path) -> None:
+def test_the_store_is_the_one_that_is_named_nearest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home_folder, here = tmp_path / "home", tmp_path / "here"
+    home_folder.mkdir()
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("WAKEFUL_HOME", str(home_folder))
+    monkeypatch.delenv("WAKEFUL_STORE", raising=False)
+    monkeypatch.delenv("WAKEFUL_CONFIG", raising=False)
+    (here / "wakeful.toml").write_text('store = "taken-from-a-checkout.db"')
+    assert any_place(None).path == str(home_folder / "wakeful.db"), "nothing of the current folder"
+    (home_folder / "wakeful.toml").write_text('store = "kept/runs.db"')
+    assert any_place(None) == (str(home_folder / "kept" / "runs.db"), True)
+    monkeypatch.setenv("WAKEFUL_STORE", "mine.db")
+    assert any_place(None) == ("mine.db", True)
+    assert any_place(Path("other.db")) == ("other.db", False)
+    monkeypatch.delenv("WAKEFUL_STORE")
+    (home_folder / "wakeful.toml").write_text("store = 7")
+    with pytest.raises(InvalidConfig, match="store is 7"):
+        any_place(None)
+
+
+def test_commands_name_the_store_unless_it_is_found_without(tmp_path: Path) -> None:
     assert any_place(None).flag == ""
     assert any_place(Path("my runs.db")).flag == " --store 'my runs.db'"

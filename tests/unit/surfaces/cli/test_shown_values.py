@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from wakeful.surfaces.cli.shown_values import arguments_text, columns, duration, json_text, one_line, plain, size
+from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, one_line, plain, size
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,6 @@ def test_a_line_is_one_line_and_not_too_long() -> None:
     assert one_line("x" * 50, 10) == "x" * 9 + "…"
     assert arguments_text({"order": "A\n17", "cents": 3}) == 'order="A\\n17", cents=3'
     assert arguments_text(None) == ""
-
-
-def test_columns_are_as_wide_as_they_need_to_be() -> None:
-    assert columns([("long one", "x"), ("b", "\x1b")], ("A", "B")) == ["A         B", "long one  x", "b         \\x1b"]
 
 
 def test_amounts_are_told_as_people_say_them() -> None:

@@ -343,6 +343,25 @@ async def test_sources_of_the_same_server_share_one_process_and_close_it(odd: Ma
     assert names(await one.source.offer())  # and it can be used again
 
 
+async def test_an_idle_server_stays_connected_for_the_next_run(odd: MakeOdd) -> None:
+    peer = odd("family", limits=ServerLimits(idle_seconds=900.0))
+    await peer.source.offer()
+    (server, _) = peer.heard()[0]["pids"]
+    await peer.source.close()
+    await peer.source.offer()
+    assert is_alive(server) and peer.methods().count("initialize") == 1, "one process serves both"
+    await peer.source.close()
+
+
+async def test_an_idle_server_is_closed_when_its_time_is_over(odd: MakeOdd) -> None:
+    peer = odd("family", limits=ServerLimits(idle_seconds=0.01))
+    await peer.source.offer()
+    server, hidden = peer.heard()[0]["pids"]
+    await peer.source.close()
+    await until(lambda: not is_alive(server) and not is_alive(hidden))
+    assert names(await peer.source.offer()), "the next run starts it again"
+
+
 async def test_a_server_that_does_not_want_to_end_is_ended(odd: MakeOdd) -> None:
     peer = odd("stubborn")
     await peer.source.offer()

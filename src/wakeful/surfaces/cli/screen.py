@@ -1,0 +1,81 @@
+"""The width of the screen: tables and prose fit it, and 80 columns where nobody says otherwise.
+
+A table never makes a line longer than the screen: its last column is cut first, then its widest one; the first column,
+which names the row, is never cut. `--wide` cuts nothing. Commands to copy are never cut either.
+"""
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+from typing import TextIO
+
+from wakeful.surfaces.cli.shown_values import plain
+
+NARROW = 80
+GAP = "  "
+LEAST = 8
+"""Letters that a cut column keeps at least."""
+LAST_LEAST = 24
+"""Letters that the last column is given, where others can give way."""
+_ID_LETTERS = 16
+"""Of the 26 of an id: ten of its time and six at random mean one record."""
+
+
+def width() -> int:
+    """`$COLUMNS`, or the terminal's, or 80."""
+    return max(40, shutil.get_terminal_size((NARROW, 24)).columns)
+
+
+def short(name: str) -> str:
+    """An id as people see and type it: `turn_01K4M3...` without its last letters. Other names stay as they are."""
+    word, _, letters = name.rpartition("_")
+    is_id = len(letters) == 26 and letters.isalnum() and letters.upper() == letters
+    return f"{word}_{letters[:_ID_LETTERS]}" if word and is_id else name
+
+
+def columns(rows: Sequence[Sequence[str]], titles: Sequence[str], *, wide: bool = False) -> list[str]:
+    """Rows under their titles, as wide as the screen at most."""
+    table = [list(titles), *([plain(cell).replace("\n", " ") for cell in row] for row in rows)]
+    natural = [max(len(row[index]) for row in table) for index in range(len(titles))]
+    kept = natural if wide else _fitted(natural, width() - len(GAP) * (len(titles) - 1))
+    cut = [[_cut(cell, most).ljust(most) for cell, most in zip(row, kept, strict=True)] for row in table]
+    return [GAP.join(row).rstrip() for row in cut]
+
+
+def wrapped(text: str, stream: TextIO, *, first: str = "", rest: str = "") -> str:
+    """Prose in lines that fit, where somebody reads it on a screen; a line with a command is left whole."""
+    is_read = stream.isatty()
+    lines: list[str] = []
+    for line in text.splitlines() or [""]:
+        before = rest if lines else first
+        if not is_read or "wakeful " in line or len(before + line) <= width():
+            lines.append(before + line)
+        else:
+            indent = line[: len(line) - len(line.lstrip())]
+            lines += fold(line.lstrip(), first=before + indent, rest=rest + indent)
+    return "\n".join(lines)
+
+
+def fold(text: str, *, first: str, rest: str) -> list[str]:
+    """Prose in lines that fit, the first behind `first` and the others behind `rest`."""
+    return textwrap.wrap(
+        text, width(), initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    ) or [first.rstrip()]
+
+
+def _fitted(natural: Sequence[int], room: int) -> list[int]:
+    """Widths that fit into the room: the last column gives way first, then the widest but the first."""
+    kept = list(natural)
+    while sum(kept) > room:
+        able = [index for index in range(1, len(kept) - 1) if kept[index] > LEAST]
+        if kept[-1] > LAST_LEAST or (not able and kept[-1] > LEAST):
+            kept[-1] = max(LAST_LEAST if kept[-1] > LAST_LEAST else LEAST, kept[-1] - (sum(kept) - room))
+        elif able:
+            kept[max(able, key=lambda index: kept[index])] -= 1
+        else:
+            break
+    return kept
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

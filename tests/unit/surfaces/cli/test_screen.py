@@ -1,0 +1,46 @@
+"""Tables fit the screen, and ids are shortened to what still means one record."""
+
+import pytest
+
+from wakeful.surfaces.cli.screen import columns, short, width
+from wakeful.system import UniqueIds
+
+LONG = "turn_01M7MFGSFH6JBKDE"
+
+
+def test_columns_are_as_wide_as_they_need_to_be() -> None:
+    assert columns([("long one", "x"), ("b", "\x1b")], ("A", "B")) == ["A         B", "long one  x", "b         \\x1b"]
+
+
+@pytest.mark.parametrize("screen", ["80", "120"])
+def test_a_table_is_cut_to_the_screen_and_names_stay_whole(monkeypatch: pytest.MonkeyPatch, screen: str) -> None:
+    monkeypatch.setenv("COLUMNS", screen)
+    rows = [(LONG, "suspended", "3 min", "a-rather-long-name-of-an-agent", "words " * 40)]
+    titles = ("TURN", "STATE", "AGE", "AGENT", "PROMPT")
+    cut = columns(rows, titles)
+    assert max(map(len, cut)) == int(screen)
+    assert cut[1].startswith(f"{LONG}  suspended  3 min  ") and cut[1].endswith("…")
+    whole = columns(rows, titles, wide=True)
+    assert whole[1].endswith(("words " * 40).rstrip())
+
+
+def test_the_widest_column_gives_way_before_the_last_one_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    (_, line) = columns([(LONG, "m" * 60, "n" * 60)], ("TURN", "MODEL", "WHY"))
+    assert len(line) == 80
+    assert line.count("…") == 2 and line.startswith(LONG)
+
+
+def test_a_screen_that_nobody_knows_has_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert width() == 80 or width() > 0
+    monkeypatch.setenv("COLUMNS", "132")
+    assert width() == 132
+
+
+def test_an_id_is_shortened_and_other_names_are_not() -> None:
+    whole = UniqueIds().new("turn")
+    assert whole.startswith(short(whole)) and len(short(whole)) == len("turn_") + 16
+    assert [short(name) for name in ("ticket-981", "call_1_1", "toolu_01abc", "")] == [
+        "ticket-981", "call_1_1", "toolu_01abc", "",
+    ]  # fmt: skip
