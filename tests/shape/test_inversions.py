@@ -107,6 +107,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "guidance is accepted by digest": (
         "hostile/test_tainted_files.py::test_guidance_and_skills_are_untrusted_until_the_owner_accepted_them",
     ),
+    "servers that a workspace names are accepted by digest": (
+        "unit/engine/test_named_servers.py::test_a_file_of_the_workspace_counts_only_as_it_was_trusted",
+    ),
     "commands that nothing holds": (f"{AGENT}[policy.tools.unconfined]", f"{AGENT}[sandbox.confinement]"),
     "attachments that a model cannot take": (
         "unit/providers/test_attachments.py::test_it_is_the_profile_and_the_wire_that_keep_it_from_being_sent",

@@ -62,7 +62,7 @@ def test_what_a_turn_was_shown_is_told_with_its_reasons(wakeful: Wakeful) -> Non
     again = view["read_again"]
     assert again and {each["tool"] for each in again} == {"look"}, "it looked at the same things a second time"
     assert all(each["arguments"]["password"] == "[redacted]" for each in again)
-    assert f"asked for again: {len(again)}" in told.out
+    assert f"requested again: {len(again)}" in told.out
 
 
 def test_the_messages_of_one_request_are_shown(wakeful: Wakeful) -> None:

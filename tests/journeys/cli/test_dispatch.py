@@ -29,7 +29,7 @@ def written(folder: Path, **more: object) -> str:
 def test_an_agent_is_imported_and_does_a_task(wakeful: Wakeful, folder: Path) -> None:
     file = written(folder)
     assert "no targets" in wakeful("targets").out
-    assert "nothing has been run here yet" in wakeful("dispatch").err, "looking has made no store"
+    assert "nothing was run yet" in wakeful("dispatch").err, "looking has made no store"
     missing = wakeful("package", "import", file)
     assert missing.code == 1 and "runtime_bundle_register_failed" in missing.err and "look_up" in missing.err
     assert wakeful("package", "import", file, *CODE) == (0, "clerk registered\n", "")
@@ -50,7 +50,7 @@ def test_an_agent_is_imported_and_does_a_task(wakeful: Wakeful, folder: Path) ->
     assert shown.startswith("r1  succeeded\n") and "task_run_started" in shown and "task_run_succeeded" in shown
     as_json = json.loads(wakeful("dispatch", "show", "r1", "--json").out)
     assert (as_json["schema"], as_json["executor_id"]) == ("wakeful/task-result/v1", "local")
-    assert wakeful("dispatch", "cancel", "r1").out == "r1 is over already: succeeded\n"
+    assert wakeful("dispatch", "cancel", "r1").out == "r1 has ended already: succeeded\n"
     gone = wakeful("dispatch", "show", "r9")
     assert gone.code == 2 and "task_run_not_found" in gone.err
 

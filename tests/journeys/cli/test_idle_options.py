@@ -25,13 +25,14 @@ def test_a_network_for_commands_that_there_are_none_of_is_said(wakeful: Wakeful)
 def test_a_turn_that_is_not_there_is_no_turn_without_questions(wakeful: Wakeful, command: str) -> None:
     turn = json.loads(wakeful("run", "hello", "--json").out)["turn_id"]
     assert wakeful(command, "--turn", turn).code == 0
-    done = wakeful(command, "--turn", turn[:-1])
-    assert done.code != 0 and f"there is no turn {turn[:-1]}" in done.err
+    assert wakeful(command, "--turn", turn[:-1]) == wakeful(command, "--turn", turn), "the beginning of an id is enough"
+    done = wakeful(command, "--turn", f"{turn}X")
+    assert done.code == 2 and f"there is no turn '{turn}X'" in done.err
 
 
 @pytest.mark.parametrize("option", [("--kind", "tool.result"), ("--as", "wire"), ("--after", "3"), ("--reveal",)])
 def test_options_about_one_log_need_its_turn(wakeful: Wakeful, option: tuple[str, ...]) -> None:
     turn = json.loads(wakeful("run", "hello", "--json").out)["turn_id"]
     done = wakeful("events", *option)
-    assert done.code == 2 and f"{option[0]} is about the log of one turn" in done.err
+    assert done.code == 2 and f"{option[0]} needs a turn" in done.err
     assert wakeful("events", turn, *option).code == 0

@@ -275,7 +275,7 @@ def test_a_missing_key_is_a_wrong_request_that_names_the_variable(wakeful: Wakef
         done = wakeful(*command)
         assert (done.code, done.out) == (2, "")
         assert "anthropic needs a key, and ANTHROPIC_API_KEY is not set\nHint: export ANTHROPIC_API_KEY=..." in done.err
-    assert "nothing has been run here yet" in wakeful("events").err, "no turn was left behind"
+    assert "nothing was run yet" in wakeful("events").err, "no turn was left behind"
 
 
 def test_a_script_can_be_tried_like_any_model(wakeful: Wakeful) -> None:
@@ -330,7 +330,7 @@ def test_doctor_shows_for_each_provider_key_endpoint_and_retry_policy(
     wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch, settings: Callable[[str], None], provider: ProviderServer
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    fine = wakeful("doctor")
+    fine = wakeful("doctor", "--wide")
     assert fine.code == 0
     rows = {line.split()[0]: " ".join(line.split()) for line in fine.out.splitlines() if line.startswith("  ")}
     policy = "3 attempts, 0.2 s doubling to 8 s, Retry-After to 60 s"

@@ -206,6 +206,33 @@ def test_text_that_is_piped_in_joins_the_prompt(process: Wakeful, wakeful: Wakef
     assert admitted("nothing piped", stdin="") == "nothing piped"
 
 
+@pytest.mark.parametrize("stdin", ["</dev/null", "<&-", "<nothing.txt"])
+def test_a_stdin_with_nothing_in_it_changes_no_run(folder: Path, stdin: str) -> None:
+    (folder / "nothing.txt").touch()
+    typed = ["sh", "-c", f'"$@" {stdin}', "sh", *command_line("run", "hello", "--profile", "chat", "--json")]
+    done = subprocess.run(typed, cwd=folder, capture_output=True, text=True, timeout=240, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [part["text"] for part in json.loads(done.stdout)["history"][0]["parts"]] == ["hello"]
+
+
+def test_a_pipe_that_stays_open_and_silent_does_not_hold_a_prompt_up(folder: Path) -> None:
+    reads, writes = os.pipe()
+    typed = command_line("run", "hello", "--profile", "chat", "--json")
+    done = subprocess.run(typed, cwd=folder, stdin=reads, capture_output=True, text=True, timeout=240, check=False)
+    os.close(reads)
+    os.close(writes)
+    assert done.returncode == 0
+    assert "Nothing was piped in for 10 seconds. The run goes on without it." in done.stderr
+    assert [part["text"] for part in json.loads(done.stdout)["history"][0]["parts"]] == ["hello"]
+
+
+def test_bytes_that_are_no_text_are_refused_as_a_prompt(folder: Path) -> None:
+    typed = command_line("run", "what is it?")
+    done = subprocess.run(typed, cwd=folder, input=b"\x89PNG\r\n", capture_output=True, timeout=240, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Error: what is piped in is not text\nHint: attach it: --image" in done.stderr
+
+
 def test_pictures_and_files_are_attached(wakeful: Wakeful, folder: Path) -> None:
     (folder / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     (folder / "notes.md").write_text("# Notes")

@@ -39,4 +39,4 @@ def test_a_misspelt_setting_of_a_file_names_the_one_that_was_meant(
     done = wakeful("run", "hello", "--agent", str(file))
     assert (done.code, done.out, provider.asked) == (2, "", [])
     assert "Agent 'writer': 'temprature' is not a model setting" in done.err
-    assert "Did you mean 'temperature'?" in done.err
+    assert "did you mean 'temperature'?" in done.err

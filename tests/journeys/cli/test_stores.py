@@ -37,7 +37,7 @@ def test_a_command_that_reads_makes_no_store(wakeful: Wakeful, command: str) -> 
     assert not Path("runs.db").exists()
     at_home = wakeful(*command.split())
     assert at_home.code == 2
-    assert "nothing has been run here yet" in at_home.err
+    assert "nothing was run yet" in at_home.err
 
 
 def test_what_is_no_database_is_said_and_doctor_says_it_too(wakeful: Wakeful, folder: Path) -> None:
@@ -165,7 +165,7 @@ def test_forgetting_says_what_it_did_and_leaves_a_store_in_use_alone(wakeful: Wa
     assert "nothing to do" in wakeful("store", "forget", "runs.db").out
     assert json.loads(wakeful("store", "forget", "--json").out)["agents"] == 0
     assert wakeful("store", "forget", ".").code == 2
-    assert "Forget how far the log" in wakeful("store", "forget", "--help").out
+    assert "Accept a store that you deleted or restored" in wakeful("store", "forget", "--help").out
     assert "store forget" in wakeful("store", "--help").out
     wakeful("run", "one", "--store", "runs.db")
     holding = (

@@ -12,7 +12,7 @@ def leave_one_unknown(process: Wakeful, wakeful: Wakeful, key: str = "one") -> s
     done = wakeful(*SHIP, "--key", key)
     assert done.code == 0
     assert "1 call has an unknown outcome" in done.err
-    assert '--happened "what it returned"' in done.err
+    assert '--happened "its result"' in done.err
     return done.err
 
 

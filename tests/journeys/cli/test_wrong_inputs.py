@@ -43,7 +43,7 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "run hello --tools shop:refnd": ("the module 'shop' has no 'refnd'", "did you mean --tools shop:refund?"),
     "run hello --tools shop:price": ("shop:price is not a tool but of type int", "name a function, a tool made with"),
-    "run hello --tools broken:tool": ("the module broken cannot be imported: ModuleNotFoundError", "raised at "),
+    "run hello --tools unfinished:tool": ("the module unfinished cannot be imported: ModuleNotFoundError", "raised at "),
     "run hello --agent nope.yaml": ("nope.yaml cannot be read: No such file or directory", "name a YAML or JSON file"),
     "run hello --agent bad.yaml": (
         "bad.yaml holds a list, not an agent's configuration",
@@ -157,7 +157,7 @@ WRONG: dict[str, tuple[str, str]] = {
 def typed(folder: Path, wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch) -> Wakeful:
     """A user's folder with a few files that are not what they should be, and one finished turn."""
     monkeypatch.delenv("WAKEFUL_STORE", raising=False)
-    (folder / "broken.py").write_text("import nothing_like_it\n")
+    (folder / "unfinished.py").write_text("import nothing_like_it\n")
     (folder / "bad.yaml").write_text("- a list\n")
     (folder / "good.yaml").write_text("name: a\nmodel: scripted:demo\n")
     (folder / "typo.yaml").write_text("name: a\nmodel: scripted:demo\ninstrutions: x\n")

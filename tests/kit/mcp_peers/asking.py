@@ -20,7 +20,7 @@ from wakeful.tools.tool import Tool
 
 HERE = Path(__file__).resolve().parent
 QUICK = ServerLimits(retry_seconds=(0.0,), idle_seconds=0.0)
-Progress = tuple[str, float | None, float | None]
+Progress = tuple[str, float | None, float | None, str]
 
 
 class Odd:

@@ -66,4 +66,5 @@ def _nobody_can_know(stage: Stage) -> None:
 
 def _events(stage: Stage) -> int:
     listed = stage.done(["wakeful", "events", "--json", "--store", STORE])
-    return int(json.loads(listed.stdout.splitlines()[0])["last_seq"])
+    turn = json.loads(listed.stdout.splitlines()[0])["turn_id"]
+    return len(stage.done(["wakeful", "events", turn, "--json", "--store", STORE]).stdout.splitlines())

@@ -43,7 +43,7 @@ async def test_a_server_of_the_sdk_is_served_whole(shop: McpSource) -> None:
     told: list[Progress] = []
     result = await named(offer, "mcp.shop/count").invoke(ctx(told), {"to": 3})
     assert result == ToolOutput("3", metadata={"structured_content": {"result": 3}})
-    assert told == [("at 1", 1.0, 3.0), ("at 2", 2.0, 3.0), ("at 3", 3.0, 3.0)]
+    assert told == [("at 1", 1.0, 3.0, ""), ("at 2", 2.0, 3.0, ""), ("at 3", 3.0, 3.0, "")]
 
     picture = await named(offer, "mcp.shop/picture").invoke(ctx(), {})
     assert picture == [Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")]
