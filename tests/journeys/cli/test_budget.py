@@ -61,7 +61,9 @@ def test_a_run_waits_for_money_says_so_and_goes_on_after_a_grant(
 
     granted = wakeful("budget", "grant", "--agent", "clerk", "--usd", "0.01", "--as", "ada", "--reason", "a launch")
     assert granted.code == 0, granted.err
-    assert granted.out.splitlines()[0] == (f"agent clerk may spend 0.01 dollars more in this month, until {row['turns_at']}")
+    assert granted.out.splitlines()[0] == (
+        f"agent clerk may spend 0.01 dollars more in this month, until {row['turns_at']}"
+    )
     done = wakeful("resume", turn)
     assert (done.code, done.out) == (0, "Two.\n"), done.err
     (row,) = shown(wakeful)

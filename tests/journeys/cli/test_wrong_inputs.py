@@ -43,7 +43,10 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "run hello --tools shop:refnd": ("the module 'shop' has no 'refnd'", "did you mean --tools shop:refund?"),
     "run hello --tools shop:price": ("shop:price is not a tool but of type int", "name a function, a tool made with"),
-    "run hello --tools unfinished:tool": ("the module unfinished cannot be imported: ModuleNotFoundError", "raised at "),
+    "run hello --tools unfinished:tool": (
+        "the module unfinished cannot be imported: ModuleNotFoundError",
+        "raised at ",
+    ),
     "run hello --agent nope.yaml": ("nope.yaml cannot be read: No such file or directory", "name a YAML or JSON file"),
     "run hello --agent bad.yaml": (
         "bad.yaml holds a list, not an agent's configuration",

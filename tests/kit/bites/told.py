@@ -46,6 +46,12 @@ def used(**tokens: int) -> dict[str, Any]:
     return {"usage": {"input_tokens": 9, "output_tokens": 5, **tokens}}
 
 
+class Unpriced(LevelModel):
+    """A model of somebody's own, with no price, that does not say what it used."""
+
+    ref = "mine:m"
+
+
 class Told(list[Value]):
     """Turns of a server, and all that was told about them."""
 
@@ -94,6 +100,7 @@ async def everything() -> Told:
     local = LevelModel({"Hello": ["done"]})
     local.price = LOCAL
     await told.turn(played("x"), local)
+    await told.turn(played("x"), Unpriced({"Hello": ["done"]}))
     await told.turn(played(calls("fail"), "x"), options={"budget": Budget(model_calls=1, final_answer_reserve=False)})
     await told.turn(played(calls("fail")), thread="t2", options={"budget": Budget(tool_calls=0)})
     await told.turn(played({"fail": [{"kind": "auth_error", "message": "no key", "status": 401}]}))

@@ -41,5 +41,9 @@ async def test_a_call_without_a_price_and_tokens_that_nobody_reported_make_it_in
     told = await run(Agent("a", Unpriced({"go": ["hi"]}, spends=3)), "go")
     summary = told.cost_summary
     assert (summary.total.unpriced_calls, summary.cost_complete, summary.usage_complete) == (1, False, True)
-    silent = (await run(Agent("a", scripted(["hi"])), "go")).cost_summary
+    silent = (await run(Agent("a", Unpriced({"go": ["hi"]})), "go")).cost_summary
     assert (silent.total.input_tokens, silent.usage_complete) == (0, False)
+    script = (await run(Agent("a", scripted(["hi"])), "go")).cost_summary
+    assert (script.cost_complete, script.usage_complete) == (True, True), (
+        "a script costs nothing, and uses what it says"
+    )
