@@ -14,7 +14,7 @@ from wakeful import errors, providers, testing
 INTERNAL = {
     "AlreadyNoticed", "RestRefused", "WindowFull",  # caught by the loop, which decides again
     "ArgumentsRefused", "ResultRefused", "ToolAsks", "ToolReported",  # told to the model
-    "NeedsPerson", "WrongRequest",  # of the command line
+    "Failure", "NeedsPerson", "WrongRequest",  # of the command line
 }  # fmt: skip
 """Errors of ours that no program sees."""
 ANYTHING = {

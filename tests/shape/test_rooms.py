@@ -95,7 +95,9 @@ def test_an_address_inside_the_house_is_found(text: str) -> None:
         assert not INSIDE.search(fine)
 
 
-OPEN_A_STORE = {"debug_prompt", "events", "host_setup", "resume", "run", "tools", "workflow_run", "workflows"}
+OPEN_A_STORE = {
+    "debug_prompt", "events", "host_setup", "resume", "run", "tools", "workflow_nodes", "workflow_run", "workflows",
+}  # fmt: skip
 """Commands that need the code of an agent, or follow a log while it grows. All others ask an operation."""
 
 

@@ -9,7 +9,7 @@ the bytes that are parsed are the bytes whose digest was accepted.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,6 @@ from wakeful.settings.home import home
 from wakeful.tools.source import Offer, Surroundings, ToolSource
 
 if TYPE_CHECKING:
-    from wakeful.engine.agent import Agent
     from wakeful.tools.mcp.source import McpSource
 
 SERVERS = "mcpServers"
@@ -94,10 +93,10 @@ def find_server(name: str, workspace: Path | None) -> "McpSource":
     raise InvalidConfig(f"there is no MCP server {name!r} in {home() / SERVER_FILES[0]}", hint)
 
 
-def check_servers(agent: "Agent[Any, Any]") -> None:
+def check_servers(names: Iterable[str], workspace: Path | None) -> None:
     """Raises InvalidConfig for a server that an agent names and no file that counts has. Starts none."""
-    for name in agent.mcp:
-        find_server(name, agent.workspace)
+    for name in names:
+        find_server(name, workspace)
 
 
 def _parsed(path: Path, content: bytes) -> Mapping[str, Any]:

@@ -230,7 +230,7 @@ def test_bytes_that_are_no_text_are_refused_as_a_prompt(folder: Path) -> None:
     typed = command_line("run", "what is it?")
     done = subprocess.run(typed, cwd=folder, input=b"\x89PNG\r\n", capture_output=True, timeout=240, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"Error: what is piped in is not text\nHint: attach it: --image" in done.stderr
+    assert b"Error: the piped input is not text\nHint: attach it: --image" in done.stderr
 
 
 def test_pictures_and_files_are_attached(wakeful: Wakeful, folder: Path) -> None:

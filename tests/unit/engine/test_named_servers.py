@@ -85,6 +85,6 @@ def test_an_agents_servers_travel_by_name(own: Path, tmp_path: Path) -> None:
     again = Agent.from_file(tmp_path / "ops.yaml")
     assert (again.mcp, again.given_sources, [source.name for source in again.sources]) == (("docs",), (), ["mcp.docs"])
     assert again.changed(model="scripted:other").mcp == ("docs",)
-    check_servers(again)
+    check_servers(again.mcp, again.workspace)
     with pytest.raises(InvalidConfig, match="there is no MCP server 'nope'"):
-        check_servers(Agent("ops", "scripted:demo", mcp=["nope"]))
+        check_servers(["nope"], None)

@@ -63,9 +63,7 @@ def _read() -> str:
         text = sys.stdin.read()
         text.encode()  # in some locales bytes that are no text are read as halves of letters
     except UnicodeError:
-        raise WrongRequest(
-            "what is piped in is not text", "attach it: --image photo.png or --file report.pdf"
-        ) from None
+        raise WrongRequest("the piped input is not text", "attach it: --image photo.png or --file report.pdf") from None
     return text
 
 

@@ -127,7 +127,7 @@ def command(
     check_approved(one, approve)
     # Before anything is admitted: a model or a server that is not there must not leave a turn behind.
     choices_of(resolve_model, one)
-    check_servers(one)
+    check_servers(one.mcp, one.workspace)
     request = RunRequest(
         one,
         asked,
