@@ -358,7 +358,7 @@ async def test_doctor_says_where_code_is_within_reach_of_agents() -> None:
     with place_outside() as elsewhere:
         line = command_line("doctor", "--store", "runs.db")
         shown = subprocess.run(line, cwd=elsewhere, capture_output=True, text=True, check=False).stdout
-        assert "commands" in shown and "warning" not in shown
+        assert "sandbox" in shown and "warning" not in shown
 
 
 def test_packages_are_held_whole_and_lone_modules_with_their_bytecode(
