@@ -73,7 +73,7 @@ async def test_the_reference_server_is_served_whole(everything: McpSource) -> No
     assert set(weather.metadata["structured_content"]) == {"temperature", "conditions", "humidity"}
     told: list[Progress] = []
     await call("trigger-long-running-operation", told, duration=0.2, steps=4)
-    assert told == [("", float(step), 4.0) for step in (1, 2, 3, 4)]
+    assert told == [("", float(step), 4.0, "") for step in (1, 2, 3, 4)]
 
 
 async def test_a_call_to_the_reference_server_can_be_given_up(everything: McpSource) -> None:

@@ -436,8 +436,8 @@ async def test_resume_all_takes_up_every_turn_that_is_open() -> None:
     for number in range(3):
         part, _ = await cut_off_at(ToolStarted, acting("keyed", []), key=f"k{number}")
         memory.agents.update(part.agents)
-        memory.agent_of_turn.update(part.agent_of_turn)
         memory.blobs.update(part.blobs)
+    await MemoryStore(memory).rebuild_views()
     results = await resume_all(MemoryStore(memory), [agent(acting("keyed", []))])
     assert [result.output for result in results] == ["the end"] * 3
     assert await resume_all(MemoryStore(memory), [agent(acting("keyed", []))]) == []

@@ -156,10 +156,12 @@ def test_a_scenario_without_a_key_of_its_own_leaves_a_turn_behind() -> None:
 
 
 async def always_new(store: Store) -> None:
-    turn = f"turn_{len(await store.turns())}"
-    await store.admit(AGENT, [fact(message(), step=None, turn=turn)])
+    number = len(await store.turns())
+    turn, message_id = f"turn_{number}", f"msg_{number}"
+    said_to_it = message().model_copy(update={"message_id": message_id})
+    await store.admit(AGENT, [fact(said_to_it, step=None, turn=turn)])
     claim = await store.claim(turn)
-    await store.append(claim, [fact(turn_started(), turn=turn)])
+    await store.append(claim, [fact(turn_started().model_copy(update={"message_ids": (message_id,)}), turn=turn)])
     await store.append(claim, [fact(said("done"), turn=turn), fact(turn_completed(), turn=turn)])
     await store.release(claim)
 

@@ -13,7 +13,7 @@ import apsw
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
-from wakeful.contracts.errors import StoreProblem
+from wakeful.contracts.errors import StoreDamaged, StoreProblem
 from wakeful.ports import AdmissionAnswer, Claim, WorkflowRow
 from wakeful.store.encoding import OUTSIDER, OWNER, encode
 from wakeful.store.leases import TTL, Elapsed, check_turn, elapsed
@@ -176,8 +176,12 @@ class SqliteStore(SqliteReader):
         stored = encode(facts, OWNER)
         wake = Wake(claim.agent_id, claim.thread_id, "all") if facts else None
         work = partial(self._log.append, claim, facts, stored, rest)
-        made = self._writer.alone(work, claim.agent_id, wake) if self._claims.has_one_turn else None
-        others, seen = made if made is not None else await self._writer.submit(work, claim.agent_id, wake)
+        try:
+            made = self._writer.alone(work, claim.agent_id, wake) if self._claims.has_one_turn else None
+            others, seen = made if made is not None else await self._writer.submit(work, claim.agent_id, wake)
+        except StoreDamaged:
+            await self._barrier()  # raises when the files were deleted, replaced or cut off: that is the reason then
+            raise
         claim.seen = max(claim.seen, seen)
         if claim.opens and facts:
             self._claims.opened(claim)

@@ -204,7 +204,9 @@ def test_a_refusal_and_several_texts_keep_their_kinds() -> None:
 def test_unknown_items_go_back_to_the_provider_they_came_from() -> None:
     search = {"id": "ws_1", "type": "web_search_call", "status": "completed", "action": {"query": "x"}, "new": [1]}
     reply = reply_to(response(search, message(words("Hi"))))
-    assert input_of(reply)[0] == {"type": "web_search_call", "action": {"query": "x"}, "new": [1]}
+    assert input_of(reply)[0] == {
+        "type": "web_search_call", "status": "completed", "action": {"query": "x"}, "new": [1],
+    }  # fmt: skip
     assert input_of(reply, rules=WITH_IDS)[0] == search
 
 
