@@ -88,7 +88,8 @@ def _home(module: ModuleType, name: str) -> str:
     if name in homes:
         return f"{module.__name__}.{homes[name]}"
     defined = getattr(getattr(module, name), "__module__", None)
-    return defined if isinstance(defined, str) else lazy.get(name, module.__name__)
+    is_ours = isinstance(defined, str) and defined.startswith("wakeful")
+    return str(defined) if is_ours else lazy.get(name, module.__name__)
 
 
 def _definitions(module: str, name: str) -> list[ast.ClassDef | Callable]:
