@@ -249,7 +249,7 @@ def test_what_was_turned_down_before_it_was_sent_is_no_call_and_what_is_under_wa
     log = Log()
     log.put(lost(failure_kind="unsupported_transport"))
     assert log.summary().total == CostLine()
-    log.put(requested())
+    log.put(requested().model_copy(update={"model_ref": "a:m"}))
     summary = log.summary()
     assert (summary.total.calls, summary.cost_complete, summary.usage_complete) == (1, False, False)
 
