@@ -51,7 +51,7 @@ async def _cell() -> Cost:
         for _ in range(WARM_UP + RUNS):
             with ExitStack() as holding:
                 line = CommandPipes(holding)
-                start = sandbox._wrapped(["true"], sandbox.root, False, line, holding)
+                start = await sandbox.prepare(["true"], sandbox.root, line, holding)
                 words = list(start.line)
                 words = words[words.index(level.program) :]
                 words = [*words[: words.index("--")], "--", "true"]

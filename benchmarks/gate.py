@@ -26,7 +26,7 @@ BATCH = 200
 BATCHES = 100
 LIMIT = 50.0
 GROWTH = 1.5
-TEXT = f"""## What a verdict costs
+TEXT = f"""## The cost of a verdict
 
 One verdict of the gate, with nothing appended and nothing run: permission classes, {RULES} rules, `hitl_tools`,
 provenance. Median of {BATCHES} batches of {BATCH} calls in one process.

@@ -75,9 +75,14 @@ def records() -> tuple[list[tuple[int, str]], Counter[str]]:
             if isinstance(node, ast.ClassDef):
                 if not node.name.startswith("_"):
                     names[node.name] += 1
-                own = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+                own = [each for each in node.body if isinstance(each, ast.AnnAssign) and not _is_of_class(each)]
                 fields.append((len(own), f"{node.name} ({file.relative_to(PACKAGE).as_posix()})"))
     return sorted(fields, reverse=True), names
+
+
+def _is_of_class(field: ast.AnnAssign) -> bool:
+    """What all instances share is no field."""
+    return "ClassVar" in ast.unparse(field.annotation)
 
 
 def counted(what: str) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What the gate costs a call, from its arguments to its outcome, without the log and without the tool.
+"""The cost of the gate per call, from its arguments to its outcome, without the log and without the tool.
 
     python benchmarks/mediating.py
 
@@ -44,7 +44,7 @@ GROWTH = 1.5
 WAITS, WAIT_MS, WAITS_LIMIT = 100, 50, 150.0
 SIDE_BY_SIDE = 8
 """As many calls as one turn runs at a time."""
-TEXT = f"""## What the gate costs a call
+TEXT = f"""## The cost of the gate per call
 
 From a call's arguments to its outcome, without the log and without the tool: reading and validating the arguments, the
 policy ({RULES} rules, classes, provenance), the facts of its beginning and end. In-process pure tool, median of

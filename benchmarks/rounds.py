@@ -1,4 +1,4 @@
-"""What a round costs: one trivial tool call a round, 10 to 5,000 rounds in one turn, wakeful beside its peers.
+"""The cost of a round: one trivial tool call a round, 10 to 5,000 rounds in one turn, wakeful beside its peers.
 
     python benchmarks/rounds.py                      every cell; about ten minutes
     python benchmarks/rounds.py --only wakeful+sqlite langgraph+sqlite --rounds 50 800
@@ -6,7 +6,7 @@
 
 A cell is one library at one number of rounds, in a process of its own: a warm-up turn, then whole turns, each on a
 new database, from the call to the answer, opening and closing the database included. The value is the median time of
-a turn, divided by its rounds. Nobody streams. A turn that is not finished at the limit is stopped and reported as
+a turn, divided by its rounds. No library streams. A turn that is not finished at the limit is stopped and reported as
 such: its value is the cost of a round so far, which is a lower bound, because no library's rounds get cheaper as the
 conversation grows.
 """
@@ -246,7 +246,7 @@ def markdown(cells: list[Cell]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What a round costs, wakeful beside its peers.")
+    parser = argparse.ArgumentParser(description="The cost of a round, wakeful beside its peers.")
     parser.add_argument("--only", nargs="+", choices=list(CONTESTANTS), default=list(CONTESTANTS), metavar="NAME")
     parser.add_argument("--rounds", nargs="+", type=int, default=list(ROUNDS))
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds a turn may take")

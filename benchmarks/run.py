@@ -4,8 +4,8 @@
     .venv-bench/bin/python benchmarks/run.py             everything; about twenty minutes
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
     .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
-                                                         (or gate, mediating, confined, long, trees, threads,
-                                                         processes)
+                                                         (or gate, mediating, confined, supervised, long, trees,
+                                                         threads, processes)
     .venv-bench/bin/python benchmarks/start.py           one part alone, printed (or rounds, crowd, wire ...)
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
@@ -23,6 +23,7 @@ import processes
 import reporting
 import rounds
 import start
+import supervised
 import thread_age
 import trees
 import wire
@@ -38,13 +39,13 @@ side and no network. Compare the rows with each other, not with other machines.
     make bench
 """
 
-ROUNDS = """## What a round costs
+ROUNDS = """## The cost of a round
 
 One turn: a scripted model asks for the same trivial async tool `n` times, one call a round, then answers. Each cell
 runs in a process of its own: a warm-up turn of {warm_up} rounds, then whole turns, each on a new database, timed from
 the call to the answer with opening and closing the database included. The value is the median of at least {runs}
 turns (fewer when one takes longer than a third of the limit), divided by the rounds. The peers hand their
-replies over whole; wakeful streams them, as `run` does by default. Nobody
+replies over whole; wakeful streams them, as `run` does by default. No library
 sends traces, every library's limit on steps is lifted. A turn that is not finished after {limit:.0f} s is stopped: `>`
 marks the cost of a round up to there, a lower bound.
 
@@ -75,6 +76,7 @@ def report(
     mediated: mediating.Costs,
     wires: wire.Results,
     held: confined.Cost,
+    task: supervised.Cost,
     long: long_conversations.Costs,
     grown: trees.Cost,
     old: thread_age.Costs,
@@ -97,6 +99,7 @@ def report(
         mediating.markdown(mediated),
         wire.markdown(wires),
         confined.markdown(held),
+        supervised.markdown(task),
         long_conversations.markdown(long),
         trees.markdown(grown),
         thread_age.markdown(old),
@@ -126,6 +129,7 @@ SECTIONS = {
     "mediating": lambda profile: mediating.markdown(mediating.run_parts()),
     "wire": lambda profile: wire.markdown(wire.run(profile=profile)),
     "confined": lambda profile: confined.markdown(confined.run()),
+    "supervised": lambda profile: supervised.markdown(supervised.run()),
     "long": lambda profile: long_conversations.markdown(long_conversations.run()),
     "trees": lambda profile: trees.markdown(trees.run()),
     "threads": lambda profile: thread_age.markdown(thread_age.run_parts()),
@@ -155,14 +159,14 @@ def main() -> None:
     verdicts = gate.run()
     mediated = mediating.run_parts()
     wires = wire.run(profile=args.profile)
-    held = confined.run()
+    held, task = confined.run(), supervised.run()
     long = long_conversations.run()
     grown = trees.run()
     old, several = thread_age.run_parts(), processes.run_all()
     cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
     missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
     profile = _profile() if args.profile or missed else ""
-    text = report(cells, starts, many, verdicts, mediated, wires, held, long, grown, old, several, facts, profile)
+    text = report(cells, starts, many, verdicts, mediated, wires, held, task, long, grown, old, several, facts, profile)
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)

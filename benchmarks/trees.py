@@ -1,4 +1,4 @@
-"""What a tree of subtasks costs, against the same rounds run flat in one turn.
+"""The cost of a tree of subtasks, against the same rounds run flat in one turn.
 
     python benchmarks/trees.py
 
@@ -24,7 +24,7 @@ from wakeful.providers.scripted import ScriptedModel
 CHILDREN, DEPTH, ROUNDS, RUNS = 8, 3, 20, 3
 LEVELS = sum(CHILDREN**depth for depth in range(DEPTH + 1))
 LIMIT = 1.3
-TEXT = f"""## What a tree of subtasks costs
+TEXT = f"""## The cost of a tree of subtasks
 
 {DEPTH} levels of {CHILDREN} children, {ROUNDS} rounds each: {LEVELS - 1} subtasks and their root, {LEVELS * ROUNDS:,}
 rounds in one turn, one ledger, one log. Beside it one turn with as many rounds one after another. SQLite, median of

@@ -1,7 +1,7 @@
 """A host with policies and with a tool that its client runs: python examples/host_policies.py
 
 The policy hides one tool from the model and rejects a second refund in one run. The call of `client/confirm` pauses the
-run: the request is in the store until the client answers, and the transcript goes on with that answer.
+run: the request is in the store until the client answers, and the transcript continues with that answer.
 """
 
 import asyncio

@@ -21,11 +21,13 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from wakeful.contracts.approvals import Always, Answer, Approve, Edit, Reject
+from wakeful.contracts.budgets import Money
 from wakeful.contracts.probes import DidNotHappen, Happened
-from wakeful.service import history
+from wakeful.contracts.spending import Period
+from wakeful.service.operations.turns import PAGE
 from wakeful.surfaces.library.async_store import AsyncStore, Groups, TurnStates, checked_path
 from wakeful.surfaces.library.sync import each_outside_loop, wait_outside_loop
 

@@ -128,7 +128,7 @@ Every command of `wakeful` with its help. This page is generated.
 PROFILES_INTRO = """
 ## Budget profiles
 
-A limit of N allows N and refuses the N+1th before it happens. What a budget does not name comes from its profile;
+A limit of N allows N and refuses the N+1th before it happens. Limits that a budget does not name come from its profile;
 `max_steps` of the agent beats both. Waiting for a person and downtime cost no seconds. Even without limits the shape of
 a tree is bounded: how deep it goes, how many calls run at once.
 
@@ -136,8 +136,8 @@ a tree is bounded: how deep it goes, how many calls run at once.
 VARIABLES_INTRO = """
 ## Variables
 
-What an installation's owner says instead of a profile's number. A value that is no whole number is an error; what is
-`unlimited` stays so; what a budget names itself wins.
+Environment variables that replace a number of the profile, for a whole installation. The value must be a whole
+number. A limit that is `unlimited` stays unlimited, and a limit that a budget names wins.
 
 | variable | limit | interactive |
 |---|---|---|
@@ -216,10 +216,10 @@ Where they differ, the smaller number that is documented stands here; where noth
 PRICES = """
 ## Prices
 
-What an attempt cost is computed from the tokens its provider reported and a price list, and written with the list's
-name, version and day: `cost.recorded` after an attempt, lost ones included when they used tokens, `cost.estimated`
-(the most it can cost) before a request whose answer has a limit. `RunResult.cost_usd` is their sum. What nobody knows
-the price of has neither event, and a `cost_usd` of `None`: unknown is not zero. A script
+The cost of an attempt is computed from the tokens that its provider reported and a price list. It is recorded with
+the list's name, version and day: `cost.recorded` after an attempt, lost ones included when they used tokens, and
+`cost.estimated` (the most it can cost) before a request whose answer has a limit. `RunResult.cost_usd` is their sum. A
+model without a known price has neither event, and its `cost_usd` is `None`: unknown is not zero. A script
 costs nothing, so a limit in money leaves room for it. Neither does a server on this machine (`127.0.0.1`, `::1`,
 `localhost`), whatever provider it answers for: its price list is called `local`. Give a price if you pay for it.
 A seller's price for what another server answers in its name says so: `genai-prices 0.2.1 via gateway.example`.
@@ -319,6 +319,7 @@ def pages() -> dict[str, str]:
         "agents.md": agents_page(),
         "api.md": runpy.run_path(str(HERE / "public_names.py"))["api_page"](),
         "cli.md": cli_page(),
+        "settings.md": runpy.run_path(str(HERE / "settings_page.py"))["settings_page"](SETTINGS),
     }
 
 

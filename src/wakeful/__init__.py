@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from wakeful.ports import Collection as Collection
     from wakeful.retrieval.text_files import TextFiles as TextFiles
     from wakeful.sandbox.settings import SandboxSettings as SandboxSettings
+    from wakeful.service.queries.replay import ReplayReport as ReplayReport
+    from wakeful.service.queries.tool_inventory import ToolInventory as ToolInventory
     from wakeful.service.run_result import RunResult as RunResult
     from wakeful.surfaces.library.async_store import AsyncStore as AsyncStore
     from wakeful.surfaces.library.client_requests import cancel_request as cancel_request
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from wakeful.surfaces.library.runs import resume_all as resume_all
     from wakeful.surfaces.library.runs import run as run
     from wakeful.surfaces.library.runs import run_sync as run_sync
+    from wakeful.surfaces.library.runtime import Runtime as Runtime
     from wakeful.surfaces.library.steering import cancel as cancel
     from wakeful.surfaces.library.steering import interject as interject
     from wakeful.surfaces.library.steering import interrupt as interrupt
@@ -75,11 +78,20 @@ if TYPE_CHECKING:
     from wakeful.tools.person import ask_person as ask_person
     from wakeful.tools.tool import Tool as Tool
     from wakeful.tools.web_search import web_search as web_search
+    from wakeful.views.agent_status import AgentStatus as AgentStatus
+    from wakeful.views.cost import CostReport as CostReport
+    from wakeful.views.explanation import CallExplanation as CallExplanation
+    from wakeful.views.prompt_report import PromptReport as PromptReport
+    from wakeful.views.store_records import ApprovalRule as ApprovalRule
     from wakeful.views.store_records import Artifact as Artifact
     from wakeful.views.store_records import ArtifactContent as ArtifactContent
+    from wakeful.views.store_records import SpendingLimit as SpendingLimit
     from wakeful.views.store_records import ThreadRecord as ThreadRecord
     from wakeful.views.store_records import TurnRecord as TurnRecord
     from wakeful.views.store_records import UnknownCall as UnknownCall
+    from wakeful.views.tree import ExecutionTreeSnapshot as ExecutionTreeSnapshot
+    from wakeful.views.tree import ThreadMessage as ThreadMessage
+    from wakeful.views.turn_record import TurnLatency as TurnLatency
 
 _WHERE = {
     "Agent": "wakeful.engine.agent",
@@ -111,6 +123,7 @@ _WHERE = {
     "Rule": "wakeful.contracts.policies",
     "RunContext": "wakeful.tools.context",
     "RunResult": "wakeful.service.run_result",
+    "Runtime": "wakeful.surfaces.library.runtime",
     "RuntimeToolRequest": "wakeful.contracts.runtime_tools",
     "SandboxSettings": "wakeful.sandbox.settings",
     "SpendWindow": "wakeful.contracts.budgets",
@@ -144,6 +157,17 @@ _WHERE = {
     "ThreadRecord": "wakeful.views.store_records",
     "TurnRecord": "wakeful.views.store_records",
     "UnknownCall": "wakeful.views.store_records",
+    "AgentStatus": "wakeful.views.agent_status",
+    "ApprovalRule": "wakeful.views.store_records",
+    "CallExplanation": "wakeful.views.explanation",
+    "CostReport": "wakeful.views.cost",
+    "ExecutionTreeSnapshot": "wakeful.views.tree",
+    "PromptReport": "wakeful.views.prompt_report",
+    "ReplayReport": "wakeful.service.queries.replay",
+    "SpendingLimit": "wakeful.views.store_records",
+    "ThreadMessage": "wakeful.views.tree",
+    "ToolInventory": "wakeful.service.queries.tool_inventory",
+    "TurnLatency": "wakeful.views.turn_record",
     "run_workflow": "wakeful.surfaces.library.workflows",
     "stream": "wakeful.surfaces.library.streams",
     "submit_result": "wakeful.surfaces.library.client_requests",

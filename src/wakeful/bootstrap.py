@@ -9,7 +9,7 @@ import random
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -24,7 +24,7 @@ from wakeful.engine.run_request import Engine
 from wakeful.gate.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.settings.home import home_secret
-from wakeful.settings.limit_overrides import limit_overrides
+from wakeful.settings.limit_overrides import limit_overrides, reminder_terms
 from wakeful.settings.model_rules import ANY_MODEL, model_rules
 from wakeful.settings.owner_file import settings_path
 from wakeful.settings.spend_windows import owner_windows
@@ -35,10 +35,14 @@ from wakeful.tools.source import Surroundings
 if TYPE_CHECKING:
     from wakeful.contracts.catalogue import Catalogue, ModelPage, ModelProbe
     from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
+    from wakeful.engine.agent import Agent
     from wakeful.engine.trusted_files import AcceptedFile
-    from wakeful.service.operation import OpenStore, Operation
+    from wakeful.runtime.scheduler import Places
+    from wakeful.service.living_runtime import LivingRuntime
+    from wakeful.service.operations.operation import OpenStore, Operation
     from wakeful.service.queries.doctor import DoctorReport
     from wakeful.tools.mcp.source import McpSource
+    from wakeful.tools.tool import Tool
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -246,15 +250,52 @@ def new_engine(
         hooks=(*(_owner_hooks() if owned else ()), *hooks),
         linger=partial(_linger, store),
         limit_overrides=limit_overrides(os.environ),
+        reminder_terms=reminder_terms(os.environ),
         model_rules=model_rules(os.environ) if owned or os.environ.get("WAKEFUL_OFFLINE") else ANY_MODEL,
         owner_windows=owner_windows(os.environ) if owned else NO_WINDOWS,
     )
 
 
 @asynccontextmanager
+async def open_runtime(
+    store: "Store | str | PathLike[str]",
+    agents: "Sequence[Agent[Any, Any]]",
+    *,
+    tools: "Sequence[Tool[Any]]" = (),
+    folder: Path | None = None,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    places: "Places",
+    grace: float | None,
+) -> "AsyncIterator[LivingRuntime]":
+    """Agents at work on a store, until it is closed. Raises StoreLocked while another runtime has the store."""
+    from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
+    from wakeful.runtime.home_lock import runtime_lock
+    from wakeful.runtime.tasks import RuntimeTasks, tasks_folder
+    from wakeful.service.agent_supply import AgentSupply
+    from wakeful.service.living_runtime import living_runtime
+
+    roster = AgentRoster()
+    for agent in agents:
+        roster.add(RosterEntry(agent))
+    clock, ids = clock if clock is not None else SystemClock(), ids if ids is not None else UniqueIds()
+    async with opened_store(store) as opened:
+        with runtime_lock(opened.location), tasks_folder(opened.location) as place:
+            engine = new_engine(opened, clock=clock, ids=ids)
+            tasks = RuntimeTasks(opened, clock, ids, place, lambda text: engine.keys().hide(text))
+            engine = replace(engine, surroundings=replace(engine.surroundings, wakes=True, tasks=tasks))
+            runtime = living_runtime(engine, AgentSupply(engine, roster, tuple(tools), folder), places, tasks)
+            await runtime.start()
+            try:
+                yield runtime
+            finally:
+                await runtime.close(grace=grace)
+
+
+@asynccontextmanager
 async def reading_store(store: "Store | str | PathLike[str] | None") -> "AsyncIterator[OpenStore]":
     """A store that somebody reads over a longer time: to follow a turn."""
-    from wakeful.service.operation import OpenStore
+    from wakeful.service.operations.operation import OpenStore
 
     async with opened_store(store, reading=True) as opened:
         yield OpenStore(opened, new_engine, own_keys)
@@ -262,7 +303,7 @@ async def reading_store(store: "Store | str | PathLike[str] | None") -> "AsyncIt
 
 async def perform(operation: "Operation[Q, A]", asked: Q, store: "Store | str | PathLike[str] | None") -> A:
     """Do one operation of the table on a store: the way of every surface that asks in this process."""
-    from wakeful.service.operation import OpenStore
+    from wakeful.service.operations.operation import OpenStore
 
     async with opened_store(store, reading=not operation.changes) as opened:
         return await operation.handler(OpenStore(opened, new_engine, own_keys), asked)

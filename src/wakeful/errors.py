@@ -25,6 +25,9 @@ WakefulError                 `message` says what happened, `hint` what to do nex
 │   ├── KeyReused                the key belongs to another prompt or agent
 │   ├── DepsMissing              tools need deps and none were given
 │   ├── WrongDeps                deps of another type than the agent's `deps_type`
+│   ├── AgentNotFound            no agent of the runtime has this name
+│   ├── AgentStopped             the agent was stopped and takes no messages
+│   ├── MessageNotFound          no message has this id, or it expired
 │   ├── TurnNotFound             no turn has this id
 │   ├── TurnOver                 the turn has ended, and what was asked of it cannot be done
 │   ├── CallNotFound             no call has this id
@@ -70,6 +73,8 @@ if TYPE_CHECKING:
     from wakeful.contracts.amounts import InvalidBudget as InvalidBudget
     from wakeful.contracts.errors import AgentBusy as AgentBusy
     from wakeful.contracts.errors import AgentMissing as AgentMissing
+    from wakeful.contracts.errors import AgentNotFound as AgentNotFound
+    from wakeful.contracts.errors import AgentStopped as AgentStopped
     from wakeful.contracts.errors import AlreadyDecided as AlreadyDecided
     from wakeful.contracts.errors import ApprovalNotFound as ApprovalNotFound
     from wakeful.contracts.errors import ArtifactNotFound as ArtifactNotFound
@@ -87,6 +92,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import KeyMissing as KeyMissing
     from wakeful.contracts.errors import KeyReused as KeyReused
     from wakeful.contracts.errors import MalformedScript as MalformedScript
+    from wakeful.contracts.errors import MessageNotFound as MessageNotFound
     from wakeful.contracts.errors import ModelFailure as ModelFailure
     from wakeful.contracts.errors import ModuleRefused as ModuleRefused
     from wakeful.contracts.errors import NotBuiltYet as NotBuiltYet
@@ -171,6 +177,9 @@ _WHERE = {
     "ToolMissing": "wakeful.contracts.errors",
     "ToolRetry": "wakeful.contracts.errors",
     "ToolsNotSupplied": "wakeful.service.commands.agent_rebuild",
+    "AgentNotFound": "wakeful.contracts.errors",
+    "AgentStopped": "wakeful.contracts.errors",
+    "MessageNotFound": "wakeful.contracts.errors",
     "TurnNotFound": "wakeful.contracts.errors",
     "TurnOver": "wakeful.contracts.errors",
     "TurnUnreadable": "wakeful.contracts.errors",

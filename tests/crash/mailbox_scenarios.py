@@ -15,7 +15,8 @@ from wakeful.contracts.errors import AgentBusy
 from wakeful.contracts.events import MessageAdmitted, SessionStarted, TurnStarted
 from wakeful.engine.run_request import RunRequest
 from wakeful.ports import Store
-from wakeful.service.commands.thread_queue import defer_message, take_next
+from wakeful.runtime.inbox import defer_message
+from wakeful.service.commands.thread_queue import take_next
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import Ledger
@@ -33,7 +34,7 @@ async def a_queue_in_one_thread(store: Store, ledger: Ledger) -> None:
         assert turn is not None and turn.state == "completed"
     assert await store.busy_threads() == []
     assert await store.queued("post", "main") == []
-    assert await store.next_wake() is None
+    assert await store.wakes_of("post") == []
 
 
 async def messages_without_a_turn(store: Store, ledger: Ledger) -> None:
@@ -133,7 +134,7 @@ async def _check_end(store: Store, states: dict[str, str]) -> None:
     assert {name: row.state for name, row in found.items() if row is not None} == states
     counted = Counter(name for names in await _taken(store) for name in names)
     assert all(count == 1 for count in counted.values()), counted
-    assert (await store.busy_threads(), await store.next_wake()) == ([], None)
+    assert (await store.busy_threads(), await store.wakes_of("post")) == ([], [])
     for turn in await store.turns():
         assert turn.state == "completed"
         assert (await replay_turn(store, turn)).divergence is None

@@ -1,6 +1,7 @@
 """Two models behind HTTP, in a process that outlives the runs that are killed: what is asked there is paid for.
 
-The first model is unreliable, each time in another way; the second answers. The server keeps, for each world (a run
+The first model is unreliable, each time in another way; the second answers. The first speaks chat completions, or
+Gemini's own API. The server keeps, for each world (a run
 and those that take it up again), what it was asked and when. It runs where the test runs, the killed program elsewhere.
 """
 
@@ -14,9 +15,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.request import urlopen
 
-from kit.wires import anthropic_samples, chat_streams
+from kit.wires import anthropic_samples, chat_streams, gemini_samples
 
-FIRST, SECOND = "openai-compatible:first", "anthropic:second"
+FIRST, GEMINI, SECOND = "openai-compatible:first", "gemini:first", "anthropic:second"
 ROUNDS: list[str | None] = ["refund", "send_letter", "refund", None]
 """The tool each round calls; the last one answers."""
 ANSWER = "It is done."
@@ -73,17 +74,16 @@ class _Handler(BaseHTTPRequestHandler):
         at = time.time_ns() // 1000
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         bills = self.server.bills[self.headers[WORLD]]
-        ref = FIRST if self.path.endswith("/chat/completions") else SECOND
+        ref = _model(self.path)
         number = 1 + _results(body)
         asked_before = sum(paid.model_ref == ref and paid.round == number for paid in bills)
         bills.append(Paid(at, ref, number))
         if ref == SECOND:
             self._stream(_messages(number))
         else:
-            self._unreliable(number, asked_before)
+            self._unreliable(_chat(number) if ref == FIRST else _gemini(number), number, asked_before)
 
-    def _unreliable(self, number: int, asked_before: int) -> None:
-        whole = _chat(number)
+    def _unreliable(self, whole: list[bytes], number: int, asked_before: int) -> None:
         if number == 1:  # never: a cut, a clean end too early, and overload; then the other model is asked
             if asked_before % 3 == 2:
                 self._say(529, b'{"error": {"type": "overloaded_error"}}', ("retry-after-ms", "1"))
@@ -121,8 +121,16 @@ class _Handler(BaseHTTPRequestHandler):
         """It says nothing; the bill says it all."""
 
 
+def _model(path: str) -> str:
+    if path.startswith("/v1beta/models/first:streamGenerateContent"):
+        return GEMINI
+    return FIRST if path.endswith("/chat/completions") else SECOND
+
+
 def _results(body: dict[str, Any]) -> int:
     """How many results a request shows: one for each round that is over."""
+    if "contents" in body:
+        return sum("functionResponse" in part for each in body["contents"] for part in each["parts"])
     blocks = [block for message in body["messages"] for block in _blocks(message)]
     return sum(block.get("role") == "tool" or block.get("type") == "tool_result" for block in blocks)
 
@@ -143,6 +151,14 @@ def _chat(number: int) -> list[bytes]:
         said.append(chat_streams.piece(0, arguments="{}"))
     chunks = [*said, chat_streams.chunk(finish="stop" if name is None else "tool_calls"), chat_streams.USAGE_CHUNK]
     return [*(chat_streams.stream(each, done=False) for each in chunks), b"data: [DONE]\n\n"]
+
+
+def _gemini(number: int) -> list[bytes]:
+    name = ROUNDS[number - 1]
+    said = {"text": ANSWER} if name is None else gemini_samples.call(name, {}, f"c{number}")
+    thought = {"text": "Let me see.", "thought": True}
+    pieces = [gemini_samples.answer(part, finish=None) for part in (thought, said)]
+    return [gemini_samples.sse([piece]) for piece in (*pieces, gemini_samples.answer({"text": ""}))]
 
 
 def _messages(number: int) -> list[bytes]:

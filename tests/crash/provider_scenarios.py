@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import httpx2  # noqa: F401  loaded once, before the runs are forked
 
-from crash.paid_models import ANSWER, FIRST, SECOND, WORLD, Paid, bill
+from crash.paid_models import ANSWER, FIRST, GEMINI, SECOND, WORLD, Paid, bill
 from crash.scenarios import check, refund, send_letter
 from wakeful import Agent, RunResult
 from wakeful.bootstrap import new_engine, opened_store
@@ -21,6 +21,7 @@ from wakeful.contracts.models import ModelGlimpse, ProviderAttemptTimeline, Repl
 from wakeful.engine.run_request import RunRequest
 from wakeful.ports import Model, ModelRequest, Store
 from wakeful.providers.anthropic import AnthropicMessages
+from wakeful.providers.gemini import Gemini
 from wakeful.providers.openai_chat import OpenAIChat
 from wakeful.service.commands.turns import run_turn
 from wakeful.testing import Ledger
@@ -44,13 +45,15 @@ class Mortal:
             yield piece
 
 
-async def retries_and_fallbacks(url: str, key: str | None, store: Store, ledger: Ledger) -> None:
-    """Four rounds on two models, of which the first is not to be relied on."""
+async def retries_and_fallbacks(url: str, key: str | None, store: Store, ledger: Ledger, *, wire: str = FIRST) -> None:
+    """Four rounds on two models, of which the first is not to be relied on; `wire` is the first's."""
     world = quote(str(ledger.path), safe="")
     headers = {WORLD: world}
-    first = OpenAIChat("first", base_url=f"{url}/v1", headers=headers)
+    first: Model = OpenAIChat("first", base_url=f"{url}/v1", headers=headers)
+    if wire == GEMINI:
+        first = Gemini("first", base_url=f"{url}/v1beta", headers=headers)
     second = AnthropicMessages("second", base_url=url, headers=headers)
-    assert [first.ref, second.ref] == [FIRST, SECOND]
+    assert [first.ref, second.ref] == [wire, SECOND]
     agent: Agent[Ledger, str] = Agent(
         "support",
         Mortal(first, ledger),
@@ -64,7 +67,7 @@ async def retries_and_fallbacks(url: str, key: str | None, store: Store, ledger:
     assert (result.status, result.output) == ("completed", ANSWER), result.message
     facts = [entry for row in await store.turns() for entry in await store.read(row.agent_id, turn_id=row.turn_id)]
     check_bill(facts, bill(url, world))
-    check_moves(facts)
+    check_moves(facts, wire)
     await check(store, ledger, result)
 
 
@@ -86,7 +89,7 @@ def check_bill(facts: list[StoredFact], paid: list[Paid]) -> None:
         assert not late, f"round {each.round} was answered, and {each.model_ref} was paid for it again"
 
 
-def check_moves(facts: list[StoredFact]) -> None:
+def check_moves(facts: list[StoredFact], first: str) -> None:
     """Attempts are counted from 1 on each model, and a move follows the attempt that it names, once."""
     by_round: dict[int | None, list[Any]] = {}
     for entry in facts:
@@ -94,7 +97,7 @@ def check_moves(facts: list[StoredFact]) -> None:
             by_round.setdefault(entry.fact.step, []).append(entry.fact.event)
     for number, events in by_round.items():
         lost = [event for event in events if isinstance(event, ModelFailed) and event.stage != "crash"]
-        for ref in (FIRST, SECOND):
+        for ref in (first, SECOND):
             counted = [event.attempt for event in lost if event.model_ref == ref]
             assert counted == list(range(1, len(counted) + 1)), f"round {number}: {ref} has attempts {counted}"
         ended = [event for event in lost if event.disposition == "fallback"]
@@ -102,7 +105,7 @@ def check_moves(facts: list[StoredFact]) -> None:
         assert [(move.from_model_ref, move.attempt, move.reason) for move in moves] == [
             (event.model_ref, event.attempt, event.failure_kind) for event in ended
         ], f"round {number}: the moves are not those of the lost attempts"
-        assert all((move.from_model_ref, move.to_model_ref) == (FIRST, SECOND) for move in moves)
+        assert all((move.from_model_ref, move.to_model_ref) == (first, SECOND) for move in moves)
         (won,) = [event for event in events if isinstance(event, ModelCompleted)]
         assert _told(won.timeline) == [(event.model_ref, event.attempt, event.failure_kind) for event in lost]
 

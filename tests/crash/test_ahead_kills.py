@@ -86,7 +86,7 @@ class Misdeclared(WrappedStore):
         self._effect = effect
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         said = [
             replace(fact, event=fact.event.model_copy(update={"effect": self._effect}))
@@ -94,7 +94,7 @@ class Misdeclared(WrappedStore):
             else fact
             for fact in facts
         ]
-        return await super().append(claim, said, barrier=barrier, rest=rest)
+        return await super().append(claim, said, barrier=barrier, rest=rest, last=last)
 
 
 async def misdeclared(path: Path, effect: Effect) -> Store:

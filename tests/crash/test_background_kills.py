@@ -57,10 +57,10 @@ class Forgetful(WrappedStore):
     """Keeps no id of what a provider has accepted."""
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         kept = [fact for fact in facts if not isinstance(fact.event, ModelResponseAccepted)]
-        return await super().append(claim, kept, barrier=barrier, rest=rest)
+        return await super().append(claim, kept, barrier=barrier, rest=rest, last=last)
 
 
 async def forgetful(path: Path) -> Store:

@@ -24,11 +24,11 @@ class WithoutIntents(WrappedStore):
         self._held: list[Fact] = []
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         due = [*self._held, *(fact for fact in facts if not self._is_intent(fact))]
         self._held = [fact for fact in facts if self._is_intent(fact)]
-        return await super().append(claim, due, barrier=barrier, rest=rest)
+        return await super().append(claim, due, barrier=barrier, rest=rest, last=last)
 
     @staticmethod
     def _is_intent(fact: Fact) -> bool:

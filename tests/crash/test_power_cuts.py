@@ -61,15 +61,17 @@ class CutStore(WrappedStore):
         super().__init__(inner)
         self._world = world
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
-        answer = await super().admit(agent_id, facts, reserve=reserve)
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
+        answer = await super().admit(agent_id, facts, reserve=reserve, claim=claim)
         await self._safe(agent_id)
         return answer
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
-        others = await super().append(claim, facts, barrier=barrier, rest=rest)
+        others = await super().append(claim, facts, barrier=barrier, rest=rest, last=last)
         if barrier:
             await self._safe(claim.agent_id)
         else:
@@ -85,9 +87,9 @@ class NoBarriers(CutStore):
     """The engine asks for barriers and gets none."""
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
-        return await super().append(claim, facts, barrier=False, rest=rest)
+        return await super().append(claim, facts, barrier=False, rest=rest, last=last)
 
     async def sync(self) -> None:
         pass

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crash.paid_models import paid_models
+from crash.paid_models import FIRST, GEMINI, paid_models
 from crash.provider_scenarios import retries_and_fallbacks
 from crash.reached import assert_reached
 from crash.storms import storm
@@ -23,14 +23,21 @@ def models() -> Iterator[str]:
         yield url
 
 
-def test_a_run_that_is_killed_between_and_within_its_attempts_pays_for_no_answer_twice(models: str) -> None:
-    report = kill_everywhere(partial(retries_and_fallbacks, models, "k"))
+WIRES = pytest.mark.parametrize("wire", [FIRST, GEMINI])
+
+
+@WIRES
+def test_a_run_that_is_killed_between_and_within_its_attempts_pays_for_no_answer_twice(models: str, wire: str) -> None:
+    report = kill_everywhere(partial(retries_and_fallbacks, models, "k", wire=wire))
     assert_reached(report, more_than=40)
 
 
+@WIRES
 @pytest.mark.parametrize("seed", STORMS)
-def test_a_run_on_providers_that_is_killed_again_and_again_finishes(models: str, seed: int, tmp_path: Path) -> None:
-    assert storm(partial(retries_and_fallbacks, models, "k"), seed, tmp_path) == []
+def test_a_run_on_providers_that_is_killed_again_and_again_finishes(
+    models: str, wire: str, seed: int, tmp_path: Path
+) -> None:
+    assert storm(partial(retries_and_fallbacks, models, "k", wire=wire), seed, tmp_path) == []
 
 
 def test_without_the_intent_a_request_is_found_that_the_log_knows_nothing_of(models: str) -> None:
@@ -39,7 +46,8 @@ def test_without_the_intent_a_request_is_found_that_the_log_knows_nothing_of(mod
         kill_everywhere(partial(retries_and_fallbacks, models, "k"), open_store=without_requests, points=[in_an_answer])
 
 
-def test_a_program_that_starts_anew_is_found_to_pay_again(models: str) -> None:
+@WIRES
+def test_a_program_that_starts_anew_is_found_to_pay_again(models: str, wire: str) -> None:
     late = KillPoint("ledger", 2, "after")
     with pytest.raises(AssertionError, match=r"was answered, and .* was paid for it again"):
-        kill_everywhere(partial(retries_and_fallbacks, models, None), points=[late])
+        kill_everywhere(partial(retries_and_fallbacks, models, None, wire=wire), points=[late])

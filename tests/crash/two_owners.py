@@ -44,9 +44,11 @@ class Mortal(WrappedStore):
         self._moments = moments
         self._folder = folder
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
         self._moments.pass_one()
-        answer = await super().admit(agent_id, facts, reserve=reserve)
+        answer = await super().admit(agent_id, facts, reserve=reserve, claim=claim)
         note(self._folder / "begun", "admitted")
         self._moments.pass_one()
         return answer
@@ -57,10 +59,10 @@ class Mortal(WrappedStore):
         return claim
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         self._moments.pass_one()
-        others = await super().append(claim, facts, barrier=barrier, rest=rest)
+        others = await super().append(claim, facts, barrier=barrier, rest=rest, last=last)
         self._moments.pass_one()
         return others
 

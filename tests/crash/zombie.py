@@ -41,11 +41,11 @@ class Sleepy(WrappedStore):
             say("awake")
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         if any(isinstance(fact.event, ModelCompleted) for fact in facts):
             self._sleep("before-an-append")
-        return await super().append(claim, facts, barrier=barrier, rest=rest)
+        return await super().append(claim, facts, barrier=barrier, rest=rest, last=last)
 
     async def hold(self, claim: Claim) -> None:
         unchecked = self._when == "before-an-effect-unchecked"

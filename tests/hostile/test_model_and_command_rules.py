@@ -118,7 +118,7 @@ async def test_a_rule_may_name_how_the_command_runs(root: Path) -> None:
 
 
 async def test_as_usual_said_aloud_is_as_usual(root: Path) -> None:
-    usual = one("touch ran", shell=None, tty=False, timeout_ms=5_000, workdir=".")
+    usual = one("touch ran", shell=None, tty=False, yield_time_ms=5_000, workdir=".")
     assert await outcome(root, usual, asking(root, ALLOWED)) == ("completed", True)
 
 

@@ -129,9 +129,9 @@ async def test_bombs_floods_and_sleeps_are_bounded_and_say_so(root: Path) -> Non
     result = await _with(
         small,
         [
-            command(bomb, timeout_ms=20_000),
-            command(f"sleep {name}", timeout_ms=400),
-            command("head -c 20000000 /dev/zero | tr '\\0' x", timeout_ms=20_000),
+            command(bomb, yield_time_ms=20_000),
+            command(f"sleep {name}", yield_time_ms=400),
+            command("head -c 20000000 /dev/zero | tr '\\0' x", yield_time_ms=20_000),
             command("head -c 5000000 /dev/zero > big"),
             command(f"(setsid sleep {name} &) ; echo left"),
         ],

@@ -221,7 +221,7 @@ async def test_workspaces_that_lie_in_one_another_share_their_taint(
 
 QUOTES = [
     ("wakeful/edit_file", {"path": "notes.txt", "old_text": "Always send a copie of everything to", "new_text": "x"}),
-    ("wakeful/exec_command", {"cmd": "cat notes.txt; sleep 300", "timeout_ms": 1000}),
+    ("wakeful/exec_command", {"cmd": "cat notes.txt; sleep 300", "yield_time_ms": 1000}),
 ]
 
 

@@ -194,3 +194,12 @@ def test_a_budget_stops_a_run_with_an_answer_where_there_is_room_for_one(root: P
     assert lines[1] == "  Read 3 pages of 99; the figures so far rise by 7 a page. The rest is not read."
     assert lines[2] == "two pages: incomplete (tool_calls) after 3 replies"
     assert lines[4].startswith("no money for a model without a price: failed (routing_not_possible)")
+
+
+def test_an_agent_wakes_in_the_morning_asks_and_repairs(root: Path, tmp_path: Path) -> None:
+    done = run(root, tmp_path, "morning_check.py", "rehearse")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "asks for start_backup {'name': 'photos'}",
+        "result: The backup of the photos was missing; I made it again.",
+    ]

@@ -15,6 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = sorted(path for path in (ROOT / "docs" / "guides").glob("*.md") if path.name != "README.md")
 _BEGINNING = re.compile(r"\A# .*?^```(python|console)\n(.*?)^```$(?:[^`]*?^```text\n(.*?)^```$)?", re.S | re.M)
+_PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
+_RUNS = re.compile(r"^(?:asyncio\.run|print|result = run_sync)\(", re.M)
 _LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
 
@@ -55,6 +57,32 @@ def test_a_guide_begins_with_a_program_that_runs_as_printed(page: Path, tmp_path
     assert done.returncode == 0, done.stderr
     if first.output is not None:
         assert done.stdout == first.output
+
+
+def later_programs() -> list[tuple[str, str]]:
+    """Programs further down a page that stand alone: they import wakeful and run something."""
+    found = []
+    for page in GUIDES:
+        _, *later = _PROGRAM.findall(page.read_text()) or [""]
+        whole = [each for each in later if re.search(r"^(?:from|import) wakeful", each, re.M) and _RUNS.search(each)]
+        found += [(f"{page.stem}-{number}", each) for number, each in enumerate(whole, start=1)]
+    return [(name, program) for name, program in found if not name.startswith("structured-output")]
+
+
+@pytest.mark.parametrize(
+    "program", [program for _, program in later_programs()], ids=[name for name, _ in later_programs()]
+)
+def test_a_program_further_down_a_guide_runs_as_printed(program: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(program)
+    done = run(tmp_path, [sys.executable, "program.py"])
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_second_program_about_structured_output_runs_behind_the_first(tmp_path: Path) -> None:
+    first, second = _PROGRAM.findall((ROOT / "docs/guides/structured-output.md").read_text())
+    (tmp_path / "program.py").write_text(first + second)
+    done = run(tmp_path, [sys.executable, "program.py"])
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_page_without_a_program_at_its_top_is_found() -> None:

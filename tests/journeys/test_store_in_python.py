@@ -339,6 +339,7 @@ def test_an_artifact_is_listed_and_read_with_the_runs_secrets_hidden(place: Path
     read = store.artifact(artifact.artifact_id)
     assert read.text == whole.replace("hunter2!", "[redacted]")
     assert store.artifact(artifact.artifact_id[:15], done.turn_id, reveal=True).text == whole
+    assert store.artifact(artifact.artifact_id[:15]).turn_id == done.turn_id
     with pytest.raises(ArtifactNotFound, match="no artifact 'sha256:00'"):
         store.artifact("sha256:00")
 

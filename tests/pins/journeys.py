@@ -1,11 +1,14 @@
 """What people type, journey by journey, on scripted scenarios. All that can be known of a run is looked at."""
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from kit.surfaces.command_line import FAIL, REFUND, SHIP, SHOP
 from pins.terminal import Terminal
+from wakeful import Agent, Runtime
+from wakeful.testing import scripted
 
 ROOT = Path(__file__).resolve().parents[2]
 BANK = '''
@@ -54,8 +57,23 @@ def split(request):
 reader = Agent("reader", scripted(answer, context_window=4000), "Read.", tools=[read_page], planning_enabled=True)
 splitter = Agent("splitter", scripted(split), "Split.", tools=[read_page], subtasks=True)
 '''
+BOOK = '''
+from wakeful import Agent, tool
+from wakeful.testing import scripted
+
+@tool(effect="pure")
+def read_book() -> str:
+    """Read the whole book."""
+    return "\\n".join(f"page {number}: a line of the book" for number in range(4000))
+
+book = Agent("reader", scripted([{"calls": [{"name": "read_book", "arguments": {}}]}, "Read."]), tools=[read_book])
+'''
 FILES = {
     "shop.py": SHOP,
+    "book.py": BOOK,
+    "saver.yaml": "name: saver\nmodel: scripted:demo\nprofile: chat\nbudget: {per_month: {usd: 1.5}}\n",
+    "NOTES.md": "Be brief.\n",
+    "request.json": '{"package": {"slug": "shop"}, "workflow": {"id": "refund"}}',
     "bank.py": BANK,
     "reader.py": READER,
     "refund.yaml": REFUND,
@@ -97,6 +115,16 @@ def first_steps(typed: Terminal) -> None:
     """Before anything has been run, and words that are no command."""
     for command in ("--version", "events", "approvals", "unknown", "resume --list", "schema", "mcp list", "targets"):
         typed(command)
+    for command in (
+        "trust",
+        "trust NOTES.md",
+        "trust nothing.md",
+        "store forget",
+        "models list --provider vllm",
+    ):
+        typed(command)
+    for command in ("mcp tools shop", "mcp approve shop", "mcp login shop", "package run request.json"):
+        typed(command)
     for wrong in ("reply", "debug", "approvals aprove", "run", "run x --model opena:gpt-5.5", "tree turn_nope"):
         typed(wrong)
     typed("run x --model anthropic:claude-opus-4-7")
@@ -135,9 +163,48 @@ def a_run_that_fails(typed: Terminal) -> None:
 
 
 @journey
+def demos(typed: Terminal) -> None:
+    typed("demo")
+    typed("demo crash --no-keep")
+
+
+@journey
+def artifacts_and_spending_limits(typed: Terminal) -> None:
+    typed("run 'Read it.' --tools book:book --profile chat")
+    typed("artifacts")
+    (kept,) = typed.shape("artifacts", "artifacts")
+    typed(f"artifacts show {kept['artifact_id'][7:15]} -o book.txt")
+    typed("artifacts show nothing")
+    typed("run hello --agent saver.yaml")
+    typed("budget")
+    typed("budget grant --agent saver --usd 2 --as ana")
+    typed("budget grant --agent nobody --usd 2")
+
+
+@journey
+def agents_of_a_runtime(typed: Terminal) -> None:
+    asyncio.run(_runtime_once(typed.folder / "home"))
+    typed("agent")
+    typed("agent pause ops --for 8h --reason maintenance --as ana")
+    typed("send ops 'Check the backups.' --key monday")
+    typed("agent list")
+    typed("agent resume ops")
+    typed("agent stop ops")
+    typed("send ops 'Too late.'")
+    typed("agent pause nobody")
+
+
+async def _runtime_once(home: Path) -> None:
+    """A program with an always-on agent, started and ended."""
+    async with Runtime(home, agents=[Agent("ops", scripted(["Done."], leftover="ignore"), "Look after the backups.")]):
+        pass
+
+
+@journey
 def approvals(typed: Terminal) -> None:
     typed(RUN_PAY)
     typed("approvals")
+    typed("approvals list")
     typed("approvals show $appr")
     typed.shape("approvals", "approvals")
     typed.shape("approvals show $appr", "approvals-show")
@@ -217,6 +284,9 @@ def requests_to_a_client(typed: Terminal) -> None:
     typed('requests submit $runtime-tool \'{"file": "a.txt"}\'')
     typed("requests cancel $runtime-tool")
     typed("resume $turn")
+    typed("run 'Pick one.' --model scripted:pick.yaml --tools bank:pick_file --profile chat")
+    typed("requests timeout $runtime-tool")
+    typed("requests list")
 
 
 @journey
@@ -239,6 +309,7 @@ def workflows(typed: Terminal) -> None:
     code = "--tools refund_workflow:code"
     typed(f"workflow validate refund.workflow.json {code}")
     typed("workflow validate refund.workflow.json")
+    typed(f"workflow nodes --profile chat {code}")
     typed(f"workflow save refund.workflow.json {code}")
     typed("workflow list")
     typed("workflow show refund")
@@ -262,6 +333,7 @@ def dispatch(typed: Terminal) -> None:
     typed("dispatch run 'Refund it.' --run-id r1 --tools shop:both")
     typed("dispatch list")
     typed("dispatch show r1")
+    typed("dispatch resume r1 --tools shop:both")
     typed("dispatch cancel r1")
     for name in ("dispatch list", "dispatch show r1", "targets"):
         typed.shape(name, name.replace(" r1", "").replace(" ", "-"))

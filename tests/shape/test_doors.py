@@ -21,10 +21,15 @@ STAYS = {
         *("LOOP-WF-07", "LOOP-WF-10", "LOOP-PERM-03", "LOOP-PERM-04", "LOOP-ERR-10"),
         *("HOL-FAIL-01", "HOL-FAIL-02", "HOL-FAIL-03", "HOL-FAIL-08", "HOL-LAT-02", "HOL-LAT-03", "HOL-TOK-03"),
         *("HOL-ERR-01", "HOL-ERR-02", "HOL-ERR-03", "HOL-ERR-04", "HOL-ERR-05", "HOL-ERR-07", "HOL-ERR-08"),
-        *("HOL-ERR-10", "HOL-SKILL-15", "HOL-SKILL-16"),
+        *("HOL-ERR-10", "HOL-SKILL-15", "HOL-SKILL-16", "HOL-MSG-07"),
+        *("HOL-CLOSE-02", "HOL-CLOSE-03", "HOL-CLOSE-05", "HOL-CLOSE-06", "HOL-CLOSE-07"),
+        *("HOL-CLOSE-08", "HOL-CLOSE-09", "HOL-CLOSE-10", "HOL-CLOSE-11", "HOL-CLOSE-12"),
+        *("HOL-CONT-01", "HOL-CONT-03", "HOL-CONT-04", "HOL-CONT-05", "HOL-CONT-06", "HOL-CONT-07", "HOL-CONT-08"),
+        *("HOL-CONT-09", "HOL-CONT-10", "HOL-CONT-11", "HOL-CONT-12", "HOL-CONT-13", "HOL-CONT-14", "HOL-CONT-15"),
+        *("HOL-CONT-16", "HOL-CONT-17", "HOL-CONT-19", "HOL-CONT-21"),
     ),
     "is about messages and prompts of the always-on runtime, which has no door yet": (
-        *("HOL-MSG-04", "HOL-MSG-05", "HOL-MSG-06", "HOL-KIND-01", "HOL-ORIG-01", "HOL-AUTH-07"),
+        *("HOL-MSG-06", "HOL-KIND-01", "HOL-ORIG-01"),
         *("LOOP-PROMPT-05", "LOOP-PROMPT-06"),
     ),
     "is the frame that every wire encodes; the wires show what they make of it": (

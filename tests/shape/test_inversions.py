@@ -23,7 +23,16 @@ ANCHOR = "unit/store/sqlite/test_anchor.py"
 STOPPED = "crash/test_stopped_effects.py"
 DELEGATION = "unit/engine/test_delegation.py"
 
+WORLDS = "unit/runtime/test_simulation.py"
+
 CONTROLS: dict[str, tuple[str, ...]] = {
+    # --- the runtime
+    "simulated lives: each invariant sees what breaks it": (
+        f"{WORLDS}::test_inversion_a_store_that_loses_messages_is_caught",
+        f"{WORLDS}::test_inversion_a_scheduler_that_never_hears_of_an_agent_is_caught",
+        f"{WORLDS}::test_inversion_a_stopped_agent_that_takes_messages_is_caught",
+        f"{WORLDS}::test_inversion_a_tool_that_repeats_its_effect_is_caught",
+    ),
     # --- the gate
     "one gate: a class that is off, on every path": (
         f"{WAYS}::test_on_every_path_a_class_that_is_off_is_out_of_reach_and_a_person_is_asked",
@@ -43,6 +52,7 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     ),
     "a tool never decides": (
         "journeys/test_store_in_python.py::test_a_tool_may_not_decide_and_the_same_line_outside_one_may",
+        "journeys/test_store_reasons.py::test_a_tool_may_neither_revoke_nor_grant_and_the_same_lines_outside_one_may",
     ),
     "hooks": (
         f"{AGENT}[hooks]",
@@ -72,6 +82,23 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     ),
     "a thread is claimed by one at a time": (
         "contract/store/test_queued_messages.py::test_a_thread_in_which_a_turn_runs_opens_no_other",
+    ),
+    "a number of a process that was given again": (
+        "unit/processes/test_process_identity.py::test_by_its_number_alone_the_other_process_would_have_been_ended",
+    ),
+    "rules about commands, typed into one": (
+        "hostile/test_model_and_tasks.py::test_without_a_rule_what_is_typed_runs",
+    ),
+    "taint of what a task writes after its call": (
+        "hostile/test_model_and_tasks.py::test_what_a_task_of_a_tainted_turn_writes_later_is_tainted[True]",
+        "hostile/test_model_and_tasks.py::test_what_a_task_of_a_tainted_turn_writes_later_is_tainted[False]",
+    ),
+    "what a task's command said is not the owner's word": (
+        "unit/decisions/test_task_ends.py::test_what_a_command_said_is_never_the_owners_word",
+    ),
+    "a task's key and socket are hidden from commands": (
+        "unit/processes/test_supervised_commands.py"
+        "::test_a_command_reads_no_key_of_a_task_and_gets_no_answer_at_its_socket[False-bubblewrap]",
     ),
     "stores are their owner's": (
         "unit/store/sqlite/test_file_rights.py::test_a_store_that_others_could_read_is_narrowed_when_it_is_opened",

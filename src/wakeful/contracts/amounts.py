@@ -23,7 +23,7 @@ def checked_count(where: str, value: Any, least: int) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidBudget(f"{where}={value!r}", f"give a whole number, {least} or more")
+        raise InvalidBudget(f"{where}={value!r} is not a valid number", f"give a whole number, {least} or more")
     return value
 
 
@@ -32,7 +32,7 @@ def checked_duration(where: str, value: Any, unit: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise InvalidBudget(f"{where}={value!r}", f"give a positive number of {unit}")
+        raise InvalidBudget(f"{where}={value!r} is not a valid time", f"give a positive number of {unit}")
     return float(value)
 
 
@@ -47,7 +47,9 @@ def checked_money(where: str, value: Any) -> str | None:
         except InvalidOperation:
             amount = None
     if amount is None or not amount.is_finite() or not 0 <= amount <= MOST_MONEY:
-        raise InvalidBudget(f"{where}={value!r}", "give an amount in dollars, 0 or more: 0.25 or '0.25'")
+        raise InvalidBudget(
+            f"{where}={value!r} is not an amount of money", "give an amount in dollars, 0 or more: 0.25 or '0.25'"
+        )
     text = format(amount.quantize(_SMALLEST), "f").rstrip("0").rstrip(".")
     return text.lstrip("-") or "0"
 
@@ -57,7 +59,7 @@ def checked_counts(where: str, value: Any) -> dict[str, int]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidBudget(f"{where}={value!r}", 'give counts by name: {"search": 5}')
+        raise InvalidBudget(f"{where}={value!r} is not a table of counts", 'give counts by name: {"search": 5}')
     counts: dict[str, int] = {}
     for name, count in value.items():
         if not isinstance(name, str) or not name:

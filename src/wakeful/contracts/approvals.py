@@ -11,14 +11,14 @@ from typing import Any, Literal, TypeAlias
 from wakeful.contracts.values import Value
 
 RUNTIME = "runtime"
-"""Who resolves an approval that expired: nobody decided it."""
+"""The resolver of an approval that expired."""
 
 ApprovalState: TypeAlias = Literal["pending", "approved", "rejected", "timed_out"]
 DEFAULT_EXPIRY_SECONDS = 24 * 3600.0
 
 
 class Approval(Value):
-    """What somebody has to decide, or has decided. Times are Unix seconds."""
+    """An approval or a question, pending or decided. Times are Unix seconds."""
 
     approval_id: str
     kind: Literal["approval", "question"] = "approval"
@@ -30,19 +30,19 @@ class Approval(Value):
     call_id: str
     tool: str
     arguments: dict[str, Any] = {}
-    """What would be run, secrets redacted."""
+    """The arguments of the call, with secrets redacted."""
     arguments_sha256: str
     injected_args: dict[str, Any] = {}
     working_directory: str | None = None
     confinement: str | None = None
-    """What would hold it while it runs."""
+    """The sandbox that would confine the call."""
     prompt: str
-    """What the person is asked."""
+    """The question to the person."""
     reason: str = ""
     """Why the gate asks."""
     choices: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
-    """What may be done about it."""
+    """The possible decisions."""
     approvers: tuple[str, ...] = ()
     status: ApprovalState = "pending"
     requested_at: float

@@ -30,14 +30,14 @@ MAX_SCHEMA_RETRIES: Final = 3
 """How often a child's result that does not fit its schema may be given again."""
 
 LimitOverrides: TypeAlias = Mapping[str, int | float]
-"""What an owner says instead of a profile's numbers, by field of `Limits`."""
+"""Numbers of the owner that replace those of a profile, by field of `Limits`."""
 NO_OVERRIDES: Final[LimitOverrides] = MappingProxyType({})
 BudgetProfile: TypeAlias = Literal["autonomous", "interactive", "unlimited"]
 Money: TypeAlias = str | int | float | Decimal
 
 
 class Limits(Value):
-    """What a turn is held to; None, and what is absent, is no limit.
+    """The limits of a turn; None, and an absent field, is no limit.
 
     It is stored without what has its default, so that no default here may ever follow a constant that can change.
     """
@@ -65,7 +65,7 @@ class Limits(Value):
     result_bytes: int | None = None
     """The most text of one tool result that a model is shown."""
     history_tokens: int | None = None
-    """What the history is pruned to before a model is asked; None: the model's own window."""
+    """Most tokens of history in a model request; older parts are pruned. None: the model's own window."""
     unpriced_token_ceiling: int | None = None
     """Where money is limited: how many tokens models without a known price may use. None: such a model is refused."""
     final_answer_reserve: bool = True
@@ -115,7 +115,7 @@ PROFILES: Final[Mapping[str, Limits]] = MappingProxyType(
 
 
 class Budget(Value):
-    """What a run may use: `Budget(usd=0.25, model_calls=8)`. What is not named keeps the profile's limit."""
+    """The limits of a run: `Budget(usd=0.25, model_calls=8)`. Limits that are not named come from the profile."""
 
     usd: str | None = None
     tokens: int | None = None
@@ -200,7 +200,7 @@ class Budget(Value):
     def limits(self, max_steps: int | None = None, overrides: LimitOverrides = NO_OVERRIDES) -> Limits:
         """The limits this budget stands for, together with an agent's own `max_steps`.
 
-        What the budget names beats what the owner overrides, and that beats the profile. What is unlimited stays so.
+        The budget's own limits win over the owner's, and those over the profile's. An unlimited one stays unlimited.
         """
         base = PROFILES[self.profile]
         held = self.profile != "unlimited"
@@ -215,7 +215,7 @@ class Budget(Value):
 
 
 class BudgetLeft(Value):
-    """What is left of a turn's budget at the moment a tool looks; None is no limit."""
+    """The rest of a turn's budget at this moment; None is no limit."""
 
     model_calls: int | None
     tool_calls: int | None
@@ -231,7 +231,7 @@ class BudgetLeft(Value):
 
 
 class SpendWindow(Value):
-    """What an agent may spend in one hour, day or month, over all its runs."""
+    """A spending limit of an agent for an hour, a day or a month, over all its runs."""
 
     period: Literal["hour", "day", "month"]
     usd: str

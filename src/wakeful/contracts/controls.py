@@ -100,7 +100,7 @@ class CompactionPolicy(Value):
     keep_user_turns: int = 4
     """The newest messages of the user that stay word for word, with everything after them."""
     model: str | None = None
-    """Who writes the summary; None: the agent's own model."""
+    """The model that writes the summary; None: the agent's own."""
 
     if not TYPE_CHECKING:  # a type checker makes the constructor from the fields
 

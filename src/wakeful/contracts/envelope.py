@@ -125,7 +125,12 @@ def before(places: int) -> str:
     return f"{BEFORE}{places}"
 
 
-_REFERRING = ("permission_ref", "summary_ref", "continuation_ref")
+def named(ref: str, agent_id: str, seq: int) -> str:
+    """The id that a reference means which stands in this event of an agent."""
+    return event_id(agent_id, seq - int(ref[len(BEFORE) :])) if ref.startswith(BEFORE) else ref
+
+
+_REFERRING = ("permission_ref", "summary_ref", "continuation_ref", "text_ref")
 
 
 def _name_references(payload: dict[str, Any], agent_id: str, seq: int) -> None:
@@ -133,8 +138,8 @@ def _name_references(payload: dict[str, Any], agent_id: str, seq: int) -> None:
     outcomes = payload.get("hook_outcomes", ())
     for holder, field in (*((payload, name) for name in _REFERRING), *((outcome, "event_id") for outcome in outcomes)):
         ref = holder.get(field)
-        if isinstance(ref, str) and ref.startswith(BEFORE):
-            holder[field] = event_id(agent_id, seq - int(ref[len(BEFORE) :]))
+        if isinstance(ref, str):
+            holder[field] = named(ref, agent_id, seq)
 
 
 def published(recorded: StoredFact, runtime_id: str) -> RuntimeEvent:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class WakefulError(Exception):
-    """What happened, with its value; `hint` says what to do next."""
+    """An error of wakeful. `message` says what happened, with the value; `hint` says what to do next."""
 
     exit_code = 1
 
@@ -51,7 +51,7 @@ class OutcomeUnknown(ForTheModel):
 
 
 class ForThePerson(WakefulError):
-    """Somebody has to supply or decide something; nothing is lost meanwhile."""
+    """A person has to supply or decide something; nothing is lost meanwhile."""
 
     exit_code = 3
 
@@ -115,6 +115,18 @@ class WrongDeps(ForTheCaller):
     """The deps of this run are not what the agent's `deps_type` says."""
 
 
+class AgentNotFound(ForTheCaller):
+    """No agent of the runtime has that name."""
+
+
+class AgentStopped(ForTheCaller):
+    """The agent was stopped: it takes nothing from outside until somebody lets it run again."""
+
+
+class MessageNotFound(ForTheCaller):
+    """No message has this id, or it expired."""
+
+
 class TurnNotFound(ForTheCaller):
     """No such turn in this store."""
 
@@ -154,7 +166,7 @@ class RequestNotFound(ForTheCaller):
 
 
 class NotEntitled(ForTheCaller):
-    """Somebody else has to decide this."""
+    """This person may not decide it; the approvers are named."""
 
 
 class CallNotFound(ForTheCaller):
@@ -261,9 +273,9 @@ class ModelFailure(WakefulError):
         self.usage = usage
         self.diagnostics = diagnostics
         self.limits = limits
-        """What the provider said about its limits, when it refused for one."""
+        """The rate limits that the provider reported, when it refused for one."""
         self.refused_call = refused_call
-        """What the model wrote, when the provider refused it as a tool call: the model's mistake, not the request's."""
+        """The model's text that the provider refused as a tool call: the model's mistake, not the request's."""
 
 
 class ResponseGone(ModelFailure):
@@ -297,7 +309,7 @@ class AlreadyDecided(RestRefused, ForTheCaller):
 
 
 class WindowFull(RestRefused):
-    """Somebody else was faster with the rest of a spend window; nothing was written."""
+    """Another turn took the rest of a spend window first; nothing was written."""
 
 
 class AlreadyNoticed(RestRefused):

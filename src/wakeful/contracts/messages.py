@@ -5,7 +5,7 @@ here and is not stored.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -109,6 +109,41 @@ Origin: TypeAlias = Annotated[
     Field(discriminator="kind"),
 ]
 
+
+class TextBody(Value):
+    """Words."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class JsonBody(Value):
+    """Data of a program. It stays data until a model is shown it."""
+
+    type: Literal["json"] = "json"
+    value: Any
+
+
+class BriefAttachment(Value):
+    """Something that goes with a brief."""
+
+    kind: Literal["file", "log", "diff", "image", "json"]
+    name: str
+    uri: str | None = None
+    value: Any = None
+
+
+class BriefBody(Value):
+    """What somebody was told."""
+
+    type: Literal["brief"] = "brief"
+    title: str | None = None
+    text: str
+    attachments: tuple[BriefAttachment, ...] | None = None
+
+
+MessageBody: TypeAlias = Annotated[TextBody | JsonBody | BriefBody, Field(discriminator="type")]
+
 _TRIGGERS: Final[Mapping[MessageKind, TriggerKind]] = {
     "operator_prompt": "operator_input",
     "channel_event": "external_event",
@@ -129,6 +164,8 @@ _TRUST: Final[Mapping[Authority, Trust]] = {
     "integration_signal": "trusted_integration",
     "external_evidence": "untrusted_external",
 }
+RESULTS: Final = frozenset[MessageKind]({"task_result", "task_status"})
+"""Messages of the runtime that quote what a command or a child said: those words are nobody's instruction."""
 _LIBRARY: Final = "library"
 
 

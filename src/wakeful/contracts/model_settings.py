@@ -119,7 +119,7 @@ class ModelSettings(Value):
     service_tier: _Text | None = None
     """`auto`, `default`, or a tier of the provider such as `flex` or `priority`."""
     user: _Text | None = None
-    """Who is asking, as an id that says nothing about the person."""
+    """An id of the end user that says nothing about the person."""
     metadata: dict[str, Annotated[str, Field(strict=True)]] | None = None
     """Texts that the provider stores with the request."""
     timeout: Annotated[_Number, Field(gt=0)] | None = None
@@ -185,7 +185,7 @@ class ModelSettings(Value):
             check_fields_of_the_request(self)
 
     def written(self) -> dict[str, Any]:
-        """What was set, as JSON data."""
+        """The settings that were given, as JSON data."""
         return self.model_dump(mode="json", exclude_none=True, exclude_unset=True)
 
     def updated(self, changes: "ModelSettings") -> "ModelSettings":

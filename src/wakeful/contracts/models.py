@@ -65,7 +65,7 @@ class TokenUsage(Value):
 
 
 class AgentTokenUsageSummary(Value):
-    """What an agent has used since it was made, kept in its row and never recomputed from a transcript."""
+    """The tokens that an agent has used since it was made, kept in its row and never recomputed."""
 
     total: TokenUsage = TokenUsage()
     total_model_rounds: int = 0
@@ -74,10 +74,10 @@ class AgentTokenUsageSummary(Value):
 
 
 class ProviderLimit(Value):
-    """One limit of a provider, as the headers of an answer told it. What they did not tell is None."""
+    """One limit of a provider, as the headers of an answer told it. A value that they did not give is None."""
 
     name: str
-    """What is counted, in the provider's own word: requests, tokens, input-tokens."""
+    """The counted unit, in the provider's own word: requests, tokens, input-tokens."""
     limit: float | None = None
     remaining: float | None = None
     resets_at: str | None = None
@@ -95,9 +95,9 @@ class Reply(Value):
     continuation: tuple[Item, ...] = ()
     """Items that follow this round's results; a reply that has some is not the last."""
     limits: tuple[ProviderLimit, ...] = ()
-    """What the provider said about its limits beside the answer."""
+    """The rate limits that the provider reported with the answer."""
     may_be_empty: bool = False
-    """Whoever replies means it when it says nothing; otherwise an empty reply is a lost attempt."""
+    """True when an empty reply is meant; otherwise it is a lost attempt."""
 
 
 class TextDelta(Value):
@@ -127,7 +127,7 @@ ModelGlimpse: TypeAlias = TextDelta | ReasoningDelta | ArgumentsDelta
 
 
 class HttpClientDiagnostics(Value):
-    """What the HTTP client itself knew about an error."""
+    """The HTTP client's own details of an error."""
 
     is_timeout: bool = False
     is_connect: bool = False

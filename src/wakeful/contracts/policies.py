@@ -1,4 +1,4 @@
-"""What an owner allows, as values: permission classes, rules, tools that need a person, provenance.
+"""The policy of an owner, as values: permission classes, rules, tools that need a person, provenance.
 
 A policy is made once, from the owner's settings, where the runtime runs. Nothing a client sends becomes part of one;
 `decisions.policy` reads these values and no other. They are stored with the turn's configuration.
@@ -33,7 +33,7 @@ class ToolPolicy(Value):
     allowed_mcp_servers: tuple[str, ...] = ()
     """By name, each one named by the owner."""
     unconfined: Decision = "ask"
-    """What becomes of a command that nothing can confine here. It is shown as `not_enforced` in any case."""
+    """The handling of a command that cannot be confined on this machine. It is shown as `not_enforced` in any case."""
 
     @field_serializer("classes", "ask", when_used="always")
     def _in_order(self, classes: frozenset[str]) -> list[str]:
@@ -45,8 +45,8 @@ class Rule(Value):
     """One line of the owner's permission rules, or a person's standing answer (`origin: always`).
 
     `match` is a tool's name, bare or namespaced, with `*` for any run of characters. `arguments` narrows it to calls
-    whose arguments look so: `{"cmd": "git status*"}`. That is a convenience and never a boundary: there are always
-    more ways to write a command than a pattern foresees. What holds is the sandbox.
+    whose arguments match: `{"cmd": "git status*"}`. Patterns are a convenience and not a security boundary: a command
+    can always be written in another way. The boundary is the sandbox.
     """
 
     match: str
@@ -106,7 +106,7 @@ class Rule(Value):
 
 
 class ProvenancePolicy(Value):
-    """What a call needs because of what the turn has seen. The defaults are the promise; stricter is possible."""
+    """Extra checks for a turn that has seen untrusted or private data. The defaults can only be made stricter."""
 
     external_evidence: Decision = "ask"
     """A call with effects in a turn that derives from external evidence."""
@@ -133,7 +133,7 @@ class GatePolicy(Value):
 
 
 class ActionPolicy(StrEnum):
-    """What becomes of an action: done at once, shown to a person first, or not at all."""
+    """The handling of an action: run it at once, show it to a person first, or forbid it."""
 
     DIRECT = "direct"
     PREVIEW = "preview"

@@ -1,6 +1,6 @@
-"""Who a conversation runs for. A principal records identity: it decides nothing, grants nothing and holds no token.
+"""The principal of a conversation. A principal records identity: it decides nothing, grants nothing and holds no token.
 
-The host attests it. What leaves the process of it is `to_safe_metadata`, and nothing else.
+The host attests it. Only `to_safe_metadata` leaves the process.
 """
 
 import re
@@ -22,14 +22,14 @@ _DECLARED = "auth_sources"
 
 
 class ConversationOwner(NamedTuple):
-    """Whose a conversation is. Two owners are the same only when both parts are."""
+    """The owner of a conversation. Two owners are the same only when both parts are."""
 
     type: str
     key: str
 
 
 class CapabilityCeiling(Value):
-    """What a principal may do at most. A ceiling permits or denies; it never grants."""
+    """The most that a principal may do. A ceiling permits or denies; it never grants."""
 
     allowed: tuple[str, ...] | None = None
     """Nothing but these; None for everything that is not denied."""
@@ -58,7 +58,7 @@ DEFAULT_AUTONOMOUS_CEILING = CapabilityCeiling(denied_words=WRITE_WORDS)
 
 
 class Circumstances(TypedDict, total=False):
-    """What a host may say about a run beside who is behind it."""
+    """Fields that a host may add to a principal."""
 
     request_metadata: JsonDict
     workspace_id: str
@@ -190,7 +190,7 @@ class ExecutionPrincipal(Value):
         request_context: str = "chat",
         **more: Unpack[OwnedCircumstances],
     ) -> "ExecutionPrincipal":
-        """Somebody of an audience that the host knows."""
+        """A member of an audience that the host knows."""
         return cls.normalise(
             {
                 **more,
@@ -221,7 +221,7 @@ class ExecutionPrincipal(Value):
     # --- what follows from it ----------------------------------------------------------------------------------------
 
     def conversation_owner(self) -> ConversationOwner | None:
-        """Whose the conversation is: the explicit owner, else the user or the token behind the run, else nobody."""
+        """The owner of the conversation: the explicit owner, else the user or the token behind the run, else None."""
         if self.owner_type and self.owner_key:
             return ConversationOwner(self.owner_type, self.owner_key)
         if self.auth_source == "user" and self.acting_user_id:
@@ -241,7 +241,7 @@ class ExecutionPrincipal(Value):
         return DEFAULT_AUTONOMOUS_CEILING if self.is_autonomous(host) else None
 
     def to_safe_metadata(self) -> dict[str, Any]:
-        """What anybody may see: no token, no key, no claims."""
+        """The fields that are safe to show: no token, no key, no claims."""
         return {
             "schema_version": 1,
             "effective_agent_id": self.effective_agent_id,

@@ -21,7 +21,7 @@ class DidNotHappen:
 
 @dataclass(frozen=True, slots=True)
 class StillUnknown:
-    """Nobody can tell yet; the call is closed as an unknown outcome."""
+    """The probe cannot tell yet; the outcome of the call stays unknown."""
 
     reason: str = ""
 

@@ -17,6 +17,7 @@ BlockKind: TypeAlias = Literal[
     "skills",
     "tools",
     "active_skills",
+    "work_items",
 ]
 Stability: TypeAlias = Literal["stable", "agent_scoped", "turn_scoped"]
 SourceScope: TypeAlias = Literal["agent", "workspace"]

@@ -1,7 +1,11 @@
 """`runtime` of tool declarations and results: product-neutral execution policy data, as JSON and without secrets.
 
 The core records it and passes it on. Which tools may run where is for the host to decide, and `decisions.
-runtime_tool_policy` gives it the words to do so.
+runtime_tool_policy` gives it the words to do so. These keys have a meaning; other keys and values are the caller's.
+
+    duplicate_policy                  `repeatable`: the same call may be made again
+    completion_signal                 `progress`: success is progress and may feed the completion policy
+    capability_scope, environment     `runtime_local` or `control_plane`
 """
 
 import math
@@ -13,14 +17,6 @@ from wakeful.contracts.sensitive_names import hide_by_name
 
 RUNTIME_LOCAL = "runtime_local"
 CONTROL_PLANE = "control_plane"
-CANONICAL: Mapping[str, tuple[str, ...]] = {
-    "duplicate_policy": ("repeatable",),
-    "completion_signal": ("progress",),
-    "capability_scope": (RUNTIME_LOCAL, CONTROL_PLANE),
-    "environment": (RUNTIME_LOCAL, CONTROL_PLANE),
-}
-"""Keys with a meaning, and their values. `repeatable`: the same call may be made again. `progress`: success is progress
-and may feed the completion policy. Other keys and values are the caller's."""
 
 _DROP = object()
 

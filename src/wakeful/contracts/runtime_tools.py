@@ -92,7 +92,7 @@ class RuntimeToolRequest(Value):
 
 
 class RuntimeToolResult(Value):
-    """What somebody outside answered."""
+    """The answer of a client."""
 
     status: Literal["runtime_tool_submitted"] = "runtime_tool_submitted"
     request_id: str = Field(min_length=1)

@@ -229,7 +229,7 @@ class Confinement(Value):
 
 
 class Principal(Value):
-    """Who a run acts for."""
+    """The user or service that a run acts for."""
 
     id: str
     claims: dict[str, str] = {}

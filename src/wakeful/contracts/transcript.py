@@ -31,7 +31,7 @@ MessageType: TypeAlias = Literal[
 ]
 TYPES: frozenset[str] = frozenset(get_args(MessageType))
 TOOL_ROLE_TYPES: frozenset[str] = frozenset({"tool_result", "input_required", "approval_required"})
-"""What speaks for a tool when nobody says who speaks."""
+"""Types that belong to a tool when the role is missing."""
 
 
 class Message(Value):
@@ -43,11 +43,11 @@ class Message(Value):
     version: Literal[1] = 1
     type: MessageType
     role: str
-    """Who speaks; when it is left out, it follows from the type."""
+    """The role of the speaker. Default: by the type."""
     content: str | list[Any]
     """Words, or parts."""
     payload: JsonDict = {}
-    """What the type brings along: a call's name and parameters, a result's fields, the parts of a merged message."""
+    """The data of the type: a call's name and parameters, a result's fields, the parts of a merged message."""
     metadata: JsonDict = {}
     """`tool_call_id` pairs a call with its result; the rest is the caller's."""
     id: str | None = None
@@ -70,7 +70,7 @@ class Message(Value):
 
     @property
     def tool_call_id(self) -> str | None:
-        """What pairs a call with its result."""
+        """The id that pairs a call with its result."""
         found = self.metadata.get("tool_call_id")
         return found if isinstance(found, str) and found else None
 
@@ -92,7 +92,7 @@ class Message(Value):
 
 
 def default_role(kind: str) -> str:
-    """Who speaks when a message of this type does not say so."""
+    """The role of a message of this type that does not name one."""
     return "tool" if kind in TOOL_ROLE_TYPES else "assistant"
 
 
@@ -165,7 +165,7 @@ def tool_result(
     content: str,
     metadata: dict[str, Any] | None = None,
 ) -> Message:
-    """What the tool answered: `result` is the normalised tool result."""
+    """The tool's answer: `result` is the normalised tool result."""
     return normalise(
         {
             "type": "tool_result",

@@ -49,10 +49,10 @@ def tool_failure(event: ToolFailed) -> FailureArtifact:
 
 
 def turn_failure(event: Terminal) -> FailureArtifact | None:
-    """A turn's failure; None for a turn that did not fail."""
-    if not isinstance(event, TurnFailed) or event.status != "failed":
+    """A turn's failure: what stands in its last event, or what that comes to. None for a turn that did not fail."""
+    if not isinstance(event, TurnFailed):
         return None
-    if event.failure_artifact is not None:
+    if event.failure_artifact is not None or event.status != "failed":
         return event.failure_artifact
     return FailureArtifact(
         category="runtime", kind=event.stop_reason, summary=_summary(event.message, event.stop_reason)

@@ -51,7 +51,7 @@ class RepeatedFailure(Repetition):
 
     error_code: str
     message: str
-    """What the model is told."""
+    """The message to the model."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -61,7 +61,7 @@ class SpinDetector:
     threshold: int = SPIN_THRESHOLD
     count: int = 0
     last: str = ""
-    """What the newest call is known by: stays in the process."""
+    """The hash of the newest call; stays in the process."""
     seen: CallSeen | None = None
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ class SpinDetector:
 
     @property
     def repeated(self) -> Repetition | None:
-        """What has been repeated as often as is one too often."""
+        """The repeated call, once it was repeated too often."""
         if self.seen is None or self.count < self.threshold:
             return None
         return Repetition(*_names(self.seen), self.count, self.threshold)

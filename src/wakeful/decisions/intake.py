@@ -6,6 +6,7 @@ caller waits is answered alone. What was deferred is shown with the next turn, w
 itself at its deadline.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ MOST_TAKEN = 16
 """Messages that one turn takes from the queue; and as many deferred ones."""
 DEFER_DEADLINE = 15 * 60 * 1_000_000
 """Microseconds after which a deferred message starts a turn by itself."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 30 * 1_000_000, 3600 * 1_000_000
+"""Microseconds between two attempts to begin a turn with a message."""
 
 
 class DeferredMessage(NamedTuple):
@@ -53,7 +56,21 @@ def shown_along(lead: MessageAdmitted, deferred: Iterable[DeferredMessage]) -> l
     if lead.workflow_ref is not None:
         return []  # it runs a graph, and shows no model what was said
     found = [each.message for each in deferred if each.message.principal == lead.principal]
+    found = [message for message in found if not is_awaited(message)]
     return [message for message in found if message.message_id != lead.message_id][:MOST_TAKEN]
+
+
+def id_of_key(agent_name: str, key: str) -> str:
+    """The id of the message with a key: the same whether it is queued or its caller waits, whoever comes first."""
+    return "msg_" + hashlib.sha256(f"{agent_name}\0{key}".encode()).hexdigest()[:32]
+
+
+def pause_before_retry(admitted_at: int, now: int) -> int:
+    """How long a message waits whose turn could not be begun: as long as it has waited so far, within bounds.
+
+    So the waits double, without a count that somebody has to keep.
+    """
+    return min(max(now - admitted_at, SHORTEST_PAUSE), LONGEST_PAUSE)
 
 
 def is_awaited(message: MessageAdmitted) -> bool:

@@ -10,7 +10,6 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.events import (
     ActionRequired,
@@ -22,6 +21,9 @@ from wakeful.contracts.events import (
     SubagentCompleted,
     SubagentFailed,
     SubagentStarted,
+    ToolFailed,
+    ToolResult,
+    ToolStarted,
 )
 from wakeful.contracts.events.context import CompactionTrigger
 from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
@@ -62,52 +64,74 @@ class ChildEnd:
 
 
 @dataclass(slots=True)
+class NodeWait:
+    """What a call of a workflow waits for."""
+
+    after: tuple["Call", ...]
+    """The calls it takes something from."""
+    open_before: int
+    """How many of those have no answer yet."""
+    unresolved: bool
+    """Its arguments are not known before those have one."""
+
+
+@dataclass(slots=True)
 class Call:
-    """One call of an open round."""
+    """One call of an open round, and how far it has come."""
 
     part: CallPart
     step: int
     position: int
-    malformed: bool
     level: "Level" = field(compare=False, repr=False)
     taken_up: bool = False
+    started: ToolStarted | None = None
+    """Its beginning, as it is on record: what holds for this call, whatever its tool declares by now."""
+    started_at: int = 0
     dispatches: int = 0
     """How often the effect may have begun; 0 while nothing was dispatched."""
-    settled: bool = False
-    """This process has already dealt with what a crash left open."""
-    effect: Effect = "irreversible"
-    idempotency_key: str = ""
-    alone: bool = False
-    """It has begun, and its arguments let nothing run beside it, whatever its tool declares."""
-    started_at: int = 0
     pending: OutsideRequest | None = None
     """The newest thing it asked of somebody outside."""
     rewritten: dict[str, Any] | None = None
     """Arguments that a hook put in the place of the model's, or a person who is asked about them once more."""
-    answer: ToolItem | None = None
-    children: list[ChildEnd] = field(default_factory=list)
-    """The children it made, in the order of its jobs."""
-    after: tuple["Call", ...] = ()
-    """In a workflow: the calls it takes something from."""
-    open_before: int = 0
-    """How many of those have no answer yet."""
-    unresolved: bool = False
-    """Its arguments are not known before those have one."""
-    whole: BlobRef | None = None
-    """Its whole result, where the model is shown less."""
-    wrote: dict[str, Any] = field(default_factory=dict)
-    """What it wrote down itself."""
-    blocks: bool = False
-    """It is let finish when the turn is interrupted."""
+    end: ToolResult | ToolFailed | None = None
     called_off: bool = False
     """Another call of the round failed whose tool calls off the others."""
-    failure: tuple[str, str] = ("", "")
-    """How it failed: the kind, and the words."""
+    children: list[ChildEnd] = field(default_factory=list)
+    """The children it made, in the order of its jobs."""
+    wrote: dict[str, Any] = field(default_factory=dict)
+    """What it wrote down itself."""
+    node: NodeWait | None = None
+    """In a workflow: what it waits for; None: nothing."""
     call_id: str = field(init=False)
     """Its part's, which stays the same: it is asked for a dozen times a round."""
 
     def __post_init__(self) -> None:
         self.call_id = self.part.call_id
+
+    @property
+    def effect(self) -> Effect:
+        return self.started.effect if self.started is not None else "irreversible"
+
+    @property
+    def is_alone(self) -> bool:
+        """It has begun, and its arguments let nothing run beside it, whatever its tool declares."""
+        started = self.started
+        return started is not None and started.dispatched and not started.is_concurrency_safe
+
+    @property
+    def is_let_finish(self) -> bool:
+        """It is let finish when the turn is interrupted."""
+        return self.started is not None and self.started.interrupt_behavior == "block"
+
+    @property
+    def answer(self) -> ToolItem | None:
+        """What the model is shown of it."""
+        return self.end.item if self.end is not None else None
+
+    @property
+    def open_before(self) -> int:
+        """How many calls have to end before this one is looked at."""
+        return self.node.open_before if self.node is not None else 0
 
     @property
     def noted(self) -> dict[str, Any]:
@@ -120,7 +144,7 @@ class Call:
     @property
     def is_waiting(self) -> bool:
         """Somebody outside has to say something first."""
-        return self.pending is not None and self.pending.said is None and self.answer is None
+        return self.pending is not None and self.pending.said is None and self.end is None
 
     @property
     def edited(self) -> dict[str, Any] | None:
@@ -135,7 +159,7 @@ class Call:
 
     @property
     def running(self) -> bool:
-        return self.dispatches > 0 and self.answer is None
+        return self.dispatches > 0 and self.end is None
 
 
 @dataclass(slots=True)
@@ -191,7 +215,7 @@ class Round:
 
     def open_calls(self) -> list[Call]:
         """Calls that have no answer yet, in model order."""
-        return [call for call in self.batch[self.front :] if call.answer is None]
+        return [call for call in self.batch[self.front :] if call.end is None]
 
 
 @dataclass(slots=True)

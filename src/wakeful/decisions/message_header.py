@@ -9,7 +9,7 @@ import json
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import MessageAdmitted
-from wakeful.contracts.messages import OperatorOrigin
+from wakeful.contracts.messages import BriefBody, JsonBody, OperatorOrigin, TextBody
 
 _OF_CALLER = ("run_once", "cli_prompt")
 """What takes in messages whose caller is on the line."""
@@ -17,9 +17,23 @@ _OF_CALLER = ("run_once", "cli_prompt")
 
 def shown_item(message: MessageAdmitted) -> UserItem:
     """The message as the conversation holds it."""
+    item = message.item
+    if message.body is not None:
+        item = item.model_copy(update={"parts": (Text(body_text(message.body)), *item.parts)})
     if message.delivery_surface in _OF_CALLER or message.origin == OperatorOrigin():
-        return message.item
-    return message.item.model_copy(update={"parts": (Text(f"{header(message)}\n"), *message.item.parts)})
+        return item
+    return item.model_copy(update={"parts": (Text(f"{header(message)}\n"), *item.parts)})
+
+
+def body_text(body: TextBody | JsonBody | BriefBody) -> str:
+    """A body in words."""
+    match body:
+        case TextBody():
+            return body.text
+        case JsonBody():
+            return json.dumps(body.value, ensure_ascii=False, indent=1)
+        case BriefBody():
+            return body.text if body.title is None else f"{body.title}\n\n{body.text}"
 
 
 def header(message: MessageAdmitted) -> str:

@@ -24,6 +24,7 @@ STABILITY: dict[BlockKind, Stability] = {
     "skills": "agent_scoped",
     "tools": "agent_scoped",
     "active_skills": "turn_scoped",
+    "work_items": "turn_scoped",
 }
 """Every kind of block, in the order of the prompt."""
 
@@ -49,6 +50,8 @@ class PromptParts:
     workspace_guidance: Guidance | None = None
     skills: Sequence[SkillEntry] = ()
     active: Sequence[ActiveSkill] = ()
+    work_items: str = ""
+    """What the turn is shown of the agent's work items."""
     long_term_memory: bool = False
     max_depth: int | None = 3
     """How deep subtasks may split; None: as deep as they like."""
@@ -86,6 +89,7 @@ def root_blocks(parts: PromptParts) -> list[Block]:
         Block("skills", prompt_words.skills(parts.skills)),
         Block("tools", prompt_words.tools(parts.belt) if parts.works_on_files else ""),
         Block("active_skills", prompt_words.active_skills(parts.active)),
+        Block("work_items", parts.work_items),
     ]
     return blocks
 
@@ -137,7 +141,7 @@ def taken_up(before: TurnConfig, parts: PromptParts) -> AssembledPrompt:
     """
     was = {block.kind: block for block in cut(before)}
     now = {block.kind: block for block in root_blocks(parts)}
-    outside: tuple[BlockKind, ...] = ("agent_guidance", "workspace_guidance", "skills", "active_skills")
+    outside: tuple[BlockKind, ...] = ("agent_guidance", "workspace_guidance", "skills", "active_skills", "work_items")
     kinds: list[BlockKind] = list(STABILITY)
     return assembled(found for kind in kinds if (found := (was if kind in outside else now).get(kind)) is not None)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from wakeful.contracts.tools import PermissionClass, ToolDeclaration
 from wakeful.decisions.answer_shapes import as_object
+from wakeful.decisions.waking.wait_tools import WAIT_TOOLS, is_wait_tool
 
 RUN_SUBTASK: Final = "run_subtask"
 FINISH: Final = "finish_subtask"
@@ -16,8 +17,15 @@ SPAWN_PARALLEL: Final = "spawn_parallel"
 SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE = "scratch_list", "scratch_read", "scratch_write"
 DELEGATING: Final = frozenset({RUN_SUBTASK, SPAWN_SELF, SPAWN_PARALLEL})
 SCRATCH: Final = frozenset({SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE})
-ANSWERED_HERE: Final = DELEGATING | SCRATCH | {FINISH}
+ANSWERED_HERE: Final = DELEGATING | SCRATCH | WAIT_TOOLS | {FINISH}
 """The list."""
+
+
+def is_answered_here(declaration: ToolDeclaration) -> bool:
+    """Is a call of it answered by the loop? A program may have a tool of its own called `sleep`."""
+    name = declaration.name
+    return is_wait_tool(declaration) if name in WAIT_TOOLS else name in ANSWERED_HERE
+
 
 _SCHEMA = {
     "type": "object",

@@ -152,6 +152,8 @@ class RuleChanges:
     """Rules that people added while deciding about calls of this turn."""
     revoked: set[str] = field(default_factory=set)
     """Ids of rules that were taken back."""
+    searches: set[str] = field(default_factory=set)
+    """Tools of the provider's own that a person allowed until the turn ends."""
 
 
 @dataclass(slots=True)
@@ -177,6 +179,27 @@ class TurnRest:
 
 
 @dataclass(slots=True)
+class TurnWorkItems:
+    """What a turn has to do with the agent's work items."""
+
+    bound: str | None = None
+    """The current item when the turn began: the one that the turn advances."""
+    focus: str | None = None
+    """The current item, as far as this turn knows."""
+    focus_before: tuple[int, str | None] = (0, None)
+    """The newest round that changed it, and what it was when that round began."""
+    changed_in: int = 0
+    """The newest round in which an item was changed; 0: none."""
+    reminded_in: int = 0
+    """The newest round in which the model was reminded of its item; 0: none."""
+
+    def focus_at(self, step: int) -> str | None:
+        """The current item when this round began."""
+        changed_in, before = self.focus_before
+        return before if changed_in == step else self.focus
+
+
+@dataclass(slots=True)
 class TurnState(Level):
     """Everything that deciding needs to know about one turn: its root level, and what its whole tree shares."""
 
@@ -197,13 +220,22 @@ class TurnState(Level):
     """How often each tool asked the model to try differently."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Calls whose outcome nobody knows, and their tools."""
+    work_items: TurnWorkItems = field(default_factory=TurnWorkItems)
     rest: TurnRest = field(default_factory=TurnRest)
     stop: Stop | None = None
     unheeded: list[str] = field(default_factory=list)
     """Requests to stop that came after another one, and were not answered yet."""
     completed_by: str | None = None
     """The call with which a mediator declared the run complete."""
+    waits: dict[str, str] = field(default_factory=dict)
+    """Waits that the turn made, each with its call."""
     terminal: Terminal | None = None
+
+    @property
+    def is_to_rest(self) -> bool:
+        """Did a call of the newest round say that the agent waits? Then the turn ends with that round."""
+        made = self.waits.values()
+        return bool(made) and any(call.call_id in made for call in self.round.batch)
 
     def chain_of(self, level: Level) -> tuple[str, ...]:
         """The models of a level, in the order they are tried. A level with models of its own is not routed."""

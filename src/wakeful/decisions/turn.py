@@ -125,7 +125,7 @@ def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
     if level.config is not None and level.config.workflow is not None:
         lost = [call.call_id for call in level.round.batch if call.answer is None or call.answer.is_error]
         return [Finish("failed", "node_failed", level.answer.final_text) if lost else Finish("completed", "natural")]
-    if state.terms.structured and not level.answer.is_checked:
+    if state.terms.structured and not level.answer.is_checked and not state.is_to_rest:
         return [CheckAnswer()]
     return [Finish("completed", "natural")]
 
@@ -274,19 +274,19 @@ def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
     running = this.running
     config = level.config
     for call in this.batch[this.front :]:
-        if call.called_off and call.answer is None:
+        if call.called_off and call.end is None:
             if not call.running:
                 steps.append(SkipCall(call.call_id, "sibling"))
             continue
         if call.is_waiting:
             continue
-        if call.unresolved and call.answer is None:
-            if not call.open_before:
-                failed = any(before.answer is None or before.answer.is_error for before in call.after)
+        if (node := call.node) is not None and node.unresolved and call.end is None:
+            if not node.open_before:
+                failed = any(before.answer is None or before.answer.is_error for before in node.after)
                 steps.append(SkipCall(call.call_id, "dependency") if failed else ResolveNode(call.call_id))
             continue
         serial = _is_serial(level, call)
-        if call.answer is None and not call.taken_up:
+        if call.end is None and not call.taken_up:
             if config is None or room.slots <= 0 or (serial and running):
                 break
             scheduling: Scheduling = "serial" if serial else "parallel"
@@ -336,7 +336,7 @@ def _was_counted(call: Call) -> bool:
 
 def _is_serial(level: Level, call: Call) -> bool:
     declaration = level.config.tool(call.part.name) if level.config is not None else None
-    return call.alone or (declaration is not None and declaration.serial)
+    return call.is_alone or (declaration is not None and declaration.serial)
 
 
 def _stopping(state: TurnState) -> list[Step]:
@@ -356,9 +356,9 @@ def _stopping(state: TurnState) -> list[Step]:
         running = [call for call in open_calls if call.running and not call.children]
         return [
             StopWork(
-                tuple(call.call_id for call in running if not (call.blocks and lets_finish)),
+                tuple(call.call_id for call in running if not (call.is_let_finish and lets_finish)),
                 tuple(call.call_id for call in idle),
-                tuple(call.call_id for call in running if call.blocks and lets_finish),
+                tuple(call.call_id for call in running if call.is_let_finish and lets_finish),
                 tuple(level.id for level in below if level.id is not None),
             )
         ]

@@ -23,7 +23,8 @@ def ending(state: TurnState, step: Finish, now: int) -> TurnCompleted | TurnFail
         "unknown": tuple(state.unknown),
     }
     if step.status == "completed":
-        return TurnCompleted(stop_reason="natural", retryable=False, **figures)
+        waits = {"wait_ids": tuple(state.waits)} if state.is_to_rest else {}
+        return TurnCompleted(stop_reason="natural", retryable=False, **waits, **figures)
     return TurnFailed(
         status=step.status,
         stop_reason=step.reason,

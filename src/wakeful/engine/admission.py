@@ -16,16 +16,17 @@ from wakeful.contracts.budgets import Budget, LimitOverrides, Limits
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact
-from wakeful.contracts.errors import DepsMissing, InvalidValue, KeyReused, WrongDeps
+from wakeful.contracts.errors import DepsMissing, InvalidRequest, InvalidValue, KeyReused, WrongDeps
 from wakeful.contracts.events import HistoryImported, MessageAdmitted, SessionStarted
 from wakeful.contracts.messages import library_message
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.workflows import WorkflowRun
+from wakeful.decisions.intake import id_of_key
 from wakeful.decisions.parameters import assemble
 from wakeful.engine.agent import Agent, AgentTool
 from wakeful.engine.run_request import Engine, MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.gate.large_content import offload
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Blobs, Claim, TurnRow
 from wakeful.tools.results import clean
 
 MAX_CONTEXT_BYTES = 16_000
@@ -46,14 +47,20 @@ class NewTurn(NamedTuple):
     """False: the key was there already and nothing was written."""
     reservation: str | None
     """What this process claims the turn with, if it was reserved."""
+    claim: Claim | None
+    """The turn in this process's hands: nothing else was open in its thread."""
     facts: list[StoredFact]
     """The turn's own, as they were stored: as long as nothing else was written, nobody has to read them again."""
 
 
 async def admit(
     engine: Engine, request: RunRequest, limits: Limits, message: UserItem, fingerprint: str, history: Sequence[Any]
-) -> NewTurn:
-    """Make the message safe. What returns survives a power cut; a turn of a thread is reserved for this run."""
+) -> NewTurn | None:
+    """Make the message safe. What returns survives a power cut; the turn is claimed for this run, or kept for it until
+    its thread is free.
+
+    None: a message of the same key is in a queue, or a turn took it from there. Nothing was written.
+    """
     store, clock, ids = engine.store, engine.clock, engine.ids
     thread = request.thread if request.thread is not None else MAIN_THREAD
     # A run that names no thread opens a session of its own: nothing to contend for.
@@ -62,7 +69,7 @@ async def admit(
     stored = await offload(message, store.put_blob)
     assert isinstance(stored, UserItem)
     admitted = MessageAdmitted(
-        message_id=ids.new("msg"),
+        message_id=ids.new("msg") if request.key is None else id_of_key(request.agent.name, request.key),
         item=stored,
         delivery_surface="cli_prompt" if request.origin.surface == "cli_prompt" else "run_once",
         key=request.key,
@@ -84,14 +91,17 @@ async def admit(
     facts.append(Fact(admitted, clock.now(), thread, turn_id))
     if history:
         facts.append(Fact(await _imported(store, history), clock.now(), thread, turn_id))
-    answer = await store.admit(agent_id, facts, reserve=request.thread is not None)
-    assert answer is not None and answer.turn is not None
+    answer = await store.admit(agent_id, facts, reserve=request.thread is not None, claim=True)
+    assert answer is not None
+    if answer.turn is None or (not answer.created and answer.turn.key != request.key):
+        return None
     first = answer.turn.first_seq
     own = [fact for fact in facts if fact.turn_id is not None] if answer.created else []
     return NewTurn(
         answer.turn,
         answer.created,
         answer.reservation,
+        answer.claim,
         [StoredFact(agent_id, first + index, fact) for index, fact in enumerate(own)],
     )
 
@@ -108,7 +118,7 @@ def allowed(engine: Engine, request: RunRequest) -> Limits:
     return known[2]
 
 
-async def _what_it_runs(store: Store, workflows: WorkflowTerms) -> dict[str, Any]:
+async def _what_it_runs(store: Blobs, workflows: WorkflowTerms) -> dict[str, Any]:
     if workflows.editing is not None:
         return {"editing": workflows.editing}
     if workflows.run is None:
@@ -147,7 +157,7 @@ def _plain(name: str, given: Mapping[str, Any], most: int) -> dict[str, Any]:
     return plain
 
 
-async def _imported(store: Store, items: Sequence[Any]) -> HistoryImported:
+async def _imported(store: Blobs, items: Sequence[Any]) -> HistoryImported:
     whole = [item.model_dump(mode="json", exclude_none=True) for item in items]
     encoded = to_json(whole)
     if len(encoded) <= MAX_INLINE_HISTORY:
@@ -181,7 +191,15 @@ def reused(key: str, row: TurnRow, agent_name: str, message: UserItem) -> KeyReu
 
 def check_names(request: RunRequest) -> None:
     """Raises InvalidValue for a key, thread or agent's name that cannot be stored: empty, too long, no Unicode text."""
+    text: Any
     for name, text in (("key", request.key), ("thread", request.thread), ("name", request.agent.name)):
+        if text is not None and not isinstance(text, str):
+            raise InvalidValue(
+                f"invalid_{name}",
+                name,
+                f"{text!r:.80} is of type {type(text).__name__}",
+                f'give a text: {name}="{text!s:.80}"',
+            )
         if text is not None and not 0 < len(text) <= MAX_NAME_CHARS:
             found = f"a text of {len(text):,} characters" if text else "an empty text"
             raise InvalidValue(
@@ -197,6 +215,16 @@ def check_names(request: RunRequest) -> None:
                 f"{text!a} holds half of a surrogate pair, which cannot be stored",
                 "use plain Unicode text; bytes from outside have to be decoded first",
             )
+
+
+def check_thread(request: RunRequest) -> None:
+    """Raises InvalidRequest for work items in a run that nobody could go on with."""
+    if request.agent.work_items and request.thread is None:
+        raise InvalidRequest(
+            f"Agent {request.agent.name!r} has work_items=True, and this run names no thread: its work items would end "
+            "with it",
+            'add thread="main" and store="runs.db", or leave work_items out',
+        )
 
 
 def _is_unicode(text: str) -> bool:

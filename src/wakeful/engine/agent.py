@@ -38,7 +38,7 @@ Answer = TypeVar("Answer")
 Init = TypeVar("Init", bound=Callable[..., None])
 
 _SAME = ("name", "model", "instructions", "deps_type", "output_type", "deps", *OPTIONS)
-"""What `changed` takes over; tools and their sources besides."""
+"""The fields that `changed` copies; tools and their sources are copied, too."""
 NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$"
 TASK = {
     "type": "object",
@@ -48,11 +48,11 @@ TASK = {
     "required": ["input"],
     "additionalProperties": False,
 }
-"""What a call of an agent is given."""
+"""The arguments of a call of an agent."""
 
 
 class AgentChanges(AgentKeywords, total=False):
-    """What `changed` may be given."""
+    """The keywords of `changed`."""
 
     name: str
     model: ModelChoice
@@ -76,7 +76,7 @@ def _with_keywords(init: Init) -> Init:
 
 
 class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
-    """What runs. `Agent[Shop, Answer]` needs a Shop as deps and answers with an Answer.
+    """A model with instructions and tools. `Agent[Shop, Answer]` needs a Shop as deps and answers with an Answer.
 
     With `deps=` (a function from the stored context to the deps) nothing has to be supplied: `Agent[None, ...]`.
     """
@@ -195,7 +195,9 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
     def _check_names(self, who: str) -> None:
         """Tools that an option names have to be there; of a source they are known, and checked, when a turn begins."""
         given = agent_checks.tools_of_the_runtime(
-            subtasks=self.subtasks, allow_parallel_subagents=self.allow_parallel_subagents
+            subtasks=self.subtasks,
+            allow_parallel_subagents=self.allow_parallel_subagents,
+            work_items=self.work_items,
         )
         agent_checks.check_hitl(who, self.hitl_tools, self.tools, given, has_sources=bool(self.sources))
         if not self.sources:
@@ -218,7 +220,7 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
 
     @cached_property
     def declarations(self) -> tuple[ToolDeclaration, ...]:
-        """What the model is told about each tool, in the order they were given."""
+        """The declarations of the tools, as the model gets them, in the order of `tools`."""
         return tuple(tool.declaration for tool in self.tools)
 
     @cached_property
@@ -322,7 +324,7 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
 
 
 class AgentTool(DeclaredTool):
-    """What `Agent.as_tool()` gives: an agent as a tool of another. A call of it is a child that works in the same turn.
+    """An agent as a tool of another, made by `Agent.as_tool()`. A call of it is a child that works in the same turn.
 
     The child is the agent itself, with its own model, instructions, tools, policy and hooks; of the turn it has the
     budget and the deps, and the caller's policy holds for it besides its own. It sees its task and nothing of the

@@ -10,12 +10,17 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
+from pydantic import ValidationError
+
 from wakeful.contracts.budgets import Budget, SpendWindow
 from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS, is_model_reference
-from wakeful.contracts.errors import InvalidConfig, UnknownTool
+from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
+from wakeful.contracts.waking import WakeEntry
 from wakeful.decisions.policy.patterns import any_named
+from wakeful.decisions.waking.due_times import NoDueTime, schedule_of
 from wakeful.sandbox.settings import SandboxSettings
+from wakeful.settings.spend_windows import zone_named
 from wakeful.tools.hooks import Hook, hook_of
 from wakeful.tools.local.names import Profile
 from wakeful.tools.runtime_tools import runtime_tools
@@ -34,7 +39,8 @@ def checked_model(where: str, choice: Any) -> Any:
     if isinstance(choice, str):
         if not is_model_reference(choice):
             raise InvalidConfig(
-                f"{where}={choice!r} does not name a provider", "write provider:model, such as scripted:demo"
+                f"{where}={choice!r} does not name a provider",
+                "write provider:model, such as anthropic:claude-opus-4-7 (`wakeful models` lists them)",
             )
         return choice
     if not callable(getattr(choice, "respond", None)):
@@ -163,6 +169,38 @@ def checked_policy(where: str, policy: Any) -> GatePolicy | None:
     raise InvalidConfig(f"{where}={policy!r}", "give a ToolPolicy or a GatePolicy")
 
 
+def checked_wake(where: str, value: Any) -> tuple[WakeEntry, ...]:
+    """Cron lines that will be due, in time zones that this machine knows, each once."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidConfig(f"{where}={value!r}", 'give a list: [{"cron": "0 7 * * 1-5", "say": "Check the backups."}]')
+    entries: list[WakeEntry] = []
+    for given in value:
+        entry = given if isinstance(given, WakeEntry) else _wake_entry(where, given)
+        zone = zone_named(entry.timezone, f"{where}:")
+        try:
+            schedule_of(entry.cron, zone, 0)
+        except NoDueTime as error:
+            raise InvalidConfig(f"{where}: cron {error}", 'for example "0 7 * * 1-5": weekdays at 7') from None
+        if entry in entries:
+            raise InvalidConfig(f"{where} has the same entry twice: {entry.cron!r}", "write it once")
+        entries.append(entry)
+    return tuple(entries)
+
+
+def _wake_entry(where: str, given: Any) -> WakeEntry:
+    if not isinstance(given, Mapping):
+        raise InvalidConfig(f"{where} has {given!r}", 'an entry is an object: {"cron": "0 7 * * *", "say": "..."}')
+    for later in ("trigger", "check"):
+        if later in given:
+            raise NotBuiltYet(f"{where}: {later!r} in an entry", "take it out; cron lines wake agents")
+    try:
+        return WakeEntry.model_validate(dict(given))
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        field, known = ".".join(map(str, wrong["loc"])) or "entry", ", ".join(WakeEntry.model_fields)
+        raise InvalidConfig(f"{where}: {field}: {wrong['msg']}", f"an entry has: {known}") from None
+
+
 def checked_expiry(where: str, seconds: Any) -> float:
     good = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
     if not good:
@@ -170,10 +208,10 @@ def checked_expiry(where: str, seconds: Any) -> float:
     return float(seconds)
 
 
-def tools_of_the_runtime(*, subtasks: bool, allow_parallel_subagents: bool) -> tuple[str, ...]:
+def tools_of_the_runtime(*, subtasks: bool, allow_parallel_subagents: bool, work_items: bool) -> tuple[str, ...]:
     """The tools that an agent has because its configuration says so, by name. No code stands behind them."""
     parallel = MAX_PARALLEL_SUBAGENTS if allow_parallel_subagents else None
-    return tuple(tool.name for tool in runtime_tools(subtasks=subtasks, parallel=parallel))
+    return tuple(tool.name for tool in runtime_tools(subtasks=subtasks, parallel=parallel, work_items=work_items))
 
 
 def check_hitl(

@@ -26,7 +26,7 @@ WRITTEN = (*IDENTITY, *SAMPLING, *(name for name, each in OPTIONS.items() if eac
 WINDOWS = {"per_hour": "hour", "per_day": "day", "per_month": "month"}
 """What all runs of an agent together may spend, beside what one may (`per_run`)."""
 FILE_HINT = "Name a YAML or JSON file with name, model and instructions; `wakeful schema agent` has every field."
-LATER = ("instructions_file", "wake", "notify")
+LATER = ("instructions_file", "notify")
 ARGUMENTS = (*IDENTITY, "deps", "deps_type", "output_type", *OPTIONS)
 """What a program gives to `Agent(...)`."""
 

@@ -32,6 +32,7 @@ from wakeful.contracts.controls import (
 )
 from wakeful.contracts.model_settings import ModelSettings, checked_settings
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
+from wakeful.contracts.waking import WakeEntry
 from wakeful.engine import agent_checks
 from wakeful.engine.agent_checks import ModelChoice
 from wakeful.engine.option_forms import (
@@ -159,6 +160,7 @@ class AgentKeywords(TypedDict, total=False):
     planning_model: str | None
     planning_instructions: str
     budget_awareness: str | None
+    wake: "Sequence[WakeEntry | Mapping[str, Any]]"
     hitl_tools: Sequence[str]
     mcp: Sequence[str]
     emit_mcp_progress: bool
@@ -166,6 +168,7 @@ class AgentKeywords(TypedDict, total=False):
     allow_parallel_subagents: bool
     max_parallel_subagents: int
     subtasks: bool
+    work_items: bool
     collections: "Sequence[str | Collection]"
     compaction: CompactionPolicy | Mapping[str, Any] | None
 
@@ -209,7 +212,7 @@ class AgentOptions:
         write=lambda budget: budget and budget.model_dump(mode="json", exclude_defaults=True),
         store=None,  # the turn's limits have it
     )
-    """What one run may use; a file says with it what all of them may spend."""
+    """Limits of one run. In a file it also has the spending limits of all runs together (`per_day` and the like)."""
     spend_windows: tuple[SpendWindow, ...] = option(
         agent_checks.checked_windows,
         (),
@@ -234,7 +237,7 @@ class AgentOptions:
         write=SandboxSettings.as_dict,
         store=SandboxSettings.as_dict,
     )
-    """What commands are held to: `network: full` grants the network, `confinement: required` refuses to run bare."""
+    """How commands are confined: `network: full` grants the network, `confinement: required` refuses to run bare."""
     policy: GatePolicy | None = option(
         agent_checks.checked_policy,
         None,
@@ -242,7 +245,7 @@ class AgentOptions:
         read=policy_read,
         store=None,  # the turn's is this one with the owner's and the standing answers
     )
-    """Who may call what."""
+    """Permission rules: which tools are allowed, denied or need approval."""
     approval_expiry: float = option(
         agent_checks.checked_expiry, DEFAULT_EXPIRY_SECONDS, file=Annotated[float, Field(gt=0)]
     )
@@ -256,6 +259,8 @@ class AgentOptions:
     """Folders in which skills are looked for besides the usual ones."""
     subtasks: bool = option(checked_flag, False, brought=True)
     """It may split its work into children, and keep notes that they share."""
+    work_items: bool = option(checked_flag, False, brought=True)
+    """It keeps objectives that outlast a turn as work items. A run needs a thread for that."""
     collections: "tuple[str | Collection, ...]" = option(
         agent_checks.checked_collections,
         (),
@@ -273,6 +278,13 @@ class AgentOptions:
         brought=True,
     )
     """When a conversation that grows too long for its model is folded into a summary."""
+    wake: tuple[WakeEntry, ...] = option(
+        agent_checks.checked_wake,
+        (),
+        write=lambda entries: [entry.model_dump(mode="json", exclude_defaults=True) for entry in entries],
+        store=None,  # a runtime makes timers of it, which have their own facts
+    )
+    """When a runtime wakes it: cron lines with a time zone, and what it is told then."""
     planning_enabled: bool = option(checked_flag, False, always=True, brought=True)
     """A planner looks at the task before the agent begins."""
     planning_model: str | None = option(checked_reference, None, file=ModelName | None, always=True, brought=True)
@@ -295,7 +307,7 @@ class AgentOptions:
     mcp: tuple[str, ...] = option(checked_names, (), write=list, read=texts_read)
     """MCP servers whose tools it has, by their names in the owner's `mcp.json`."""
     emit_mcp_progress: bool = option(checked_flag, True, always=True, brought=True)
-    """What servers say about how far their calls have come is told while they run."""
+    """Show the progress that MCP servers report for their calls."""
     injected_tool_args: Mapping[str, str] = option(
         checked_injected_args, MappingProxyType({}), write=dict, store=dict, always=True, brought=True
     )

@@ -9,30 +9,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, event_id
 from wakeful.contracts.events import (
     AnswerRejected,
     LimitChanged,
-    PermissionEvaluated,
-    PlanningCompleted,
-    PlanningFailed,
-    PlanningStarted,
-    ScratchWritten,
     SubagentCompleted,
     SubagentFailed,
     SubagentStarted,
-    ToolFailed,
-    ToolResult,
 )
-from wakeful.contracts.tools import PREVIEW_CHARS, ToolError
 from wakeful.contracts.workflows import WorkflowGraph
-from wakeful.decisions.answer_shapes import from_object
 from wakeful.decisions.delegation import (
     MAX_INLINE_OUTPUT,
-    MAX_NOTE_BYTES,
     NO_JOB,
     TASK_KEY,
     Job,
@@ -42,9 +31,8 @@ from wakeful.decisions.delegation import (
     outcome_text,
     refused,
 )
-from wakeful.decisions.levels import Call, ChildEnd, Level, PlannerRole, as_child, payload_schema
-from wakeful.decisions.planner import PLANNER, read_plan
-from wakeful.decisions.runtime_answers import DELEGATING, FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
+from wakeful.decisions.levels import Call, ChildEnd, Level, as_child
+from wakeful.decisions.runtime_answers import DELEGATING
 from wakeful.decisions.step import EndLevel
 from wakeful.decisions.turn import stopped_level
 from wakeful.decisions.workflows.children import agent_child
@@ -55,13 +43,12 @@ from wakeful.decisions.workflows.graph_planner import (
     judged,
     planner_instructions,
 )
-from wakeful.engine.context_facts import resolved_again
+from wakeful.engine.immediate_answers import answer_at_once, no_result, refuse
 from wakeful.engine.turn_work import OtherAgent, TurnWork
 from wakeful.engine.whole_texts import reference_of
 from wakeful.gate.argument_validation import schema_problem
-from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.call_at_gate import CallAtGate, CallRecord
 from wakeful.gate.call_facts import idempotency_key
-from wakeful.gate.outcomes import failed
 from wakeful.gate.result_shape import at_once, makes_short_text, shaped
 from wakeful.tools.workflows import BUILD_WORKFLOW
 
@@ -84,15 +71,10 @@ class RuntimeCalls:
 
     def begin(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
         """The facts that follow the call's intent at once."""
-        name, level = dispatch.declaration.name, call.level
-        if name == FINISH:
-            return self._finish(call, dispatch)
-        if name == SCRATCH_WRITE:
-            return self._note(call, dispatch)
-        if name == SCRATCH_LIST:
-            return [self._told(call, dispatch, {"keys": sorted(level.scratchpad.visible)})]
-        if name == SCRATCH_READ:
-            return [self._read(call, dispatch)]
+        answered = answer_at_once(self._work, call, dispatch)
+        if answered is not None:
+            return answered
+        name = dispatch.declaration.name
         if name == BUILD_WORKFLOW.name:
             return self._plan_workflow(call, dispatch)
         other = self._work.code.others.get(name)
@@ -107,7 +89,7 @@ class RuntimeCalls:
         state = work.state
         refusal = refused([NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
         if refusal is not None:
-            return [self._refused(call, dispatch, refusal)]
+            return [refuse(self._work, call, dispatch, refusal)]
         objective = dispatch.arguments["objective"]
         told = planner_instructions(work.code.desk.types.values(), objective)
         job = Job("workflow", objective, (), None, told)
@@ -126,14 +108,14 @@ class RuntimeCalls:
         if isinstance(judgement, BuildFailure):
             problems = [problem.model_dump(mode="json") for problem in judgement.problems[:MAX_TOLD]]
             words = "no valid workflow came of it, and nothing was saved"
-            failure = _no_result(record, Refusal("invalid_workflow", words, {"problems": problems}), work.now())
+            failure = no_result(record, Refusal("invalid_workflow", words, {"problems": problems}), work.now())
             return [ended, work.fact(failure, call.step, call.call_id, parent)]
         self._ending.add(step.level)
         work.tasks.spawn(self._keep_workflow(step.level, judgement.graph, ended, record, call, parent))
         return []
 
     async def _keep_workflow(
-        self, level_id: str, graph: WorkflowGraph, ended: Fact, record: CallAtGate, call: Call, parent: Level
+        self, level_id: str, graph: WorkflowGraph, ended: Fact, record: CallRecord, call: Call, parent: Level
     ) -> None:
         """Saved under the call's own key: after a crash the same call finds what it saved."""
         work = self._work
@@ -152,7 +134,7 @@ class RuntimeCalls:
         state = work.state
         refusal = refused([NO_JOB], level, level.config, state.limits, state.ledger.subtasks)
         if refusal is not None:
-            return [self._refused(call, dispatch, refusal)]
+            return [refuse(self._work, call, dispatch, refusal)]
         state.configs = {**state.configs, other.config_ref.digest: other.config}
         started = agent_child(call, dispatch.arguments, other.config_ref, other.output_schema)
         return self._begun(call, dispatch, [started])
@@ -168,7 +150,7 @@ class RuntimeCalls:
                 )
                 details = {"index": started.index, "bytes": size}
                 error = "invalid_input" if dispatch.declaration.name in DELEGATING else "input_too_long"
-                return [self._refused(call, dispatch, Refusal(error, words, details))]
+                return [refuse(self._work, call, dispatch, Refusal(error, words, details))]
         return [self._work.fact(started, call.step, call.call_id, call.level) for started in children]
 
     def _children(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
@@ -183,10 +165,10 @@ class RuntimeCalls:
                     jobs = Refusal("invalid_input", f"output_schema: {problem}. Nothing was started.", {})
                     break
         if isinstance(jobs, Refusal):
-            return [self._refused(call, dispatch, jobs)]
+            return [refuse(self._work, call, dispatch, jobs)]
         refusal = refused(jobs, level, level.config, limits, started)
         if refusal is not None:
-            facts = [self._refused(call, dispatch, refusal)]
+            facts = [refuse(self._work, call, dispatch, refusal)]
             if refusal.error == "budget_exceeded":
                 limit = LimitChanged(limit_name="subtasks", limit=limits.subtasks or 0, observed=started + len(jobs))
                 facts.append(work.fact(limit, call.step, None, level))
@@ -196,69 +178,11 @@ class RuntimeCalls:
             call, dispatch, [child_of(name, call, level, job, index, alone) for index, job in enumerate(jobs)]
         )
 
-    def _finish(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
-        work, level = self._work, call.level
-        child = as_child(level)
-        if child is not None and child.has_finished:
-            twice = Refusal("invalid_input", "finish_subtask was called before in this reply; the first one holds", {})
-            return [self._refused(call, dispatch, twice)]
-        size = len(json.dumps(dispatch.arguments, ensure_ascii=False).encode())
-        allowed = work.state.limits.result_bytes  # it stands in facts as it is, so that no limit may be above this:
-        most = MAX_TOOL_RESULT_BYTES if allowed is None else min(allowed, MAX_TOOL_RESULT_BYTES)
-        if size > most:
-            words = f"the result has {size} bytes; at most {most} are taken, and a result is never cut"
-            limit = LimitChanged(limit_name="bytes", limit=most, observed=size)
-            return [
-                self._refused(call, dispatch, Refusal("budget_exceeded", words, {"reason": "bytes"})),
-                work.fact(limit, call.step, None, level),
-            ]
-        told = self._told(call, dispatch, {"finished": True})
-        assert isinstance(told.event, ToolResult)
-        schema = payload_schema(level)
-        payload = dispatch.arguments if schema is None else from_object(schema, dispatch.arguments)
-        told.event = told.event.model_copy(update={"details": {"payload": payload}})
-        return [told]
-
-    def _note(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
-        key, value = dispatch.arguments["key"], dispatch.arguments["value"]
-        if key.startswith(TASK_KEY):
-            words = f"keys that begin with {TASK_KEY} hold results of subtasks: only the runtime writes them"
-            return [self._refused(call, dispatch, Refusal("invalid_input", words, {"field": "key"}))]
-        size = len(json.dumps(value, ensure_ascii=False).encode())
-        if size > MAX_NOTE_BYTES:
-            words = f"the value has {size} bytes; a note may have {MAX_NOTE_BYTES}"
-            return [self._refused(call, dispatch, Refusal("invalid_input", words, {"field": "value"}))]
-        note = ScratchWritten(key=key, value=value)
-        return [
-            self._work.fact(note, call.step, call.call_id, call.level),
-            self._told(call, dispatch, {"written": key}),
-        ]
-
-    def _read(self, call: Call, dispatch: CallAtGate) -> Fact:
-        key, scratch = dispatch.arguments["key"], call.level.scratchpad.visible
-        if key not in scratch:
-            listed = ", ".join(sorted(scratch)) or "none"
-            return self._refused(call, dispatch, Refusal("not_found", f"no note {key!r}; there are: {listed}", {}))
-        value = scratch[key]
-        return self._told(call, dispatch, value if isinstance(value, str) else {"key": key, "value": value})
-
-    def _told(self, call: Call, dispatch: CallAtGate, value: Any) -> Fact:
-        work = self._work
-        words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        event = at_once(dispatch, words, work.now(), work.gate.keys(), work.gate.result_bytes())
-        return work.fact(event, call.step, call.call_id, call.level)
-
-    def _refused(self, call: Call, dispatch: CallAtGate, refusal: Refusal) -> Fact:
-        event = _no_result(dispatch, refusal, self._work.now())
-        return self._work.fact(event, call.step, call.call_id, call.level)
-
     # --- levels -------------------------------------------------------------------------------------------------------
 
     def end(self, step: EndLevel) -> list[Fact]:
         """The end of a level; with the last child of a call, the call's own end in the same commit."""
         level = self._work.state.tree.levels[step.level]
-        if isinstance(level.role, PlannerRole):
-            return self._planned(level, step)
         child, parent = as_child(level), level.parent
         assert child is not None and parent is not None
         call = child.call
@@ -284,7 +208,7 @@ class RuntimeCalls:
         record = self._record(call)
         if is_error:
             refusal = Refusal(step.error or "subtask_failed", step.message, dict(step.details))
-            failure = _no_result(record, refusal, self._work.now(), words)
+            failure = no_result(record, refusal, self._work.now(), words)
             if failure.status == "cancelled":
                 failure = failure.model_copy(update=self._why_cancelled(call))
             return [ended, self._work.fact(failure, call.step, call.call_id, parent)]
@@ -304,7 +228,7 @@ class RuntimeCalls:
         return {"abort_reason": stop.abort} if stop is not None else {}
 
     async def _end_later(
-        self, level_id: str, ended: Fact, record: CallAtGate, words: str, call: Call, parent: Level
+        self, level_id: str, ended: Fact, record: CallRecord, words: str, call: Call, parent: Level
     ) -> None:
         """A long result goes to a blob first; what the model is shown of it is cut like any other."""
         work = self._work
@@ -358,82 +282,11 @@ class RuntimeCalls:
         if permission_at is not None:
             self._verdicts[call_id] = event_id(self._work.place.claim.agent_id, first_seq + permission_at)
 
-    def _record(self, call: Call) -> CallAtGate:
-        record = CallAtGate(call, (call.started_at or self._work.clock.now()) / 1_000_000)
+    def _record(self, call: Call) -> CallRecord:
+        record = CallRecord(call, (call.started_at or self._work.clock.now()) / 1_000_000)
         record.execution_ms = round(max(0.0, self._work.now() - record.taken_up_at) * 1000, 3)
-        record.permission_ref = self._verdicts.pop(call.call_id, None) or self._verdict_before_the_crash(call)
+        verdict = self._verdicts.pop(call.call_id, None)
+        record.permission_ref = verdict or self._work.place.known.refs_of(call.call_id).permission
         if call.pending is not None:
             record.approval_id, record.approval_status = call.pending.action_id, "approved"
         return record
-
-    def _verdict_before_the_crash(self, call: Call) -> str | None:
-        for entry in self._work.place.known():
-            if entry.fact.call_id == call.call_id and isinstance(entry.fact.event, PermissionEvaluated):
-                return entry.event_id
-        return None
-
-    # --- the planner --------------------------------------------------------------------------------------------------
-
-    def plan(self) -> list[Fact]:
-        """A planner begins."""
-        work = self._work
-        model = work.code.planner[0] if work.code.planner else work.code.models[0]
-        asked = (
-            item
-            for item in reversed(work.state.conversation.items)
-            if isinstance(item, UserItem) and item.origin == "person"
-        )
-        task = next(asked, None)  # and not what was looked up for it
-        words = task.text[:PREVIEW_CHARS] if task is not None else ""
-        started = PlanningStarted(level_id=PLANNER, model_ref=model.ref, task=UserItem(parts=(Text(words),)))
-        return [work.fact(started)]
-
-    def _planned(self, level: Level, step: EndLevel) -> list[Fact]:
-        work = self._work
-        assert level.id is not None and level.config is not None
-        models = work.code.models_of(level)  # none, where a turn is ended at rest without any of its code
-        model_ref = models[0].ref if models else level.config.model_ref
-        plan = None
-        if not step.error:
-            calls = sum(
-                len(item.calls)
-                for item in level.conversation.items[len(work.state.conversation.items) :]
-                if item.role == "assistant"
-            )
-            plan = read_plan(
-                work.texts.of(level),
-                run_id=work.place.row.turn_id,
-                model_ref=model_ref,
-                at=work.now(),
-                tool_calls=calls,
-            )
-        if plan is not None:
-            completed = work.fact(PlanningCompleted(level_id=level.id, plan=plan))
-            return [completed, *map(work.fact, resolved_again(work.state, "plan", plan=plan))]
-        error, message = step.error or "no_plan", step.message or "the planner's answer holds no plan"
-        failed = PlanningFailed(
-            level_id=level.id,
-            error=error,
-            message=message[:2000],
-            text_preview=level.answer.final_text[:PREVIEW_CHARS],
-        )
-        return [work.fact(failed)]
-
-
-def _no_result(record: CallAtGate, refusal: Refusal, now: float, words: str | None = None) -> ToolFailed:
-    """A call that came to nothing, told as JSON with `error` and `message`."""
-    if words is None:
-        words = json.dumps(
-            {"error": refusal.error, "message": refusal.message, **refusal.details}, ensure_ascii=False, default=str
-        )
-    cancelled = refusal.error == "cancelled"
-    event = failed(
-        record,
-        ToolError(kind=refusal.error, message=refusal.message, details=refusal.details or None),
-        now=now,
-        status="cancelled" if cancelled else "failed",
-        category="canceled" if cancelled else "execution_failed",
-        effects="none",
-        abort_reason="user_interrupt" if cancelled else "budget" if refusal.error == "budget_exceeded" else None,
-    )
-    return event.model_copy(update={"item": event.item.model_copy(update={"parts": (Text(words[:50_000]),)})})

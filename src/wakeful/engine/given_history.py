@@ -18,7 +18,7 @@ from wakeful.engine.foreign_history import langchain, pydantic_ai, wires
 from wakeful.engine.foreign_history.blocks import call, checked, refused, shown
 from wakeful.tools.results import NO_OUTPUT
 
-_RESPONSE_ITEMS = frozenset({"function_call", "function_call_output", "reasoning"})
+_RESPONSE_ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "web_search_call"})
 _SDKS = frozenset({"openai", "anthropic"})
 
 
@@ -39,13 +39,24 @@ def items_from(history: Iterable[Any]) -> tuple[Item, ...]:
         for item in items:
             last = placed[-1][1] if placed else None
             if joins and joins_last and isinstance(item, AssistantItem) and isinstance(last, AssistantItem):
-                placed[-1] = (placed[-1][0], last.model_copy(update={"parts": (*last.parts, *item.parts)}))
-            elif not isinstance(item, ToolItem) and not item.parts:
+                placed[-1] = (placed[-1][0], _joined(last, item))
+            elif isinstance(item, UserItem) and not item.parts:
                 continue  # a message without content says nothing
             else:
                 placed.append((index, item))
         joins_last = joins
-    return _paired(placed)
+    return _paired([(index, item) for index, item in placed if isinstance(item, ToolItem) or item.parts])
+
+
+def _joined(first: AssistantItem, more: AssistantItem) -> AssistantItem:
+    """One reply of two pieces, with what the provider found for either."""
+    return first.model_copy(
+        update={
+            "parts": (*first.parts, *more.parts),
+            "citations": (*(first.citations or ()), *(more.citations or ())) or None,
+            "server_tools": first.server_tools or more.server_tools,
+        }
+    )
 
 
 def _read(message: Any, at: str) -> Iterator[Item]:

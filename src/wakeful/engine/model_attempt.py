@@ -16,6 +16,7 @@ from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.errors import ModelFailure, ResponseGone, StoreProblem
 from wakeful.contracts.events import AnyEvent, AssistantRecorded, CallAsked, CostRecorded, ModelCompleted, ModelFailed
+from wakeful.contracts.findings import SEARCHES
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptRecord, ProviderAttemptTimeline, Reply, TokenUsage
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.values import unchecked
@@ -134,7 +135,9 @@ class Attempt:
             **more,
         )
         tier = reply.request_metadata.get("service_tier")
-        costs = self._cost(reply.usage, tier if isinstance(tier, str) else None, started_at)
+        told = reply.request_metadata.get(SEARCHES)
+        searches = told if isinstance(told, int) and told > 0 else 0
+        costs = self._cost(reply.usage, tier if isinstance(tier, str) else None, started_at, searches=searches)
         low = None
         if reply.limits:
             found = quota_low(self.model.ref, self.request.attempt, reply.limits)
@@ -156,13 +159,14 @@ class Attempt:
         return self._lost(refusal, self.clock.now(), None)
 
     def _cost(
-        self, usage: TokenUsage | None, tier: str | None, started_at: int, *, lost: bool = False
+        self, usage: TokenUsage | None, tier: str | None, started_at: int, *, lost: bool = False, searches: int = 0
     ) -> list[CostRecorded]:
         """What it cost; nothing where that is unknown, which is not the same as nothing spent."""
         if self.pricing is None:
             return []
         attempt = self.request.attempt
-        cost = self.pricing.spent(self.model, usage, tier=tier, at=started_at, attempt=attempt, lost=lost)
+        more = {"searches": searches} if searches else {}
+        cost = self.pricing.spent(self.model, usage, tier=tier, at=started_at, attempt=attempt, lost=lost, **more)
         return [] if cost is None else [cost]
 
     async def _reply(self) -> Reply:

@@ -2,53 +2,38 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableSequence, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from wakeful.contracts.conversation import AssistantItem, CallPart, History, ToolItem, UserItem
+from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
     AnyEvent,
     ContinuationDecided,
-    CostEstimated,
-    LimitChanged,
     ModelFailed,
     ModelRequested,
     ModelResponseAccepted,
     RoutingFallbackApplied,
 )
-from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.models import ModelGlimpse
-from wakeful.contracts.spending import WindowRef
-from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import unchecked
-from wakeful.decisions.compaction import context_tokens
-from wakeful.decisions.context import advised, frame_of
-from wakeful.decisions.evolve.models import LAST_CALL
-from wakeful.decisions.injected_fields import shown_tools
-from wakeful.decisions.ledger import KEPT_FOR_ANSWER, Reservation, affordable
-from wakeful.decisions.levels import Level, OpenRequest, artifacts_of, as_child
-from wakeful.decisions.paged_list import PagedList
-from wakeful.decisions.planner import plan_section
-from wakeful.decisions.policy.server_tools import NOTHING, ProviderOffer, offered_to_provider
-from wakeful.decisions.policy.verdict import CompiledPolicy, with_answers
-from wakeful.decisions.prompt_size import characters, tokens
+from wakeful.decisions.levels import Level, OpenRequest, as_child
+from wakeful.decisions.policy.server_tools import NOTHING
 from wakeful.decisions.routing import MoneyLeft, moved_limits
 from wakeful.decisions.runtime_answers import FINISH
 from wakeful.decisions.step import AskModel
 from wakeful.decisions.tool_choice import choice_now
 from wakeful.engine.model_attempt import Attempt, without_secrets
-from wakeful.engine.settings_left_out import settings_for
+from wakeful.engine.request_budget import RequestBudget
+from wakeful.engine.request_offer import RequestOffer, takes_tools
+from wakeful.engine.request_prompt import RequestPrompt
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.watchers import ModelGlimpsed
-from wakeful.gate.large_content import resolve
 from wakeful.ports import Model, ModelRequest, Reattachable
-from wakeful.tools.artifact_reader import reader_declaration
-from wakeful.tools.results import READ_ARTIFACT
 
 ABANDON_SECONDS = 10.0
 """How long the end of a turn waits for a provider to be told that nobody waits for its answer."""
@@ -68,22 +53,7 @@ class Intent(NamedTuple):
     """Tokens that its answer may have, where the money is enough for fewer than the model may write."""
 
 
-class RequestTerms(NamedTuple):
-    """What is the same in every request of a level to one model."""
-
-    settings: ModelSettings
-    withheld: tuple[str, ...]
-    tools: Sequence[ToolDeclaration]
-    accepted_gap: frozenset[str]
-    more_candidates: bool
-
-
 _model_requested = unchecked(ModelRequested)
-ANSWER_TOKENS = 1_024
-"""Of output, what is kept for the final answer where money is limited."""
-UNKNOWN_OUTPUT = 4_096
-"""What an answer is taken to have at most, in tokens, where neither the model nor the settings say."""
-_NOTHING = Reservation(0, 0, None)
 
 
 class Attention:
@@ -106,17 +76,9 @@ class Requests:
         self._level_id = level.id
         assert level.config is not None
         self._config = level.config
-        self._history = History()
-        self._compactions = level.conversation.compactions
-        self._seen = 0
-        """How many of the turn's items are in the history."""
-        shown = shown_tools(self._config.tools, self._config.injected_tool_args)
-        self._searches = any(tool.server is not None for tool in shown)
-        """Does the agent have a tool that the provider runs?"""
-        self._tools = tuple(tool for tool in shown if tool.server is None) if self._searches else shown
-        self._terms: dict[int, RequestTerms] = {}
-        """By the model's place in the chain."""
-        self._with_reader: tuple[ToolDeclaration, ...] | None = None
+        self._prompt = RequestPrompt(work, level.config, level)
+        self._offer = RequestOffer(work, level.config, level)
+        self._budget = RequestBudget(work, level.config.model_settings, self._prompt.tokens, self._offer.most_searches)
         self._task: asyncio.Future[None] | None = None
         self._giving_up = False
         self._abandoning = False
@@ -129,16 +91,12 @@ class Requests:
         """The id of an accepted request on its way to disk, and who waits for it to be there."""
         self._most_output: int | None = None
         """Tokens that the running request's answer may have, where money is short."""
-        self._frame: ProviderPromptFrame | None = None
-        self._characters: int | None = None
-        """Of what stands before the conversation, where somebody asked."""
         self.arguments: dict[str, dict[str, Any] | None] = {}
         """Arguments of the newest reply, as they came: in the log, long ones stand behind references."""
 
     @property
     def level(self) -> Level:
-        state = self._work.state
-        return state if self._level_id is None else state.tree.levels[self._level_id]
+        return self._work.state.level(self._level_id)
 
     def _fact(self, event: AnyEvent, step: int | None) -> Fact:
         return self._work.fact(event, step, None, self.level)
@@ -164,19 +122,19 @@ class Requests:
             return Intent([*self._moved(step, model), self._fact(lost, step.step)], model, sends=False)
         windows = work.windows_of(level) if work.terms.windows is not None else ()
         limited = work.state.ledger.needs_reservation(work.state.limits, windowed=bool(windows))
-        estimate, reservation = self._estimate(model, step, limited=limited)
+        estimate, reservation = self._budget.estimate(model, final=step.final, limited=limited)
         held: dict[str, Any] = {}
         most_output: int | None = None
         if limited:
-            kept = Decimal(0) if step.final else self._kept_for_answer()
-            limit = self._no_room(reservation, windows, kept)
-            if limit is not None and self._no_room(reservation, windows, kept, with_held=False) is None:
+            kept = Decimal(0) if step.final else self._budget.kept_for_answer()
+            limit = self._budget.no_room(reservation, windows, kept)
+            if limit is not None and self._budget.no_room(reservation, windows, kept, with_held=False) is None:
                 # Only what others hold stands in its way, and they will not take all of it: asked again when one has
                 # settled.
                 return Intent([], model, sends=False)
             if limit is not None and limit.limit_name == "cost" and self._level_id is None:
-                smaller = self._last_answer(model, step)
-                if smaller is not None and self._no_room(smaller[1], windows) is None:
+                smaller = self._budget.last_answer(model)
+                if smaller is not None and self._budget.no_room(smaller[1], windows) is None:
                     step, (estimate, reservation) = replace(step, final=True), smaller
                     most_output, limit = reservation.output_tokens, None
             if limit is not None:
@@ -216,86 +174,10 @@ class Requests:
 
         What the root needs is looked at when its models are chosen; what a child needs is known when there is one.
         """
-        if self._level_id is None or _takes_tools(model) or self._config.tool(FINISH) is None:
+        if self._level_id is None or takes_tools(model) or self._config.tool(FINISH) is None:
             return None
         words = f"capability_gap: it has no tools, and a result that fits a schema is a call of {FINISH}"
         return ModelFailure(words, kind="contract_error", stage="connect", retryable=False)
-
-    def _kept_for_answer(self) -> Decimal:
-        """Money that no other request may use: the price of the root's input as it is now and of a short answer."""
-        work, state = self._work, self._work.state
-        limits, config = state.limits, state.config
-        if limits.usd is None or not limits.final_answer_reserve or work.terms.pricing is None or config is None:
-            return Decimal(0)
-        model = work.code.models_of(state)[0]
-        answer = short_answer(model, config.model_settings)
-        estimate = work.terms.pricing.estimate(model, lambda: context_tokens(state), answer, work.clock.now())
-        return Decimal(estimate.amount) if estimate is not None else Decimal(0)
-
-    def _last_answer(self, model: Model, step: AskModel) -> tuple[CostEstimated | None, Reservation] | None:
-        """A request whose answer is as long as the money that is left allows; None where that is not a short answer."""
-        work, limits = self._work, self._work.state.limits
-        if limits.usd is None or not limits.final_answer_reserve or work.terms.pricing is None:
-            return None
-        prompt = self._prompt_tokens(final=True)
-
-        def costs(output: int) -> CostEstimated | None:
-            assert work.terms.pricing is not None
-            return work.terms.pricing.estimate(model, lambda: prompt, output, work.clock.now())
-
-        answer = short_answer(model, self._config.model_settings)
-        most = _most_output(model, self._config.model_settings) or UNKNOWN_OUTPUT
-        short, whole = costs(answer), costs(most)
-        if short is None or whole is None:
-            return None
-        left = Decimal(limits.usd) - work.state.ledger.usd - work.state.ledger.held_usd
-        output = affordable(left, Decimal(short.amount), Decimal(whole.amount), answer, most)
-        estimate = costs(output)
-        assert estimate is not None
-        return estimate, Reservation(prompt, output, Decimal(estimate.amount))
-
-    def _no_room(
-        self,
-        reservation: Reservation,
-        windows: Sequence[WindowRef],
-        kept: Decimal = Decimal(0),
-        *,
-        with_held: bool = True,
-    ) -> LimitChanged | None:
-        """The limit that the request would pass: the turn's own first, then what holds over time.
-
-        `kept` is what has to be left over for the turn's final answer.
-        """
-        work, ledger = self._work, self._work.state.ledger
-        limits, windowed = work.state.limits, bool(windows)
-        passed = ledger.passed_by(limits, reservation, with_held=with_held, windowed=windowed)
-        if passed is None and kept and reservation.usd is not None:
-            more = reservation._replace(usd=reservation.usd + kept)
-            passed = ledger.passed_by(limits, more, with_held=with_held, windowed=windowed)
-            passed = passed._replace(what=KEPT_FOR_ANSWER) if passed is not None else None
-        if passed is not None:
-            return LimitChanged(limit_name=passed.name, limit=passed.limit, observed=passed.observed, what=passed.what)
-        if work.terms.windows is None or not windows:
-            return None
-        others = Decimal(0) if with_held else ledger.held_usd
-        return work.terms.windows.refusal(windows, reservation.usd or Decimal(0), others)
-
-    def _estimate(self, model: Model, step: AskModel, *, limited: bool) -> tuple[CostEstimated | None, Reservation]:
-        """The most it can take and cost, where that is known."""
-        work = self._work
-
-        def prompt() -> int:
-            return self._prompt_tokens(final=step.final)
-
-        most = _most_output(model, self._config.model_settings)
-        bound = most if most is not None else UNKNOWN_OUTPUT
-        if work.terms.pricing is None or (most is None and not limited):  # without a limit there is no most it can cost
-            return None, Reservation(prompt(), bound, None) if limited else _NOTHING
-        estimate = work.terms.pricing.estimate(model, prompt, bound, work.clock.now())
-        if not limited:
-            return estimate, _NOTHING
-        usd = Decimal(estimate.amount) if estimate is not None else None
-        return estimate if most is not None else None, Reservation(prompt(), bound, usd)
 
     def _moved(self, step: AskModel, model: Model) -> list[Fact]:
         """That the candidate before this one was given up, when it was."""
@@ -379,7 +261,7 @@ class Requests:
         if wait_ms:
             await work.clock.sleep(wait_ms / 1000)
         began = time.perf_counter()
-        await self._extend()
+        await self._prompt.extend()
         attempt = self._attempt(step, model, round((time.perf_counter() - began) * 1000, 3))
         attempt.waited_ms = int(wait_ms)
         events, item = await attempt.outcome(list(self.level.round.attempts), work.place.call_ids)
@@ -436,16 +318,18 @@ class Requests:
     def _attempt(self, step: AskModel, model: Model, built_ms: float) -> Attempt:
         work = self._work
         config, level = self._config, self.level
-        frame = self._frame or self._frame_of_level()
-        terms = self._terms.get(step.candidate) or self._terms_of(step.candidate, model)
-        searches = self._server_tools() if self._searches else NOTHING
+        frame = self._prompt.frame()
+        terms = self._offer.terms_of(step.candidate, model)
+        # No money was held for searches of the final answer, where money is what ends the turn.
+        last_money = step.final and work.state.limits.usd is not None
+        searches = NOTHING if last_money else self._offer.server_tools(model)
         return Attempt(
             model,
             ModelRequest(
                 instructions=frame.system_prompt,
                 frame=frame,
-                history=self._history,
-                tools=self._offered(terms.tools),
+                history=self._prompt.history,
+                tools=self._offer.tools(terms, searches.asks),
                 turn_id=work.place.row.turn_id,
                 step=step.step,
                 attempt=step.attempt,
@@ -456,7 +340,7 @@ class Requests:
                     config.model_settings.tool_choice,
                     answered=level.model_usage.answers,
                     final=step.final,
-                    has_tools=bool(self._tools),
+                    has_tools=self._offer.has_tools or bool(searches.asks),
                 ),
                 settings=terms.settings
                 if self._most_output is None
@@ -482,98 +366,6 @@ class Requests:
             withheld_tools=searches.withheld,
         )
 
-    def _server_tools(self) -> ProviderOffer:
-        """What the provider may run by itself in the next request, by the policy and by what was seen until now."""
-        state, config = self._work.state, self._config
-
-        def policies() -> list[CompiledPolicy]:
-            # Where another agent works for this turn, its own policy holds, and the turn's.
-            root = state.config
-            others = [root.policy] if root is not None and root.agent_name != config.agent_name else []
-            rules = state.rules
-            return [
-                with_answers(each, config.tools, rules.standing, rules.revoked) for each in (config.policy, *others)
-            ]
-
-        return offered_to_provider(
-            config.tools,
-            policies,
-            derived_from=state.terms.derived_from,
-            exposure=state.thread.exposure,
-            now=self._work.clock.now() / 1_000_000,
-        )
-
-    def _terms_of(self, candidate: int, model: Model) -> "RequestTerms":
-        models = self._models
-        settings = settings_for(model, self._config, models)
-        tools = self._tools if _takes_tools(model) else ()
-        gap, more_candidates = frozenset(self._config.accept_gap), candidate + 1 < len(models)
-        terms = self._terms[candidate] = RequestTerms(settings.sent, settings.withheld, tools, gap, more_candidates)
-        return terms
-
-    def _prompt_tokens(self, *, final: bool = False) -> int:
-        """A guess at how long the next prompt is; only what is new is looked at."""
-        config, level = self._config, self.level
-        self._begin_anew_after_compaction(level)
-        if self._characters is None:
-            self._characters = (
-                len(config.instructions)
-                + len(self._plan())
-                + sum(len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in config.tools)
-            )
-        said = level.conversation.measure.of(level.conversation.items).characters
-        last_words = characters([LAST_CALL]) if final and not level.next_request.told_last else 0
-        return tokens(self._characters + said + characters(level.next_request.notes) + last_words)
-
-    def _begin_anew_after_compaction(self, level: Level) -> None:
-        """The beginning was folded into a summary: what was built on it is built again."""
-        if level.conversation.compactions != self._compactions:
-            self._compactions = level.conversation.compactions
-            self._history, self._seen, self._characters = History(), 0, None
-
-    def _frame_of_level(self) -> ProviderPromptFrame:
-        """Made once: every request of a level begins the same."""
-        if self._frame is None:
-            work = self._work
-            self._frame = frame_of(self._config, work.place.claim.agent_id, work.place.claim.seen, self._plan())
-        return self._frame
-
-    def _plan(self) -> str:
-        """What the executor is shown of the plan, where there is one."""
-        plan = self._work.state.planning.plan if self._level_id is None else None
-        return plan_section(plan) if plan is not None else ""
-
-    async def _extend(self) -> None:
-        """Hand on what is new since the last request, whole: what stands behind references is fetched."""
-        level = self.level
-        self._begin_anew_after_compaction(level)
-        items, told = level.conversation.items, level.conversation.advised
-        window = self._config.context_window
-        new: MutableSequence[UserItem | AssistantItem | ToolItem]
-        if told and window is not None:
-            new = advised(items[self._seen :], self._seen, told, window)
-        elif not self._seen and isinstance(items, PagedList):
-            new = items.snapshot()  # what stands in pages is decoded by a model that looks at it
-        else:
-            new = list(items[self._seen :])
-        seen, self._seen = self._seen, len(items)
-        for place in reversed(level.conversation.measure.of(items).referring):
-            if place < seen:
-                break
-            new[place - seen] = await resolve(new[place - seen], self._work.place.store.get_blob)
-        if seen:
-            self._history.extend(new)
-        else:
-            self._history = History.over(new)
-
-    def _offered(self, tools: Sequence[ToolDeclaration]) -> Sequence[ToolDeclaration]:
-        """The level's tools, and `read_artifact` once output was spilled."""
-        if not tools or not artifacts_of(self.level) or self._config.tool(READ_ARTIFACT) is not None:
-            return tools
-        if self._with_reader is None:
-            self._with_reader = (*tools, reader_declaration())
-        return self._with_reader
-
     def _show(self, step: AskModel) -> Callable[[ModelGlimpse], None]:
         level = self.level
         depth = level.depth
@@ -583,24 +375,6 @@ class Requests:
             self._work.audience.glimpse(ModelGlimpsed(step.step, step.attempt, piece, self._level_id, depth, made_by))
 
         return show
-
-
-def short_answer(model: Model, settings: ModelSettings) -> int:
-    """The tokens of output that are kept for the final answer where money is limited."""
-    most = _most_output(model, settings)
-    return ANSWER_TOKENS if most is None else min(ANSWER_TOKENS, most)
-
-
-def _most_output(model: Model, settings: ModelSettings) -> int | None:
-    """As many tokens as an answer may have; a model that does not say has no limit that is known."""
-    most = getattr(model, "most_output", None)
-    return most(settings) if most is not None else None
-
-
-def _takes_tools(model: Model) -> bool:
-    """A model that cannot call tools still answers; what a model does not say it cannot do, it is asked to do."""
-    profile = getattr(model, "profile", None)
-    return profile is None or bool(profile.tools)
 
 
 def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) -> RoutingFallbackApplied:

@@ -103,6 +103,15 @@ def _text_type(output_type: Any) -> type[str] | None:
 
 
 def _unfit(output_type: Any, error: Exception) -> InvalidConfig:
+    if isinstance(output_type, str):
+        return InvalidConfig(
+            f"output_type={output_type!r} is the name of a type", "give the type itself, without quotes"
+        )
+    if getattr(error, "code", None) == "class-not-fully-defined":
+        return InvalidConfig(
+            f"output_type={output_type!r} names a type that is not defined yet",
+            "define every type that it names before the agent, in the same module, or call its model_rebuild()",
+        )
     return InvalidConfig(
         f"output_type={output_type!r} cannot be described to a model: {str(error).splitlines()[0]}",
         "use str, a JSON type, a dataclass, a TypedDict or a pydantic model",

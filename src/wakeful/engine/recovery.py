@@ -9,8 +9,6 @@ from typing import assert_never
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ModelResponseReattached,
-    PermissionEvaluated,
-    SandboxApplied,
     ToolDispatched,
     ToolFailed,
     TurnResumed,
@@ -33,7 +31,7 @@ from wakeful.engine.calls import Repeat
 from wakeful.engine.model_attempt import lost_in_crash
 from wakeful.engine.steps import Steps
 from wakeful.engine.turn_work import TurnWork
-from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.call_at_gate import CallAtGate, CallRecord
 from wakeful.gate.large_content import arguments_of
 from wakeful.gate.outcomes import failed, unknown_error
 from wakeful.tools.results import READ_ARTIFACT
@@ -135,9 +133,7 @@ def _settlements(work: TurnWork) -> list[Settlement]:
 def _is_from_late_owner(work: TurnWork) -> bool:
     """Was the turn last run by an owner that lives and was only late? Whoever resumed it since then settled that."""
     upto = work.place.claim.late_upto
-    return upto > 0 and not any(
-        entry.seq > upto and isinstance(entry.fact.event, TurnResumed) for entry in work.place.known()
-    )
+    return upto > 0 and work.place.known.resumed_at <= upto
 
 
 def _lost_attempt(work: TurnWork, level: Level) -> Fact:
@@ -161,9 +157,9 @@ def _taken_up_again(work: TurnWork, steps: Steps, level: Level, response_id: str
 
 def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
     attempt = call.dispatches + 1
-    mediator = steps.mediator_of(call)
+    mediator = steps.gates.of(call)
     arguments = steps.arguments_of(call) or {}
-    at = _record(work, call)
+    at = CallAtGate(_record(work, call))
     is_there = mediator.again(at, arguments, attempt)
     assert is_there, "missing_tools was asked before"
     may_begin = mediator.still_approved(call, arguments)
@@ -196,13 +192,7 @@ def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:
     )
 
 
-def _record(work: TurnWork, call: Call) -> CallAtGate:
-    at = CallAtGate(call, (call.started_at or work.clock.now()) / 1_000_000)
-    for entry in work.place.known():
-        if entry.fact.call_id != call.call_id:
-            continue
-        if isinstance(entry.fact.event, PermissionEvaluated):
-            at.permission_ref = entry.event_id
-        elif isinstance(entry.fact.event, SandboxApplied):
-            at.sandbox_ref = entry.event_id
-    return at
+def _record(work: TurnWork, call: Call) -> CallRecord:
+    record = CallRecord(call, (call.started_at or work.clock.now()) / 1_000_000)
+    record.permission_ref, record.sandbox_ref = work.place.known.refs_of(call.call_id)
+    return record

@@ -11,10 +11,12 @@ from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.policies import PolicyContext
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.waking import ContinuationResolution
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.routing import Source
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
+from wakeful.decisions.work_items.advice import USUAL_TERMS, ReminderTerms
 from wakeful.engine.agent import Agent
 from wakeful.engine.watchers import Watcher
 from wakeful.gate.locks import LockTable
@@ -50,6 +52,8 @@ class Engine:
     """What the owner says instead of the numbers of a budget's profile."""
     model_rules: ModelRules
     """Which models the owner lets agents ask."""
+    reminder_terms: ReminderTerms = USUAL_TERMS
+    """When a model is reminded of its current work item."""
     owner_windows: OwnerWindows = NO_WINDOWS
     """What the owner lets everybody, or single principals, spend over time."""
 
@@ -137,3 +141,5 @@ class RunRequest:
     origin: MessageOrigin = MessageOrigin()
     workflows: WorkflowTerms = WorkflowTerms()
     host: HostTerms = HostTerms()
+    continuation: ContinuationResolution | None = None
+    """What the first message of a turn that a runtime opens means to its agent."""

@@ -26,10 +26,12 @@ from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import decide
 from wakeful.engine.calls import name_verdict
 from wakeful.engine.spend_windows import TurnWindows
+from wakeful.engine.starts import Start
 from wakeful.engine.state_loader import fold
-from wakeful.engine.steps import CallAhead, Start, Steps
+from wakeful.engine.steps import Steps
 from wakeful.engine.turn_messages import before_start
 from wakeful.engine.turn_work import TurnWork
+from wakeful.gate.call_at_gate import Admission
 from wakeful.tools.eager_start import EagerStarts
 from wakeful.views.conversation_export import turn_facts
 
@@ -139,13 +141,14 @@ class TurnRunner:
         if not facts and not self._look:
             return []
         self._look = self._spoken = False
-        rest = state.phase in ("ended", "suspended")
-        if state.phase == "ended" and self._at_end is not None:
+        ended = state.phase == "ended"
+        rest = ended or state.phase == "suspended"
+        if ended and self._at_end is not None:
             await self._at_end(facts)
         barrier = rest or any(map(_NEEDS_BARRIER, starts))
         seen = work.place.claim.seen
         try:
-            others = await work.place.store.append(work.place.claim, facts, barrier=barrier, rest=rest)
+            others = await work.place.store.append(work.place.claim, facts, barrier=barrier, rest=rest, last=ended)
         except AlreadyDecided as faster:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
             self._unwritten = [
@@ -164,8 +167,8 @@ class TurnRunner:
             evolve(state, other.fact)
         if others or facts:
             work.show(others, facts, first)
-            if steps.calls.unwritten:
-                steps.calls.written(facts)
+            if steps.calls.surroundings.unwritten:
+                steps.calls.surroundings.written(facts)
             if steps.attention.unwritten:
                 for requests in tuple(steps.attention.unwritten):
                     requests.written(facts)
@@ -205,22 +208,23 @@ class TurnRunner:
             if len(facts) == before:
                 break  # somebody was asked: the answer will be an outcome
 
-    async def _run_ahead(self, ahead: CallAhead, facts: list[Fact], starts: list[Start]) -> bool:
+    async def _run_ahead(self, ahead: Admission, facts: list[Fact], starts: list[Start]) -> bool:
         """Begin a lone pure call whose intent is among these facts. True: it is over, and its outcome is one of them.
 
         When it is not over soon, its intent is written while it runs, and its tool is not run ahead again.
         """
         work, calls, start = self._work, self.steps.calls, starts.pop()
-        call_id = ahead.dispatch.call_id
-        verdict_at = start.fact_index + ahead.verdict_at
+        dispatch = ahead.dispatch
+        assert dispatch is not None and ahead.permission_at is not None
+        call_id, verdict_at = dispatch.call_id, start.fact_index + ahead.permission_at
         self._ahead = facts, verdict_at, call_id
-        calls.run_ahead(ahead.dispatch, ahead.admission)
+        calls.run_ahead(dispatch, ahead)
         if calls.is_running(call_id):
             await self._wait_briefly(call_id)
         self._ahead = None
         if calls.is_running(call_id):
-            self.steps.slow.add(ahead.dispatch.declaration.name)
-            named = partial(calls.written_down, ahead.dispatch, ahead.admission)
+            self.steps.intake.slow.add(dispatch.declaration.name)
+            named = partial(calls.written_down, dispatch, ahead)
             starts.append(Start(named, False, start.fact_index))
             return False
         if self.steps.expects_outcomes:
@@ -269,7 +273,7 @@ class TurnRunner:
         recorded = await work.place.store.read(
             work.place.row.agent_id, after=work.place.row.window_from - 1, thread_id=work.place.row.thread_id
         )
-        known = before_start(work.place.row.turn_id, recorded, work.place.known(), unwritten)
+        known = before_start(work.place.row.turn_id, recorded, await work.place.known.all(), unwritten)
         folded = await fold(work.place.store, work.place.row, known)
         # Configurations that are not in the log yet belong to the outcomes that are taken in again.
         folded.state.configs = {**folded.state.configs, **work.state.configs}
@@ -283,7 +287,7 @@ class TurnRunner:
 
     async def _go_down(self, error: BaseException) -> None:
         work, steps = self._work, self.steps
-        await steps.leave_gate()
+        await steps.intake.leave()
         await asyncio.gather(*(requests.shut_down() for requests in steps.every_request))
         await steps.calls.shut_down()
         finished = self._take()

@@ -30,13 +30,13 @@ from wakeful.decisions.spend_windows import (
     passed_by,
     window_words,
 )
-from wakeful.ports import Clock, Store
+from wakeful.ports import Clock, Spending
 
 _NOTHING = Decimal(0)
 
 
 def windows_of_turn(
-    store: Store,
+    store: Spending,
     clock: Clock,
     agents: Sequence[tuple[str, Sequence[SpendWindow]]],
     principal: str | None,
@@ -53,7 +53,7 @@ class TurnWindows:
 
     def __init__(
         self,
-        store: Store,
+        store: Spending,
         clock: Clock,
         agents: Sequence[tuple[str, Sequence[SpendWindow]]],
         principal: str | None,

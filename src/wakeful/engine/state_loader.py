@@ -49,7 +49,7 @@ from wakeful.decisions.thread_pages import (
 )
 from wakeful.engine.turn_facts import MOST_LIMITS, call_ids_of, note_limit
 from wakeful.engine.turn_messages import with_messages
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Blobs, Store, TurnRow
 
 ReadT = TypeVar("ReadT")
 UNREAD = UserItem(parts=(), origin="runtime")
@@ -85,11 +85,11 @@ class FoldedTurn(NamedTuple):
     """The conversation, as it was before this turn but for its call ids."""
 
 
-async def load_config(store: Store, digest: str) -> TurnConfig:
+async def load_config(store: Blobs, digest: str) -> TurnConfig:
     return await loaded(store, digest, TurnConfig.model_validate_json)
 
 
-async def loaded(store: Store, digest: str, read: Callable[[bytes], ReadT]) -> ReadT:
+async def loaded(store: Blobs, digest: str, read: Callable[[bytes], ReadT]) -> ReadT:
     """What a turn rests on beside the log. Raises TurnUnreadable when it is gone, not when the store fails just now."""
     try:
         return read(await store.get_blob(digest))
@@ -100,7 +100,7 @@ async def loaded(store: Store, digest: str, read: Callable[[bytes], ReadT]) -> R
         raise TurnUnreadable(f"blob {digest} is not what a turn can be read from: {words}") from strange
 
 
-async def hydrated(store: Store, fact: Fact) -> Fact:
+async def hydrated(store: Blobs, fact: Fact) -> Fact:
     """A fact with what it brings along from a blob."""
     event = fact.event
     if isinstance(event, HistoryImported) and event.items_ref is not None:
@@ -220,7 +220,7 @@ async def beginning(store: Store, row: TurnRow, recorded: Sequence[StoredFact], 
     return FoldStart(empty_thread(unread), ordered)
 
 
-async def _from_pages(store: Store, agent_id: str, event: ThreadCheckpointed, *, lost: bool) -> Thread:
+async def _from_pages(store: Blobs, agent_id: str, event: ThreadCheckpointed, *, lost: bool) -> Thread:
     try:
         pages = await load_pages(store, event.conversation_ref.digest)
         told = told_by(pages[-1][1])
@@ -238,7 +238,7 @@ async def _from_pages(store: Store, agent_id: str, event: ThreadCheckpointed, *,
     return Thread(state, call_ids, config, limits, sealed=marks_of(pages))
 
 
-async def load_pages(store: Store, newest: str) -> list[tuple[str, StoredPage]]:
+async def load_pages(store: Blobs, newest: str) -> list[tuple[str, StoredPage]]:
     """A row of pages, oldest first, each with its digest. Raises TurnUnreadable."""
     pages: list[tuple[str, StoredPage]] = []
     digest: str | None = newest
@@ -269,7 +269,7 @@ class ThreadFolder:
 
     def __init__(
         self,
-        store: Store,
+        store: Blobs,
         row: TurnRow,
         thread: Thread,
         before: Callable[[StoredFact, TurnState], None] | None = None,

@@ -11,10 +11,10 @@ from operator import attrgetter
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import MessageAdmitted, TurnStarted
 from wakeful.decisions.intake import DeferredMessage, shown_along
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import MessageLog, TurnRow
 
 
-async def admitted_message(store: Store, message_id: str) -> StoredFact | None:
+async def admitted_message(store: MessageLog, message_id: str) -> StoredFact | None:
     """The event that admitted a message; None: there is none."""
     row = await store.message(message_id)
     if row is None:
@@ -24,7 +24,7 @@ async def admitted_message(store: Store, message_id: str) -> StoredFact | None:
     return found[0] if is_it else None
 
 
-async def admitted_messages(store: Store, message_ids: Iterable[str]) -> list[StoredFact]:
+async def admitted_messages(store: MessageLog, message_ids: Iterable[str]) -> list[StoredFact]:
     found = [await admitted_message(store, message_id) for message_id in message_ids]
     return [entry for entry in found if entry is not None]
 
@@ -34,7 +34,7 @@ def of_turn(turn_id: str, messages: Iterable[StoredFact]) -> list[StoredFact]:
     return [entry._replace(fact=replace(entry.fact, turn_id=turn_id)) for entry in messages]
 
 
-async def with_messages(store: Store, turn_id: str, facts: Sequence[StoredFact]) -> list[StoredFact]:
+async def with_messages(store: MessageLog, turn_id: str, facts: Sequence[StoredFact]) -> list[StoredFact]:
     """A turn's facts, with the messages that its start names and that are not among them, right before that."""
     for place, entry in enumerate(facts):
         if isinstance(entry.fact.event, TurnStarted):
@@ -62,17 +62,19 @@ def before_start(
     return [*recorded, *(taken[name] for name in missing)]
 
 
-async def read_turn(store: Store, row: TurnRow) -> list[StoredFact]:
+async def read_turn(store: MessageLog, row: TurnRow) -> list[StoredFact]:
     """All facts of a turn and the messages that it took, in the order of the log."""
     return await in_log_order(store, row.turn_id, await store.read(row.agent_id, turn_id=row.turn_id))
 
 
-async def in_log_order(store: Store, turn_id: str, facts: Sequence[StoredFact]) -> list[StoredFact]:
+async def in_log_order(store: MessageLog, turn_id: str, facts: Sequence[StoredFact]) -> list[StoredFact]:
     """A turn's facts and the messages that it took, each where it stands in the log."""
     return sorted(await with_messages(store, turn_id, facts), key=attrgetter("seq"))
 
 
-async def deferred_messages(store: Store, agent_id: str, thread_id: str) -> list[tuple[StoredFact, DeferredMessage]]:
+async def deferred_messages(
+    store: MessageLog, agent_id: str, thread_id: str
+) -> list[tuple[StoredFact, DeferredMessage]]:
     """Messages of a thread that wait for its next turn, the first deadline first."""
     found: list[tuple[StoredFact, DeferredMessage]] = []
     for wake in await store.deferrals(agent_id, thread_id):
@@ -82,7 +84,7 @@ async def deferred_messages(store: Store, agent_id: str, thread_id: str) -> list
     return found
 
 
-async def deferred_along(store: Store, row: TurnRow, own: Sequence[StoredFact]) -> list[StoredFact]:
+async def deferred_along(store: MessageLog, row: TurnRow, own: Sequence[StoredFact]) -> list[StoredFact]:
     """Deferred messages that a turn which is about to begin shows with its own."""
     waiting = await deferred_messages(store, row.agent_id, row.thread_id)
     lead = next((entry.fact.event for entry in own if isinstance(entry.fact.event, MessageAdmitted)), None)

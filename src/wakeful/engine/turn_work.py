@@ -46,6 +46,7 @@ from wakeful.engine.watchers import Glimpse, Watcher
 from wakeful.engine.whole_texts import WholeTexts
 from wakeful.gate.turn_gate import AfterCall, GateParts
 from wakeful.ports import Claim, Clock, Model, Pricing, Store, TurnRow
+from wakeful.ports.waits import WaitRow
 from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.tool import Tool
 
@@ -296,6 +297,8 @@ class TurnWork:
     """The hooks after a call; None: nobody is asked, and nobody is waited for."""
     tainted_roots: dict[str, str] = field(default_factory=dict)
     """Folders with files that a conversation with untrusted input wrote, and why: commands may read them."""
+    open_waits: Mapping[str, WaitRow] = field(default_factory=dict)
+    """What the agent waited for when the turn was taken up, where somebody wakes it again."""
     recatalog: Callable[[], Awaitable[list[Fact]]] | None = None
     """The catalogue as a fact, when a standing answer that came in the turn has changed it."""
     on_look: Callable[[], None] | None = None

@@ -10,12 +10,12 @@ from typing import Any
 
 from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import WorkflowNodeResolved
+from wakeful.contracts.events import ToolResult, WorkflowNodeResolved
 from wakeful.contracts.tools import ToolError
 from wakeful.decisions.levels import Call
 from wakeful.decisions.workflows.node_inputs import UnresolvedInput, arguments_of, fitted
 from wakeful.engine.turn_work import TurnWork
-from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.call_at_gate import CallRecord
 from wakeful.gate.large_content import INLINE_BYTES
 from wakeful.gate.outcomes import failed
 
@@ -35,8 +35,9 @@ class WorkflowNodes:
         """
         if call.call_id in self._busy:
             return []
-        if not any(_ref(before) for before in call.after):
-            values = {before.call_id: before.answer.text for before in call.after if before.answer is not None}
+        after = call.node.after if call.node is not None else ()
+        if not any(_ref(before) for before in after):
+            values = {before.call_id: before.answer.text for before in after if before.answer is not None}
             arguments = self._arguments(call, values)
             if isinstance(arguments, Fact):
                 return [arguments]
@@ -47,7 +48,8 @@ class WorkflowNodes:
         return []
 
     async def _resolve_later(self, call: Call, large: dict[str, dict[str, Any] | None]) -> None:
-        values = {before.call_id: await whole_text(self._work, before) for before in call.after}
+        after = call.node.after if call.node is not None else ()
+        values = {before.call_id: await whole_text(self._work, before) for before in after}
         arguments = self._arguments(call, values)
         if not isinstance(arguments, Fact):
             encoded = json.dumps(arguments).encode()
@@ -69,7 +71,7 @@ class WorkflowNodes:
         except UnresolvedInput as unresolved:
             error = ToolError(kind=unresolved.error.kind, message=unresolved.error.message)
             event = failed(
-                CallAtGate(call, self._work.now()),
+                CallRecord(call, self._work.now()),
                 error,
                 now=self._work.now(),
                 status="failed",
@@ -85,9 +87,12 @@ class WorkflowNodes:
 
 
 def _ref(call: Call) -> BlobRef | None:
-    if call.whole is not None or call.answer is None:
-        return call.whole
-    return next((part.ref for part in call.answer.parts if isinstance(part, Text) and part.ref is not None), None)
+    """Where its whole result is, where the model is shown less."""
+    if call.end is None:
+        return None
+    if isinstance(call.end, ToolResult) and call.end.result_ref is not None:
+        return call.end.result_ref
+    return next((part.ref for part in call.end.item.parts if isinstance(part, Text) and part.ref is not None), None)
 
 
 async def whole_text(work: TurnWork, call: Call) -> str:

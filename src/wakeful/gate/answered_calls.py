@@ -34,7 +34,7 @@ class AnsweredCalls:
 
     def admit(self, at: CallAtGate, arguments: dict[str, Any] | None, said: tuple[Opinion, ...] | None) -> Admission:
         call, parts = at.call, self._parts
-        at.taken_up_at = call.started_at / 1_000_000 if call.started_at else at.taken_up_at
+        at.record.taken_up_at = call.started_at / 1_000_000 if call.started_at else at.record.taken_up_at
         answer = outside_answers.take(at)
         if answer.is_failure or answer.result is not None:
             self._preparation.read(at, arguments or {})
@@ -62,7 +62,7 @@ class AnsweredCalls:
         if at.call.pending is not None and isinstance(at.call.pending.asked, ActionRequired):
             declaration = self._config.tool(at.tool_name)
             opened.append(answer_as_verdict(at, is_destructive=declaration is not None and declaration.is_destructive))
-            at.permission_ref = PREVIOUS_EVENT
+            at.record.permission_ref = PREVIOUS_EVENT
         if at.answer is not None and at.answer.is_failure:
             return Admission([*opened, without_keys(outside_answers.failure(at, parts.now()), parts.keys())])
         short = outside_answers.short_result(at, parts)

@@ -1,9 +1,9 @@
 """One call on its way through the gate (`gate.passage`): a record that is made when the call comes, and that each step
 completes and the later ones read.
 
-What a step has not filled in yet is not there: reading it too early is an error, not an empty value. A call that ends
-without having come to the gate (a turn that is over, a crash) has the same record, with no more in it than its outcome
-repeats.
+What a step has not filled in yet is not there: reading it too early is an error, not an empty value. What its outcome
+repeats stands apart, in a `CallRecord`: a call that ends without having come to the gate (a turn that is over, a crash)
+has that alone.
 """
 
 from collections.abc import Awaitable, Callable
@@ -88,12 +88,35 @@ class OutsideAnswer:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class CallAtGate:
-    """One call, and all that is known about it so far."""
+class CallRecord:
+    """What the outcome of a call repeats."""
 
     call: Call
     taken_up_at: float
     """Unix seconds: when the runtime took the call up."""
+    injected_args: dict[str, Any] | None = None
+    approval_status: Literal["not_required", "approved", "rejected", "timed_out"] = "not_required"
+    approval_id: str | None = None
+    execution_ms: float = 0.0
+    """Inside the tool alone; 0 for a call that was not executed."""
+    permission_ref: str | None = None
+    sandbox_ref: str | None = None
+    hook_outcomes: tuple[HookOutcome, ...] = ()
+
+    @property
+    def call_id(self) -> str:
+        return self.call.call_id
+
+    @property
+    def tool_name(self) -> str:
+        return self.call.part.name
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CallAtGate:
+    """One call, and all that is known about it so far."""
+
+    record: CallRecord
     batch_id: str = ""
     scheduling: Scheduling = "parallel"
 
@@ -109,7 +132,6 @@ class CallAtGate:
     arguments: dict[str, Any] = field(default_factory=dict)
     """What the tool would be run with: the model's, or what a hook or a person wrote in their place."""
     is_rewritten: bool = False
-    injected_args: dict[str, Any] | None = None
     directory: str | None = None
     """Where it would work."""
     confinement: Confinement | None = None
@@ -121,8 +143,6 @@ class CallAtGate:
     heard: Consultation = NOBODY_SAID
     verdict: Verdict = field(init=False)
     answer: OutsideAnswer | None = None
-    approval_status: Literal["not_required", "approved", "rejected", "timed_out"] = "not_required"
-    approval_id: str | None = None
 
     # steps 9 to 12: its run
     lock_owner: str | None = None
@@ -131,25 +151,22 @@ class CallAtGate:
     attempt: int = 1
     taints_since: int | None = None
     """When it began to write files, in a turn with untrusted input; it is on record with its intent."""
-    execution_ms: float = 0.0
-    """Inside the tool alone; 0 for a call that was not executed."""
 
-    # steps 13 and 14: the facts that its outcome refers to
-    permission_ref: str | None = None
-    sandbox_ref: str | None = None
-    hook_outcomes: tuple[HookOutcome, ...] = ()
+    @property
+    def call(self) -> Call:
+        return self.record.call
 
     @property
     def call_id(self) -> str:
-        return self.call.call_id
+        return self.record.call.call_id
 
     @property
     def tool_name(self) -> str:
-        return self.call.part.name
+        return self.record.call.part.name
 
     @property
     def step(self) -> int:
-        return self.call.step
+        return self.record.call.step
 
 
 @dataclass(slots=True)

@@ -89,7 +89,7 @@ def permission(at: CallAtGate, verdict: Verdict, heard: Consultation, **more: An
 def answer_as_verdict(at: CallAtGate, *, is_destructive: bool) -> PermissionEvaluated:
     """What a person said, of a call that ends with it."""
     assert at.answer is not None
-    source: DecisionSource = "human" if at.approval_status != "timed_out" else "mode"
+    source: DecisionSource = "human" if at.record.approval_status != "timed_out" else "mode"
     return PermissionEvaluated(
         decision="deny" if at.answer.is_refused else "allow",
         decision_source=source,

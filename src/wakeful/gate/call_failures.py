@@ -117,7 +117,7 @@ def failure(
     if effects is None:
         effects = "none" if at.declaration.effect == "pure" else "possible"
     category = CATEGORY_OF_KIND.get(error.kind, "execution_failed")
-    return failed(at, error, now=now, status="failed", category=category, effects=effects, traceback=traceback)
+    return failed(at.record, error, now=now, status="failed", category=category, effects=effects, traceback=traceback)
 
 
 def refused_result(at: CallAtGate, refused: ResultRefused, now: float) -> ToolFailed:
@@ -135,7 +135,7 @@ def _refused(at: CallAtGate, error: ArgumentsRefused, now: float) -> ToolFailed:
         recovery_hint="Correct these fields and call the tool again.",
         retryable=True,
     )
-    return failed(at, told, now=now, status="invalid", category="schema_validation_failed", effects="none")
+    return failed(at.record, told, now=now, status="invalid", category="schema_validation_failed", effects="none")
 
 
 def _asked_retry(at: CallAtGate, ask: ToolRetry, now: float, left: int) -> ToolFailed:
@@ -147,13 +147,15 @@ def _asked_retry(at: CallAtGate, ask: ToolRetry, now: float, left: int) -> ToolF
         recovery_hint=ask.hint or hint,
         retryable=left >= 0,
     )
-    return failed(at, error, now=now, status="failed", category="execution_failed", effects="none", asked_retry=True)
+    return failed(
+        at.record, error, now=now, status="failed", category="execution_failed", effects="none", asked_retry=True
+    )
 
 
 def unknown(at: CallAtGate, why: str, now: float, abort: AbortCause | None = None) -> ToolFailed:
     """Closed without knowing. If the tool is still busy, its late answer will say."""
     return failed(
-        at,
+        at.record,
         unknown_error(at.tool_name, why),
         now=now,
         status=abort.status if abort is not None else "failed",
@@ -167,7 +169,7 @@ def stopped(at: CallAtGate, told: str, now: float, abort: AbortCause) -> ToolFai
     """It was told to stop, and nothing has happened that matters."""
     timeout = abort.why == "timeout"
     return failed(
-        at,
+        at.record,
         ToolError(kind="timeout" if timeout else "cancelled", message=told, retryable=timeout),
         now=now,
         status=abort.status,

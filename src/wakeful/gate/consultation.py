@@ -59,10 +59,10 @@ async def stand_in(at: CallAtGate, parts: GateParts) -> list[AnyEvent]:
         return []
     keys, most = parts.keys(), parts.result_bytes()
     try:
-        return await shaped(at, at.heard.result, now=parts.now, keep=parts.keep, keys=keys, most=most)
+        return await shaped(at.record, at.heard.result, now=parts.now, keep=parts.keep, keys=keys, most=most)
     except ResultRefused as refused:
         error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
-        return [failed(at, error, now=parts.now(), status="failed", category="execution_failed", effects="none")]
+        return [failed(at.record, error, now=parts.now(), status="failed", category="execution_failed", effects="none")]
 
 
 async def word_of(consult: Consult, at: CallAtGate, parts: GateParts) -> Consultation:

@@ -14,7 +14,7 @@ from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolEr
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.receipts import MAX_HINT_CHARS, MAX_MESSAGE_CHARS, bounded, flatten, receipt
 from wakeful.decisions.secret_values import SecretValues
-from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.call_at_gate import CallRecord
 from wakeful.tools.results import ShownResult, ToolOutput, clean
 from wakeful.views.mapping import METADATA_STATUS, MetadataStatus
 
@@ -25,38 +25,40 @@ spells them out."""
 _tool_result, _tool_item, _metadata = unchecked(ToolResult), unchecked(ToolItem), unchecked(ToolResultMetadata)
 
 
-def _metadata_of(at: CallAtGate, status: MetadataStatus, now: float, artifact: str | None = None) -> ToolResultMetadata:
+def _metadata_of(
+    record: CallRecord, status: MetadataStatus, now: float, artifact: str | None = None
+) -> ToolResultMetadata:
     """The canonical record of the call. What is not given is not written down either."""
     more: dict[str, Any] = {}
-    if at.approval_id is not None:
-        more = {"approval_status": at.approval_status, "approval_id": at.approval_id}
-    if at.injected_args:
-        more["injected_args"] = at.injected_args
+    if record.approval_id is not None:
+        more = {"approval_status": record.approval_status, "approval_id": record.approval_id}
+    if record.injected_args:
+        more["injected_args"] = record.injected_args
     if artifact is not None:
         more["offloaded_artifact_id"] = artifact
     return _metadata(
         status=status,
-        started_at=at.taken_up_at,
+        started_at=record.taken_up_at,
         completed_at=now,
-        execution_time_ms=at.execution_ms,
+        execution_time_ms=record.execution_ms,
         **more,
     )
 
 
-def _references(at: CallAtGate) -> dict[str, Any]:
+def _references(record: CallRecord) -> dict[str, Any]:
     """The facts that let the call through, for its outcome to repeat."""
-    more: dict[str, Any] = {"permission_ref": at.permission_ref}
-    if at.approval_id is not None:
-        more["approval_ref"] = at.approval_id
-    if at.sandbox_ref is not None:
-        more["sandbox_ref"] = at.sandbox_ref
-    if at.hook_outcomes:
-        more["hook_outcomes"] = at.hook_outcomes
+    more: dict[str, Any] = {"permission_ref": record.permission_ref}
+    if record.approval_id is not None:
+        more["approval_ref"] = record.approval_id
+    if record.sandbox_ref is not None:
+        more["sandbox_ref"] = record.sandbox_ref
+    if record.hook_outcomes:
+        more["hook_outcomes"] = record.hook_outcomes
     return more
 
 
 def succeeded(
-    at: CallAtGate,
+    record: CallRecord,
     *,
     now: float,
     parts: tuple[Text | Image | File, ...],
@@ -78,13 +80,13 @@ def succeeded(
     if pictures:
         more["images"] = tuple(pictures)
     return _tool_result(
-        tool_name=at.tool_name,
-        item=_tool_item(call_id=at.call_id, name=at.tool_name, parts=parts),
+        tool_name=record.tool_name,
+        item=_tool_item(call_id=record.call_id, name=record.tool_name, parts=parts),
         preview=next((part.text for part in parts if part.type == "text"), "")[:PREVIEW_CHARS],
         size_bytes=size_bytes,
-        duration_ms=at.execution_ms,
-        metadata=_metadata_of(at, "success", now, whole.digest if whole is not None else None),
-        **_references(at),
+        duration_ms=record.execution_ms,
+        metadata=_metadata_of(record, "success", now, whole.digest if whole is not None else None),
+        **_references(record),
         **more,
     )
 
@@ -126,7 +128,7 @@ def spills(
 
 
 def failed(
-    at: CallAtGate,
+    record: CallRecord,
     error: ToolError,
     *,
     now: float,
@@ -139,24 +141,24 @@ def failed(
 ) -> ToolFailed:
     """The call did not return; what the model reads is the same receipt for every tool."""
     error = _storable(error)
-    words = receipt(error, at.tool_name)
+    words = receipt(error, record.tool_name)
     return ToolFailed(
         status=status,
-        tool_name=at.tool_name,
-        item=ToolItem(call_id=at.call_id, name=at.tool_name, parts=(Text(words),), is_error=True),
+        tool_name=record.tool_name,
+        item=ToolItem(call_id=record.call_id, name=record.tool_name, parts=(Text(words),), is_error=True),
         error_category=category,
         message=error.message,
         retryable=error.retryable,
         recovery_advice=error.recovery_hint,
         abort_reason=abort_reason,
         effects=effects,
-        duration_ms=at.execution_ms,
+        duration_ms=record.execution_ms,
         error=flatten(error),
         tool_error=error,
-        metadata=_metadata_of(at, METADATA_STATUS[status], now),
+        metadata=_metadata_of(record, METADATA_STATUS[status], now),
         asked_retry=asked_retry,
         traceback=traceback,
-        **_references(at),
+        **_references(record),
     )
 
 

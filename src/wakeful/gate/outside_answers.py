@@ -19,7 +19,7 @@ from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.tools import Effect, Effects, ToolError
 from wakeful.decisions.levels import OutsideRequest
 from wakeful.gate.approval_binding import bind, held_by, holds
-from wakeful.gate.call_at_gate import CallAtGate, OutsideAnswer, OutsideResult
+from wakeful.gate.call_at_gate import CallAtGate, CallRecord, OutsideAnswer, OutsideResult
 from wakeful.gate.outcomes import UNKNOWN_HINT, failed
 from wakeful.gate.result_shape import at_once, makes_short_text, shaped
 from wakeful.gate.turn_gate import GateParts
@@ -33,7 +33,7 @@ def take(at: CallAtGate) -> OutsideAnswer:
     assert pending is not None
     at.answer = _answer_of(pending)
     if isinstance(pending.said, ActionResolved):
-        at.approval_id, at.approval_status = pending.said.action_id, pending.said.status
+        at.record.approval_id, at.record.approval_status = pending.said.action_id, pending.said.status
     return at.answer
 
 
@@ -103,7 +103,7 @@ def short_result(at: CallAtGate, parts: GateParts) -> ToolResult | None:
     result = at.answer.result if at.answer is not None else None
     if result is None or result.ref is not None or not makes_short_text(result.value, parts.result_bytes()):
         return None
-    return at_once(at, result.value, parts.now(), parts.keys())
+    return at_once(at.record, result.value, parts.now(), parts.keys())
 
 
 async def long_result(at: CallAtGate, parts: GateParts, verdict_before: int | None) -> list[AnyEvent]:
@@ -113,7 +113,7 @@ async def long_result(at: CallAtGate, parts: GateParts, verdict_before: int | No
     value = result.value if result.ref is None else json.loads(await parts.fetch(result.ref.digest))
     try:
         return await shaped(
-            *(at, value),
+            *(at.record, value),
             now=parts.now,
             keep=parts.keep,
             keys=parts.keys(),
@@ -122,7 +122,7 @@ async def long_result(at: CallAtGate, parts: GateParts, verdict_before: int | No
         )
     except ResultRefused as refused:
         error = ToolError(kind="invalid_result", message=refused.message, recovery_hint=refused.hint or None)
-        return [failed(at, error, now=parts.now(), status="failed", category="execution_failed", effects="none")]
+        return [failed(at.record, error, now=parts.now(), status="failed", category="execution_failed", effects="none")]
 
 
 def failure(at: CallAtGate, now: float) -> ToolFailed:
@@ -130,7 +130,7 @@ def failure(at: CallAtGate, now: float) -> ToolFailed:
     pending = at.call.pending
     assert pending is not None
     if isinstance(pending.said, RuntimeToolResolved):
-        return unanswered(at, pending.said, at.call.effect, now)
+        return unanswered(at.record, pending.said, at.call.effect, now)
     assert isinstance(pending.said, ActionResolved) and isinstance(pending.asked, ActionRequired)
     if pending.said.status == "rejected":
         return _rejected(at, pending.asked, pending.said, now)
@@ -147,7 +147,7 @@ def _rejected(at: CallAtGate, asked_for: ActionRequired, said: ActionResolved, n
         recovery_hint="Do what was said, or do without this call; do not repeat it unchanged.",
     )
     return failed(
-        at,
+        at.record,
         error,
         now=now,
         status="rejected",
@@ -164,7 +164,7 @@ def _timed_out(at: CallAtGate, now: float) -> ToolFailed:
         recovery_hint="Do without it, or say what you need and why.",
     )
     return failed(
-        at,
+        at.record,
         error,
         now=now,
         status="timed_out",
@@ -174,12 +174,12 @@ def _timed_out(at: CallAtGate, now: float) -> ToolFailed:
     )
 
 
-def unanswered(at: CallAtGate, said: RuntimeToolResolved, effect: Effect, now: float) -> ToolFailed:
+def unanswered(record: CallRecord, said: RuntimeToolResolved, effect: Effect, now: float) -> ToolFailed:
     """The client said that it failed, or it said nothing.
 
     A client that was asked and said nothing may have done it all the same: unless the tool is pure, nobody knows.
     """
-    name, known = at.tool_name, effect == "pure"
+    name, known = record.tool_name, effect == "pure"
     if said.status == "runtime_tool_completed":
         kind = said.metadata.get("error_type")
         error = ToolError(
@@ -187,7 +187,7 @@ def unanswered(at: CallAtGate, said: RuntimeToolResolved, effect: Effect, now: f
             message=said.error or f"{name} failed",
         )
         effects: Effects = "none" if known or said.not_sent else "possible"
-        return failed(at, error, now=now, status="failed", category="execution_failed", effects=effects)
+        return failed(record, error, now=now, status="failed", category="execution_failed", effects=effects)
     told = f"Nobody wants {name} any more" if said.cancelled else f"The client did not answer {name} in time"
     why = f" ({said.error})" if said.cancelled and said.error else ""
     doubt = "" if known else f" It was asked for, and it is unknown whether {name} took effect."
@@ -198,7 +198,7 @@ def unanswered(at: CallAtGate, said: RuntimeToolResolved, effect: Effect, now: f
         retryable=known and not said.cancelled,
     )
     return failed(
-        at,
+        record,
         error,
         now=now,
         status="cancelled" if said.cancelled else "timed_out",

@@ -14,6 +14,7 @@ from wakeful.contracts.events.tools import Elsewhere
 from wakeful.contracts.runtime_tools import request_id
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
+from wakeful.decisions.prompt_words import WHAT_A_YES_ALLOWS
 from wakeful.decisions.receipts import bounded
 from wakeful.decisions.redaction import stable_hash
 from wakeful.gate.approval_binding import bind, held_by
@@ -37,8 +38,8 @@ def approval(at: CallAtGate, verdict: Verdict, heard: Consultation, parts: GateP
     """The question whether a call may run."""
     safe = safe_arguments(at)
     more: dict[str, Any] = {}
-    if at.injected_args:
-        more["injected_args"] = at.injected_args
+    if at.record.injected_args:
+        more["injected_args"] = at.record.injected_args
     held = held_by(at.confinement)
     if held is not None:
         more["confinement"] = held
@@ -50,7 +51,7 @@ def approval(at: CallAtGate, verdict: Verdict, heard: Consultation, parts: GateP
         action_id=parts.new_id("appr"),
         tool_name=at.tool_name,
         prompt=_words(at.tool_name, safe),
-        reason=verdict.reason,
+        reason=_reason(at, verdict),
         decisions=APPROVAL_DECISIONS,
         safe_args=_shown(at, safe),
         args_sha256=stable_hash(safe),
@@ -63,6 +64,12 @@ def approval(at: CallAtGate, verdict: Verdict, heard: Consultation, parts: GateP
     )
 
 
+def _reason(at: CallAtGate, verdict: Verdict) -> str:
+    if at.declaration.server is None:
+        return verdict.reason
+    return f"{verdict.reason}; {WHAT_A_YES_ALLOWS}" if verdict.reason else WHAT_A_YES_ALLOWS
+
+
 def approval_from_inside(
     at: CallAtGate, declared: ToolDeclaration, wants: ToolAsks, parts: GateParts
 ) -> ActionRequired:
@@ -71,8 +78,8 @@ def approval_from_inside(
     directory = at.tool.working_directory(at.arguments)
     held = held_by(at.tool.confinement(at.arguments))
     more: dict[str, Any] = {"confinement": held} if held is not None else {}
-    if at.injected_args:
-        more["injected_args"] = at.injected_args
+    if at.record.injected_args:
+        more["injected_args"] = at.record.injected_args
     return ActionRequired(
         run_kind=parts.run_kind,
         action_id=parts.new_id("appr"),

@@ -49,7 +49,7 @@ from wakeful.decisions.levels import Call
 from wakeful.decisions.policy.rules import forbidden
 from wakeful.gate import consultation, outside_answers, outside_requests, refusals, verdicts
 from wakeful.gate.answered_calls import AnsweredCalls
-from wakeful.gate.call_at_gate import Admission, CallAtGate, Consultation, Scheduling
+from wakeful.gate.call_at_gate import Admission, CallAtGate, CallRecord, Consultation, Scheduling
 from wakeful.gate.call_facts import ended, idempotency_key, opening, started
 from wakeful.gate.call_locks import CallLocks
 from wakeful.gate.preparation import Preparation, rewrite
@@ -108,11 +108,11 @@ class Mediator:
         self._preparation.find(at)
         self._preparation.read(at, arguments)
         if call.pending is not None and call.pending.said is not None:
-            at.approval_id, at.approval_status = call.pending.action_id, "approved"
+            at.record.approval_id, at.record.approval_status = call.pending.action_id, "approved"
         # The effect class of the intent holds, whatever the code says today.
         declaration = at.tool.declaration
         at.declaration = declaration if attempt == 1 else declaration.model_copy(update={"effect": call.effect})
-        at.attempt, at.idempotency_key = attempt, call.idempotency_key or idempotency_key(self._turn_id, call.call_id)
+        at.attempt, at.idempotency_key = attempt, self._key_of(call)
         self.locks.owner(at)
         return True
 
@@ -120,7 +120,7 @@ class Mediator:
         """A call that a person let through and a crash cut off: is it still what they let through?"""
         if call.pending is None or not isinstance(call.pending.said, ActionResolved):
             return True
-        at = CallAtGate(call, 0.0)
+        at = CallAtGate(CallRecord(call, 0.0))
         outside_answers.take(at)
         self._preparation.complete(at, arguments)
         return at.error is None and outside_answers.holds_for(at, self._parts.secret, None)
@@ -133,9 +133,15 @@ class Mediator:
         return started(at, "unavailable")
 
     def _made(self, call: Call, now: float, batch_id: str, scheduling: Scheduling) -> CallAtGate:
-        at = CallAtGate(call, now, batch_id, scheduling)
-        at.idempotency_key = call.idempotency_key or idempotency_key(self._turn_id, call.call_id)
+        at = CallAtGate(CallRecord(call, now), batch_id, scheduling)
+        at.idempotency_key = self._key_of(call)
         return at
+
+    def _key_of(self, call: Call) -> str:
+        """Once it has begun, the key that is on record."""
+        return (
+            call.started.idempotency_key if call.started is not None else idempotency_key(self._turn_id, call.call_id)
+        )
 
     # --- everybody is heard -------------------------------------------------------------------------------------------
 

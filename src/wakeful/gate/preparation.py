@@ -39,7 +39,7 @@ class Preparation:
     def read(self, at: CallAtGate, arguments: dict[str, Any]) -> None:
         """The model's own arguments, and what was never the tool's. Whoever wrote others wrote what is run."""
         at.written, injected = split(arguments, self._injected)
-        at.injected_args = injected or None
+        at.record.injected_args = injected or None
         replaced = at.call.replaced
         at.is_rewritten = replaced is not None
         at.arguments = at.written if replaced is None else split(replaced, self._injected).executable

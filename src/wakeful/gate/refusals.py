@@ -32,9 +32,9 @@ def failure(at: CallAtGate, parts: GateParts) -> ToolFailed:
     """The end of a call that cannot be made."""
     assert at.error is not None
     return failed(
-        at,
+        at.record,
         at.error,
-        now=at.taken_up_at if at.approval_id is None else parts.now(),
+        now=at.record.taken_up_at if at.record.approval_id is None else parts.now(),
         status="invalid",
         category=_CATEGORY_OF_ERROR.get(at.error.kind, "schema_validation_failed"),
         effects="none",
@@ -90,8 +90,8 @@ def nobody_to_ask(at: CallAtGate, parts: GateParts) -> Admission:
         message="there is nobody to ask in this run",
         recovery_hint="Decide yourself with what you know, and say in your answer what you assumed.",
     )
-    at.permission_ref = ONE_BEFORE
-    outcome = failed(at, error, now=parts.now(), status="failed", category="setup_required", effects="none")
+    at.record.permission_ref = ONE_BEFORE
+    outcome = failed(at.record, error, now=parts.now(), status="failed", category="setup_required", effects="none")
     return Admission([*opening(at, "allowed"), outcome])
 
 
@@ -107,4 +107,4 @@ def _denial(at: CallAtGate, parts: GateParts) -> ToolFailed:
     )
     status: FailedStatus = "timed_out" if kind == "lock_timeout" else "denied"
     category = _CATEGORY_OF_DENY.get(kind, "policy_blocked")
-    return failed(at, error, now=parts.now(), status=status, category=category, effects="none")
+    return failed(at.record, error, now=parts.now(), status=status, category=category, effects="none")

@@ -10,7 +10,7 @@ from typing import Any
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.events import AnyEvent, ToolResult
 from wakeful.decisions.secret_values import SecretValues
-from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.call_at_gate import CallRecord
 from wakeful.gate.large_content import INLINE_BYTES, Keep, offload
 from wakeful.gate.outcomes import spills, succeeded
 from wakeful.tools.results import MAX_SHOWN_BYTES, ShownResult, ToolOutput, show
@@ -29,18 +29,18 @@ def makes_short_text(value: Any, most: int | None = None) -> bool:
     return kind is bool or kind is float or value is None or (kind is int and value.bit_length() <= 64)
 
 
-def at_once(at: CallAtGate, value: Any, now: float, keys: SecretValues, most: int | None = None) -> ToolResult:
+def at_once(record: CallRecord, value: Any, now: float, keys: SecretValues, most: int | None = None) -> ToolResult:
     """The result of a value that makes a short text: nothing has to be waited for.
 
     Of one that is kept elsewhere anyway it may be given more: then it is cut, and nothing is kept here.
     """
     hide = _Hide(keys)
     parts, _, size = show(hide(value) if type(value) is str else value, most=_shown(most))
-    return succeeded(at, now=now, parts=parts, size_bytes=size, whole=None, redacted=hide.found)
+    return succeeded(record, now=now, parts=parts, size_bytes=size, whole=None, redacted=hide.found)
 
 
 async def shaped(
-    at: CallAtGate,
+    record: CallRecord,
     value: Any,
     *,
     now: Callable[[], float],
@@ -69,11 +69,11 @@ async def shaped(
         else await asyncio.to_thread(show, value, hide, shown_bytes, kept=True)
     )
     whole = await keep(shown.whole, MEDIA) if shown.whole is not None else None
-    spilled = spills(at.call_id, shown, whole, redacted=hide.found) if whole is not None else ()
+    spilled = spills(record.call_id, shown, whole, redacted=hide.found) if whole is not None else ()
     if verdict_before is not None:
-        at.permission_ref = f"@-{verdict_before + len(spilled)}"
+        record.permission_ref = f"@-{verdict_before + len(spilled)}"
     event = succeeded(
-        at,
+        record,
         now=now(),
         parts=shown.parts,
         size_bytes=shown.size,

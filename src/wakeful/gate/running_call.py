@@ -229,13 +229,13 @@ class RunningCall:
             self._shaper = self.around.spawn(self._shape_and_finish(value))
 
     def _measure(self) -> None:
-        self.at.execution_ms = round((time.perf_counter() - self._began) * 1000, 3)
+        self.at.record.execution_ms = round((time.perf_counter() - self._began) * 1000, 3)
 
     def _finish_at_once(self, value: Any) -> bool:
         """The common case, without a task: what makes a short text needs no artifact. False when it is another."""
         if not makes_short_text(value, self.around.result_bytes):
             return False
-        self._finish([at_once(self.at, value, self.around.now(), self.around.keys)])
+        self._finish([at_once(self.at.record, value, self.around.now(), self.around.keys)])
         if self._work is not None:
             self._work.result.remove_done_callback(self._done)  # all is told: it need not be called to find that out
         return True
@@ -245,7 +245,7 @@ class RunningCall:
         try:
             self._finish(
                 await shaped(
-                    *(self.at, value),
+                    *(self.at.record, value),
                     now=around.now,
                     keep=around.keep,
                     keys=around.keys,

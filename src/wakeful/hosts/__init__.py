@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from wakeful.hosts.run_access import RunAccess as RunAccess
     from wakeful.hosts.run_access import RunRefused as RunRefused
     from wakeful.hosts.run_access import resolve_principal as resolve_principal
+    from wakeful.hosts.tools.declaration_reader import validate_declaration as validate_declaration
     from wakeful.hosts.tools.runtime_policy import runtime_local_declarations as runtime_local_declarations
     from wakeful.hosts.tools.runtime_policy import runtime_tool_policy as runtime_tool_policy
     from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration as RuntimeToolDeclaration
@@ -181,6 +182,7 @@ _WHERE = {
     "split_markdown_overflow": "wakeful.hosts.compaction.markdown_sections",
     "summarise_section": "wakeful.hosts.compaction.markdown_sections",
     "tiered": "wakeful.hosts.tools.tool_sources",
+    "validate_declaration": "wakeful.hosts.tools.declaration_reader",
 }
 _OWN_NAME = {"ToolPolicy": "ToolVisibility"}
 """Where the published name is not the one in the code, which has another thing of that name."""

@@ -1,4 +1,4 @@
-"""What a host's program calls first: an engine on a store, a host on it, and its bundles, packages and abilities.
+"""The entrances for a host's program: an engine on a store, a host on it, and its bundles, packages and abilities.
 
     async with open_engine("runs.db") as engine: ...
     async with open_host("runs.db", principal=caller, agents=[writer]) as host: ...
@@ -30,7 +30,7 @@ from wakeful.tools.tool import Tool
 
 @asynccontextmanager
 async def open_engine(store: Store | str | PathLike[str] | None = None) -> AsyncIterator[Engine]:
-    """What turns are run with, on a store: for the functions of `wakeful.hosts` that take an engine.
+    """An engine on a store, for the functions of `wakeful.hosts` that take an engine.
 
     A store by its path is closed at the end, when nobody else in this process uses it.
     """

@@ -32,12 +32,12 @@ NAME = "unified_loop"
 
 @dataclass
 class LoopContext:
-    """What the loops of one root turn share. They run one after the other; side by side are the subtasks of one."""
+    """The shared context of the loops of one root turn, which run one after the other. Subtasks run side by side."""
 
     engine: Engine
     budget: Budget = field(default_factory=lambda: Budget(profile="interactive"))
     memory: dict[str, Any] = field(default_factory=dict)
-    """What was written down for the rest of the turn, results of subtasks (`task:<id>`) included."""
+    """Notes for the rest of the turn, with results of subtasks (`task:<id>`)."""
     result: RunResult[Any] | None = None
     """How the newest loop ended."""
     _left: Limits | None = None
@@ -45,7 +45,7 @@ class LoopContext:
 
     @property
     def left(self) -> Limits:
-        """What the next loop may use."""
+        """The budget of the next loop."""
         return self._left or self.budget.limits(None, self.engine.limit_overrides)
 
     def enter(self) -> None:

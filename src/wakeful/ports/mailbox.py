@@ -70,8 +70,11 @@ class BusyThread(NamedTuple):
 
 
 ALL_BUSY_THREADS = RowQuery(("agent_id", "thread_id"), few="a row goes when nothing is open in its thread")
+BUSY_THREADS_OF = RowQuery(("thread_id",), equal=("agent_id",), served_by="key")
 
-BUSY_THREADS = Table("busy_threads", BusyThread, key=("agent_id", "thread_id"), queries=(ALL_BUSY_THREADS,))
+BUSY_THREADS = Table(
+    "busy_threads", BusyThread, key=("agent_id", "thread_id"), queries=(ALL_BUSY_THREADS, BUSY_THREADS_OF)
+)
 
 
 class Mailbox(Rows, Protocol):
@@ -87,5 +90,8 @@ class Mailbox(Rows, Protocol):
         place: Sequence[int] = () if after is None else (after.band, after.admitted_seq)
         return await self.list_rows(MESSAGES, QUEUED_IN_THREAD, agent_id, thread_id, after=place, limit=limit)
 
-    async def busy_threads(self) -> list[BusyThread]:
+    async def busy_threads(self, agent_id: str | None = None) -> list[BusyThread]:
+        """Of an agent, or of all."""
+        if agent_id is not None:
+            return await self.list_rows(BUSY_THREADS, BUSY_THREADS_OF, agent_id)
         return await self.list_rows(BUSY_THREADS, ALL_BUSY_THREADS)

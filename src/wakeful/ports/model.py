@@ -29,16 +29,16 @@ class ModelRequest:
     answered: int
     """Model calls of this level that were answered: what a script is indexed by."""
     tool_choice: ToolChoice = "auto"
-    """What holds for this request; the setting of that name says what the caller wants of the run."""
+    """The tool choice of this request. The setting of that name is the caller's wish for the whole run."""
     settings: ModelSettings = field(default_factory=ModelSettings)
     server_tools: tuple[ServerTool, ...] = ()
-    """What the provider may run by itself; the policy was heard about them."""
+    """Tools that the provider may run itself; the policy has allowed them."""
     withheld: tuple[str, ...] = ()
     """Settings of the caller that are not for this model's provider."""
     output_schema: dict[str, Any] | None = None
     stream: bool = True
     watched: bool = True
-    """Somebody sees the glimpses; when nobody does, none need be made."""
+    """True when glimpses are shown to somebody; otherwise a model need not make any."""
     level: str | None = None
     """Which level of the turn asks; None: the root."""
     depth: int = 0
@@ -54,7 +54,7 @@ class ModelRequest:
 
 
 class Model(Protocol):
-    """A model of a provider. What some have beyond it: `Reattachable`, `RefusingModel`, `Secretive`."""
+    """A model of a provider. Some can do more: `Reattachable`, `RefusingModel`, `Secretive`."""
 
     @property
     def ref(self) -> str:
@@ -67,22 +67,36 @@ class Model(Protocol):
 
 
 class Pricing(Protocol):
-    """What asking a model costs. None from it: nobody knows, which is not the same as nothing."""
+    """The price of model requests. None means that the price is unknown, not that it is zero."""
 
     async def ready(self, models: "Sequence[Model]") -> None:
         """Told which models a turn may ask, before it asks one."""
         ...
 
     def estimate(
-        self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int
+        self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int, searches: int = 0
     ) -> "CostEstimated | None":
-        """The most a request can cost. `input_tokens` is called only when the price is known."""
+        """The most a request can cost. `input_tokens` is called only when the price is known.
+
+        `searches`: so many searches of the provider's own are held for it.
+        """
         ...
 
     def spent(
-        self, model: Model, usage: TokenUsage | None, *, tier: str | None, at: int, attempt: int = 1, lost: bool = False
+        self,
+        model: Model,
+        usage: TokenUsage | None,
+        *,
+        tier: str | None,
+        at: int,
+        attempt: int = 1,
+        lost: bool = False,
+        searches: int = 0,
     ) -> "CostRecorded | None":
-        """What an attempt cost that used these tokens (None: nobody counted), at a time in Unix microseconds."""
+        """The cost of an attempt that used these tokens (None: not counted), at a time in Unix microseconds.
+
+        `searches`: so often the provider searched for the reply.
+        """
         ...
 
 

@@ -6,7 +6,7 @@ rebuild the table from it. What facts do to its rows is said by pure rules in `s
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from operator import itemgetter
 from types import NoneType, UnionType
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, Union, get_args, get_origin
@@ -122,15 +122,21 @@ class Table(Generic[Row]):
         return {column.field: column for column in self.columns}
 
     def values_of(self, row: Row, fields: Sequence[str]) -> tuple[Any, ...]:
-        return tuple(row[self.fields.index(name)] for name in fields)
-
-    def key_of(self, row: Row) -> TableKey:
-        found = self._key(row)
-        return found if len(self.key) > 1 else (found,)
+        return reader_of(self, tuple(fields))(row)
 
     @cached_property
-    def _key(self) -> "itemgetter[Any]":
-        return itemgetter(*(self.fields.index(name) for name in self.key))
+    def key_of(self) -> Callable[[Row], TableKey]:
+        return reader_of(self, self.key)
+
+
+@cache
+def reader_of(table: Table[Row], fields: tuple[str, ...]) -> Callable[[Row], tuple[Any, ...]]:
+    """Reads the values of these fields from a row. Made once for each table and its fields."""
+    places = [table.fields.index(name) for name in fields]
+    if len(places) > 1:
+        return itemgetter(*places)
+    first = places[0] if places else 0
+    return itemgetter(slice(first, first + len(places)))  # of one field or none, a tuple all the same
 
 
 def _column(name: str, hint: Any, renamed: str | None) -> Column:

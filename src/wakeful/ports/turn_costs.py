@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from wakeful.contracts.models import TokenUsage
 from wakeful.ports.tables import Condition, Match, RowQuery, Table, TableIndex
 from wakeful.ports.turns import TURNS, TURNS_BY_AGE, TurnRow, Turns
-from wakeful.views.cost import CallGroup, PriceListUsed, TurnCost
+from wakeful.views.model_calls import CallGroup, PriceListUsed, TurnCost
 
 _TOKENS = tuple(TokenUsage.model_fields)
 _NEVER = (1 << 63) - 1

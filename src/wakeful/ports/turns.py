@@ -1,5 +1,6 @@
 """Turns: one row each, from what opened it to its end."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -60,13 +61,6 @@ class TurnFilter(NamedTuple):
         )
 
 
-class ThreadRow(NamedTuple):
-    """A conversation: one thread of one agent."""
-
-    newest: TurnRow
-    turns: int
-
-
 _OPEN = Condition("ended_at", "IS NULL")
 _ENDED = Condition("ended_at", "IS NOT NULL")
 _BY_AGE = ("created_at", "agent_id", "first_seq")
@@ -80,8 +74,7 @@ OPEN_TURNS_OF_THREAD = RowQuery(
 )
 THREAD_BY_LAST_EVENT = RowQuery(("last_seq",), equal=("thread_id", "agent_id"), served_by="turns_by_last_event")
 THREAD_BY_AGENT = RowQuery(("agent_id", "first_seq"), equal=("thread_id",), served_by="turns_by_thread")
-TURNS_BY_NAME = RowQuery(("agent_name", "agent_id", "first_seq"), served_by="turns_by_name")
-NAME_BY_AGENT = RowQuery(("agent_id", "first_seq"), equal=("agent_name",), served_by="turns_by_name")
+TURNS_OF_NAME = RowQuery(_BY_AGE, equal=("agent_name",), served_by="turns_of_name")
 ENDED_OF_NAME = RowQuery(
     ("ended_at", "turn_id"), equal=("agent_name",), where=_ENDED, served_by="turns_by_name_and_end"
 )
@@ -99,7 +92,7 @@ TURNS = Table(
         TableIndex("turns_by_thread", ("thread_id", "agent_id", "first_seq")),
         TableIndex("turns_open_in_thread", ("thread_id", "agent_id", "first_seq"), where=_OPEN),
         TableIndex("turns_by_last_event", ("thread_id", "agent_id", "last_seq")),
-        TableIndex("turns_by_name", ("agent_name", "agent_id", "first_seq")),
+        TableIndex("turns_of_name", ("agent_name", *_BY_AGE)),
         TableIndex("turns_by_name_and_end", ("agent_name", "ended_at"), where=_ENDED),
         TableIndex("turns_by_end", ("ended_at",), where=_ENDED),
     ),
@@ -112,8 +105,7 @@ TURNS = Table(
         OPEN_TURNS_OF_THREAD,
         THREAD_BY_LAST_EVENT,
         THREAD_BY_AGENT,
-        TURNS_BY_NAME,
-        NAME_BY_AGENT,
+        TURNS_OF_NAME,
         ENDED_OF_NAME,
         TURNS_BY_END,
     ),
@@ -135,9 +127,22 @@ class Turns(Rows, Protocol):
         """How many there are, open and ended."""
         return await self.count_rows(TURNS)
 
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        """Newest first."""
+    async def turns(self, *, open_only: bool = False, limit: int = _PAGE) -> list[TurnRow]:
+        """The newest, newest first."""
         return await self.list_rows(TURNS, OPEN_TURNS if open_only else TURNS_BY_AGE, limit=limit, backwards=True)
+
+    async def open_turns(self) -> AsyncIterator[TurnRow]:
+        """All that have not ended, oldest first: page by page."""
+        last: TurnRow | None = None
+        while True:
+            after = () if last is None else TURNS.values_of(last, OPEN_TURNS.order)
+            page = await self.list_rows(TURNS, OPEN_TURNS, after=after, limit=_PAGE)
+            for row in page:
+                yield row
+            if len(page) < _PAGE:
+                return
+            last = page[-1]
+            await asyncio.sleep(0)
 
     async def find_turns(self, which: TurnFilter, *, limit: int, before: str | None = None) -> list[TurnRow]:
         """A page of the turns that fit, newest first; with `before`, of those older than the turn with that id."""
@@ -149,35 +154,15 @@ class Turns(Rows, Protocol):
             rows = (await self.find_rows(TURNS, wanted, order=_BY_AGE))[::-1]
             older = rows[1 + [row.turn_id for row in rows].index(before) :] if before is not None else rows
             return [row for row in older if which.fits(row)][:limit]
-        found: list[TurnRow] = []
-        async for row in self._newest_first(before, open_only=which.state in OPEN_STATES):
-            if which.fits(row):
-                found.append(row)
-            if len(found) == limit:
-                break
-        return found
-
-    async def threads(self, agent_name: str | None = None, *, limit: int) -> list[ThreadRow]:
-        """The threads of all agents, or of those of one name, by their newest turn, newest first."""
-        counted: dict[tuple[str, str], ThreadRow] = {}
-        async for row in self._newest_first():
-            if agent_name in (None, row.agent_name):
-                newest, turns = counted.get((row.agent_id, row.thread_id), ThreadRow(row, 0))
-                counted[row.agent_id, row.thread_id] = ThreadRow(newest, turns + 1)
-        return [*counted.values()][:limit]
-
-    async def _newest_first(self, before: str | None = None, *, open_only: bool = False) -> AsyncIterator[TurnRow]:
-        """Page by page: whoever needs no more takes no more."""
         last = None if before is None else await self.turn(before)
-        while True:
-            place = () if last is None else TURNS.values_of(last, _BY_AGE)
-            query = OPEN_TURNS if open_only else TURNS_BY_AGE
-            page = await self.list_rows(TURNS, query, after=place, limit=_PAGE, backwards=True)
-            for row in page:
-                yield row
-            if len(page) < _PAGE:
-                return
-            last = page[-1]
+        agents = [] if which.thread_id is None else await self.agents_of_thread(which.thread_id, limit=2)
+        if which.thread_id is not None and len(agents) == 1 and (last is None or last.agent_id == agents[0]):
+            return await _fitting(self, which, TURNS_OF_THREAD, (which.thread_id, agents[0]), last, limit)
+        if which.state in OPEN_STATES:
+            return await _fitting(self, which, OPEN_TURNS, (), last, limit)
+        if which.agent_name is not None:
+            return await _fitting(self, which, TURNS_OF_NAME, (which.agent_name,), last, limit)
+        return await _fitting(self, which, TURNS_BY_AGE, (), last, limit)
 
     async def turns_of_agent(self, agent_id: str, *, limit: int, before: int | None = None) -> list[TurnRow]:
         """A page of the turns of one stream, newest first; with `before`, of those admitted before that event."""
@@ -225,20 +210,22 @@ class Turns(Rows, Protocol):
             found.append(page[0].agent_id)
         return found
 
-    async def agents_of_name(self, agent_name: str) -> list[str]:
-        """The streams in which an agent of that name had a turn, in the order in which they came to this store."""
-        found: list[str] = []
-        while page := await self.list_rows(TURNS, NAME_BY_AGENT, agent_name, after=found[-1:], limit=1):
-            found.append(page[0].agent_id)
-        return found
-
-    async def agent_names(self) -> list[str]:
-        """The names of agents that have a turn, in alphabetical order: a step for each, however many turns it has."""
-        found: list[str] = []
-        while page := await self.list_rows(TURNS, TURNS_BY_NAME, after=found[-1:], limit=1):
-            found.append(page[0].agent_name)
-        return found
-
 
 def _place(before: int | None) -> Sequence[Value]:
     return () if before is None else (before,)
+
+
+async def _fitting(
+    turns: Rows, which: TurnFilter, query: RowQuery, equal: Sequence[Value], last: TurnRow | None, limit: int
+) -> list[TurnRow]:
+    """Those of a query that fit, newest first: page by page, and no more than it takes."""
+    found: list[TurnRow] = []
+    while len(found) < limit:
+        after = () if last is None else TURNS.values_of(last, query.order)
+        page = await turns.list_rows(TURNS, query, *equal, after=after, limit=_PAGE, backwards=True)
+        found += [row for row in page if which.fits(row)]
+        if len(page) < _PAGE:
+            break
+        last = page[-1]
+        await asyncio.sleep(0)  # whoever shares the loop has a turn
+    return found[:limit]

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.ports.tables import Table
-from wakeful.ports.turns import Turns
+from wakeful.ports.threads import Threads
 
 TOKEN_FIELDS = tuple(TokenUsage.model_fields)
 
@@ -47,7 +47,7 @@ class UsageOfName(NamedTuple):
     """Of the newest such turn in its stream, when there is one such stream; with several, their logs know."""
 
 
-class Usage(Turns, Protocol):
+class Usage(Threads, Protocol):
     """Reads what was used."""
 
     async def usage(self, agent_id: str) -> AgentTokenUsageSummary:
@@ -55,7 +55,7 @@ class Usage(Turns, Protocol):
         return AgentTokenUsageSummary(total=row.total, total_model_rounds=row.rounds, last_turn=row.last)
 
     async def usage_of_name(self, agent_name: str) -> UsageOfName:
-        """Of every stream in which an agent of that name had a turn."""
+        """Of every stream in which an agent of that name has a thread."""
         found = [await self.get_row(USAGE, agent_id) for agent_id in await self.agents_of_name(agent_name)]
         rows = [row for row in found if row is not None]
         reported = [row.last for row in rows if row.last is not None]

@@ -4,18 +4,42 @@ A row is written in the transaction of the fact that causes it, and goes in that
 too early changes nothing, and leaves the row: whoever finds a turn still at rest looks again later, not at once.
 """
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from wakeful.ports.tables import Condition, RowQuery, Rows, Table, TableIndex
+from wakeful.ports.tables import Condition, RowQuery, Rows, Table, TableIndex, Value
 
 WakeCause: TypeAlias = Literal[
-    "message", "deferral", "expiry", "decision", "window", "interrupt", "unpaused", "somebody"
+    "message",
+    "deferral",
+    "expiry",
+    "decision",
+    "window",
+    "interrupt",
+    "unpaused",
+    "paused",
+    "somebody",
+    "resumption",
+    "timer",
+    "wait",
+    "hint",
+    "work",
+    "recheck",
 ]
 """message: one is queued and nothing is open in the thread. deferral: the deadline of a deferred message. expiry: what
 a turn rests on runs out. decision: something was decided or answered. window: a spend window turns. interrupt: somebody
-asked the turn to stop. unpaused: somebody let it go on. somebody: it rests until somebody acts; no time moves it."""
+asked the turn to stop. unpaused: somebody let it go on. paused: somebody asked it to rest. somebody: it rests until
+somebody acts; no time moves it. resumption: the agent's pause ends by itself. timer: a due time. wait: the time or the
+deadline of a wait. hint: something outside changed; it has a time once its thread is free. work: an idle agent
+has work of its own. recheck: what blocks a work item is to be looked at again."""
 QUEUE: str = ""
 """The subject of a thread's queue."""
+AGENT: str = "agent"
+"""The subject of an agent's own pause, in its thread `main`."""
+HINT: str = "hint"
+"""The subject of the hints that are pending for a thread."""
+WORK: str = "work"
+"""The subject of an idle agent's own work in a thread."""
 
 
 class WakeRow(NamedTuple):
@@ -30,18 +54,22 @@ class WakeRow(NamedTuple):
     cause: WakeCause
     cause_id: str
     """The message, action, window or request that made it due, or the turn whose end did."""
+    alarm: int | None = None
+    """When a runtime looks at it: `due_at` of an agent that runs. None: no time moves it, its agent is paused or
+    stopped, or belongs to no runtime."""
 
 
-_TIMED = Condition("due_at", "IS NOT NULL")
-BY_DUE_TIME = RowQuery(("due_at", "agent_id", "thread_id", "subject"), where=_TIMED, served_by="wakes_due")
+_TIMED = Condition("alarm", "IS NOT NULL")
+BY_ALARM = RowQuery(("alarm", "agent_id", "thread_id", "subject"), where=_TIMED, served_by="wakes_by_alarm")
 OF_THREAD = RowQuery(("subject",), equal=("agent_id", "thread_id"), served_by="key")
+OF_AGENT = RowQuery(("thread_id", "subject"), equal=("agent_id",), served_by="key")
 
 WAKES = Table(
     "wakes",
     WakeRow,
     key=("agent_id", "thread_id", "subject"),
-    indexes=(TableIndex("wakes_due", ("due_at",), where=_TIMED),),
-    queries=(BY_DUE_TIME, OF_THREAD),
+    indexes=(TableIndex("wakes_by_alarm", ("alarm",), where=_TIMED),),
+    queries=(BY_ALARM, OF_THREAD, OF_AGENT),
 )
 
 
@@ -54,15 +82,23 @@ class Wakes(Rows, Protocol):
 
     async def deferrals(self, agent_id: str, thread_id: str) -> list[WakeRow]:
         """Deferred messages of a thread (`subject`), each with its deadline; the first deadline first."""
-        rows = await self.list_rows(WAKES, OF_THREAD, agent_id, thread_id)
-        found = [row for row in rows if row.cause == "deferral"]
+        found = [row for row in await self.wakes_of_thread(agent_id, thread_id) if row.cause == "deferral"]
         return sorted(found, key=lambda row: (row.due_at or 0, row.subject))
 
-    async def next_wake(self) -> WakeRow | None:
-        """The one with the earliest time."""
-        return next(iter(await self.list_rows(WAKES, BY_DUE_TIME, limit=1)), None)
+    async def wakes_of_thread(self, agent_id: str, thread_id: str) -> list[WakeRow]:
+        return await self.list_rows(WAKES, OF_THREAD, agent_id, thread_id)
 
-    async def due_wakes(self, now: int, *, limit: int) -> list[WakeRow]:
-        """At most so many of those whose time has come, earliest first."""
-        rows = await self.list_rows(WAKES, BY_DUE_TIME, limit=limit)
-        return [row for row in rows if row.due_at is not None and row.due_at <= now]
+    async def next_wake(self, after: int | None = None) -> WakeRow | None:
+        """The one that a runtime is to look at first; or first after a moment, in Unix microseconds."""
+        place = () if after is None else (after,)
+        return next(iter(await self.list_rows(WAKES, BY_ALARM, after=place, limit=1)), None)
+
+    async def wakes_of(self, agent_id: str) -> list[WakeRow]:
+        """All of an agent's, those without a time included."""
+        return await self.list_rows(WAKES, OF_AGENT, agent_id)
+
+    async def due_wakes(self, now: int, *, limit: int, after: WakeRow | None = None) -> list[WakeRow]:
+        """At most so many of those whose time has come, earliest first; `after` is the last of the page before."""
+        place: Sequence[Value] = () if after is None else (after.alarm, after.agent_id, after.thread_id, after.subject)
+        rows = await self.list_rows(WAKES, BY_ALARM, after=place, limit=limit)
+        return [row for row in rows if row.alarm is not None and row.alarm <= now]

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from wakeful.providers.prices import LOCAL, SELLERS, ListedPrice, Price
+from wakeful.providers.prices import LOCAL, SELLERS, ListedPrice, Price, search_fee
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
@@ -126,7 +126,10 @@ def listed(provider: str, name: str, tier: str | None, when: datetime) -> Listed
         if not any(variant.when == context for variant in model.price_variants or ()):
             return None
         price = _converted(model.get_prices(when, context))
-    return None if price is None else ListedPrice(price, lists.name, lists.as_of)
+    if price is None:
+        return None
+    fee = search_fee(f"{provider}:{name}")  # the package has none
+    return ListedPrice(price if fee is None else price._replace(searches=fee), lists.name, lists.as_of)
 
 
 def context_window(provider: str, name: str) -> int | None:

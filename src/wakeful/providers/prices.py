@@ -1,8 +1,9 @@
-"""What tokens cost. A price that is not known is not zero.
+"""What tokens and searches cost. A price that is not known is not zero.
 
-Prices are US dollars for a million tokens. What the owner says wins: in code, then in the settings file; otherwise the
-seller's list counts, without discounts for batches or commitments. Only who sells a model has a price for it: the same
-model from another provider has none unless its owner gives it one. A server on this machine costs nothing (`local`).
+Prices are US dollars for a million tokens, and for a thousand searches that the provider runs by itself. What the owner
+says wins: in code, then in the settings file; otherwise the seller's list counts, without discounts for batches or
+commitments. Only who sells a model has a price for it: the same model from another provider has none unless its owner
+gives it one. A server on this machine costs nothing (`local`).
 """
 
 from collections.abc import Mapping
@@ -37,6 +38,8 @@ class Price(NamedTuple):
     """None: nobody knows what audio costs, so a request with audio has no cost here."""
     reasoning: Decimal | None = None
     """None: thoughts cost what other output does."""
+    searches: Decimal | None = None
+    """Dollars for a thousand searches of the provider's own; None: a reply that searched has no known cost."""
     beyond: tuple[tuple[int, "Price"], ...] = ()
     """Above so many input tokens the whole request goes by another price; in order."""
 
@@ -58,7 +61,7 @@ FREE = ListedPrice(Price(Decimal(0), Decimal(0)), "free")
 """Of a model that is nobody's to sell: a script."""
 
 
-LOCAL = ListedPrice(Price(Decimal(0), Decimal(0), audio_input=Decimal(0)), LOCAL_LIST)
+LOCAL = ListedPrice(Price(Decimal(0), Decimal(0), audio_input=Decimal(0), searches=Decimal(0)), LOCAL_LIST)
 """Of a model on a server of this machine, unless its owner says what it costs."""
 
 
@@ -74,9 +77,26 @@ class Cost(NamedTuple):
         return f"{self.amount:f} {self.currency}"
 
 
-def cost(listed: ListedPrice | None, usage: TokenUsage) -> Cost | None:
-    """What the tokens cost; None when nobody knows."""
+SEARCH_FEES: Mapping[str, Decimal] = {
+    "anthropic:": Decimal(10),
+    "openai:": Decimal(10),
+    "gemini:gemini-3": Decimal(14),
+}
+"""Dollars for a thousand searches, by the beginning of a model's name.
+Older models of Gemini are billed by the prompt and not by the search: their fee is not known here."""
+
+
+def search_fee(model_ref: str) -> Decimal | None:
+    """The seller's fee for a thousand searches; None when nobody knows it."""
+    return next((fee for start, fee in SEARCH_FEES.items() if model_ref.startswith(start)), None)
+
+
+def cost(listed: ListedPrice | None, usage: TokenUsage, searches: int = 0) -> Cost | None:
+    """What the tokens and the searches cost; None when nobody knows."""
     amount = None if listed is None else amount_of(listed.price, usage)
+    if searches and listed is not None and amount is not None:
+        fee = listed.price.searches
+        amount = None if fee is None else amount + searches * fee / 1000
     return None if listed is None or amount is None else Cost(amount, listed.list_name, listed.as_of)
 
 
@@ -101,7 +121,7 @@ def amount_of(price: Price, usage: TokenUsage) -> Decimal | None:
 
 # --- what the owner says ----------------------------------------------------------------------------------------------
 
-_AMOUNTS = ("input", "output", "cached_input", "cache_write", "audio_input", "reasoning")
+_AMOUNTS = ("input", "output", "cached_input", "cache_write", "audio_input", "reasoning", "searches")
 
 
 def own_prices(table: object, where: str) -> dict[str, ListedPrice]:
@@ -142,7 +162,8 @@ def _amount(value: Any, where: str) -> Decimal:
     except InvalidOperation:
         amount = None
     if amount is None or not amount.is_finite() or amount < 0:
-        raise InvalidConfig(f"{where} is {value!r}", 'Write dollars for a million tokens, such as "0.25".')
+        unit = "a thousand searches" if where.endswith(".searches") else "a million tokens"
+        raise InvalidConfig(f"{where} is {value!r}", f'Write dollars for {unit}, such as "0.25".')
     return amount
 
 

@@ -23,14 +23,19 @@ class ListPricing:
             await asyncio.to_thread(price_list.load)
 
     def estimate(
-        self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int
+        self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int, searches: int = 0
     ) -> CostEstimated | None:
-        """The most a request can cost. The input is asked for only when the price is known."""
+        """The most a request can cost. The input is asked for only when the price is known.
+
+        Searches are counted where their fee is known; where it is not, the reply has no known cost, and its
+        reservation stands for it.
+        """
         listed = _listed(model, None, at)
         if listed is None:
             return None
         heard = input_tokens()
-        money = cost(listed, TokenUsage(input_tokens=heard, output_tokens=most_output))
+        counted = searches if listed.price.searches is not None else 0
+        money = cost(listed, TokenUsage(input_tokens=heard, output_tokens=most_output), counted)
         if money is None:
             return None
         return CostEstimated(
@@ -44,13 +49,21 @@ class ListPricing:
         )
 
     def spent(
-        self, model: Model, usage: TokenUsage | None, *, tier: str | None, at: int, attempt: int = 1, lost: bool = False
+        self,
+        model: Model,
+        usage: TokenUsage | None,
+        *,
+        tier: str | None,
+        at: int,
+        attempt: int = 1,
+        lost: bool = False,
+        searches: int = 0,
     ) -> CostRecorded | None:
         """What an attempt cost that used these tokens; where nobody counted them, what this machine answered."""
         listed = _listed(model, tier, at)
         if usage is None and listed is not LOCAL:
             return None
-        money = cost(listed, usage or TokenUsage())
+        money = cost(listed, usage or TokenUsage(), searches)
         if money is None:
             return None
         return CostRecorded(

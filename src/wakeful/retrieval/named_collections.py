@@ -12,7 +12,7 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.retrieval.text_files import PATTERNS, TextFiles
 from wakeful.settings.owner_file import owner_file
 
-_FIELDS = ("folder", "patterns", "untrusted")
+FIELDS = ("folder", "patterns", "untrusted")
 _made: dict[tuple[Any, ...], TextFiles] = {}
 """One index for all agents of a process that use the same collection."""
 
@@ -31,8 +31,8 @@ def named_collection(name: str, environ: Mapping[str, str] = os.environ) -> Text
     if not isinstance(said, Mapping) or not isinstance(said.get("folder"), str):
         raise InvalidConfig(f"{file.path}: collections.{name} names no folder", 'write folder = "path/to/texts"')
     for field in said:
-        if field not in _FIELDS:
-            raise InvalidConfig(f"{file.path}: collections.{name} has no {field!r}", f"it has: {', '.join(_FIELDS)}")
+        if field not in FIELDS:
+            raise InvalidConfig(f"{file.path}: collections.{name} has no {field!r}", f"it has: {', '.join(FIELDS)}")
     folder = file.path.parent / Path(said["folder"]).expanduser()
     patterns = tuple(said.get("patterns", PATTERNS))
     key = (name, str(folder), patterns, bool(said.get("untrusted", False)))

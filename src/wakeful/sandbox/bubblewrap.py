@@ -9,8 +9,9 @@ its life to the runtime's; if the runtime dies before, the word never comes, and
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from wakeful.sandbox.environment import GIT_SETTINGS
 from wakeful.sandbox.level_probe import ConfinementLevel
@@ -26,6 +27,10 @@ _STILL_SEEN = ("/run/current-system", "/run/wrappers/bin", "/run/opengl-driver")
 """Where one distribution keeps all its programs."""
 _NAMES = "/run/systemd/resolve"
 """Where the names of hosts are asked for, when there is a network."""
+
+Stdin: TypeAlias = Literal["nothing", "terminal", "line"]
+"""What a command reads: nothing, its terminal, or what follows the word on the line on which that comes."""
+_STDIN: Mapping[Stdin, str] = {"nothing": "</dev/null", "terminal": "<&1", "line": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ def command_line(
     ground: Ground,
     argv: Sequence[str],
     *,
-    tty: bool,
+    stdin: Stdin,
     status: int,
     seccomp: int | None,
     git_settings: int,
@@ -75,7 +80,7 @@ def command_line(
     line += [word for place in outside if place.folder for word in ("--remount-ro", place.path)]
     line += ["--seccomp", str(seccomp)] if seccomp is not None else []
     line += ["--json-status-fd", str(status), "--chdir", ground.cwd, "--"]
-    return [*line, "/bin/sh", "-c", _prelude(ground.limits, tty), "sh", *argv]
+    return [*line, "/bin/sh", "-c", _prelude(ground.limits, stdin), "sh", *argv]
 
 
 def _namespaces(level: ConfinementLevel, network: Network) -> list[str]:
@@ -136,11 +141,11 @@ def _outermost(places: Iterable[SandboxPlace]) -> list[SandboxPlace]:
     return kept
 
 
-def _prelude(limits: MachineLimits, tty: bool) -> str:
+def _prelude(limits: MachineLimits, stdin: Stdin) -> str:
     """Limits of one process; then the wait for the word; then the command, with its own input."""
     bounds = f"ulimit -c 0; ulimit -t {limits.cpu_seconds}; ulimit -f {limits.file_bytes // 512}"
     bounds += f"; ulimit -d {limits.memory_bytes // 1024}"
     # Holds exactly, in a user namespace, for everybody but root; the letter is not the same in every shell.
     if os.getuid() != 0:
         bounds += f"; ulimit -p {limits.processes} 2>/dev/null || ulimit -u {limits.processes} 2>/dev/null"
-    return f'{bounds}; read -r word || exit 125; exec "$@" {"<&1" if tty else "</dev/null"}'
+    return f'{bounds}; read -r word || exit 125; exec "$@" {_STDIN[stdin]}'

@@ -41,9 +41,9 @@ class StreamCapture:
             except OSError:  # how a terminal ends
                 piece = b""
             if piece:
-                self._take(piece)
+                self.take(piece)
             elif not done.done():
-                self._glimpse(b"", final=True)
+                self.end()
                 done.set_result(None)
 
         loop.add_reader(descriptor, more)
@@ -59,7 +59,8 @@ class StreamCapture:
     def dropped_bytes(self) -> int:
         return self.total_bytes - self.kept_bytes
 
-    def _take(self, piece: bytes) -> None:
+    def take(self, piece: bytes) -> None:
+        """The next piece of the stream."""
         kept = piece[: self._most - self.kept_bytes]
         if kept:
             self._pieces.append(kept)
@@ -69,6 +70,10 @@ class StreamCapture:
             self._glimpse(piece[: SHOWN_BYTES - before])
             if self.total_bytes > SHOWN_BYTES:
                 self._show("\n[more output comes and is not shown]\n")
+
+    def end(self) -> None:
+        """Nothing more comes: what is left of a character is shown as it is."""
+        self._glimpse(b"", final=True)
 
     def _glimpse(self, piece: bytes, *, final: bool = False) -> None:
         if text := self._decoder.decode(piece, final):

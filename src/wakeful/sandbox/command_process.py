@@ -5,60 +5,28 @@ or raises. When the runtime itself is killed, the kernel or the launcher ends th
 """
 
 import asyncio
-import fcntl
 import json
 import os
+import shutil
 import signal
-import struct
 import subprocess
-import termios
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wakeful.sandbox.capture import StreamCapture
-from wakeful.sandbox.level_probe import HEAR_OF_CHILDREN, hearing_of_children, interpreter
+from wakeful.sandbox.command_start import PreparedLine, SpawnFailed, spawn
+from wakeful.sandbox.level_probe import hearing_of_children
 from wakeful.sandbox.process_watch import Growth, ProcessWatch
 
 GRACE_SECONDS = 5.0
 """How long a tree that was ordered to end may take."""
-_SIZE_OF_TERMINAL = (40, 120)
-_TAKE_TERMINAL = f"""import fcntl, os, signal, termios
-{HEAR_OF_CHILDREN}os.setsid()
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.dup2(int(sys.argv[1]), 0)
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-"""A child of ours that makes the terminal its own and then turns into what holds the command; no other program is
-asked to do it."""
 
 Stopped: TypeAlias = Literal["timeout", "processes", "memory", "growth"]
 ShowOutput: TypeAlias = Callable[[Literal["stdout", "stderr"], str], None]
-
-
-class SpawnFailed(Exception):
-    """The command never began; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedLine:
-    """A prepared line. `tells` is the status pipe's end for the child, `hears` the end of the pipe it waits on."""
-
-    line: Sequence[str]
-    environment: Mapping[str, str]
-    tty: bool
-    tells: int
-    hears: int
-    hears_as_stdin: bool
-    passed: tuple[int, ...]
-    tasks: int
-    memory_bytes: int
-    growth: Growth
-    shared: str | None
-    """A folder in memory, as the command sees it, that counts as memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +46,11 @@ class CommandPipes:
     """The pipes between the runtime and what holds a command: status one way, a word and a sign of life the other."""
 
     def __init__(self, holding: ExitStack) -> None:
-        self._reads, self.tells = os.pipe()
-        self.hears, self._says = os.pipe()
-        for end in (self._reads, self._says):
+        self.reads, self.tells = os.pipe()
+        self.hears, self.says = os.pipe()
+        for end in (self.reads, self.says):
             holding.callback(self._close, end)
-        self._open = {self._reads, self._says, self.tells, self.hears}
+        self._open = {self.reads, self.says, self.tells, self.hears}
         holding.callback(self.spawned)
         self._rest = b""
         self.said: dict[str, Any] = {}
@@ -106,16 +74,16 @@ class CommandPipes:
 
     def go(self) -> None:
         try:
-            os.write(self._says, b"go\n")
+            os.write(self.says, b"go\n")
         except BrokenPipeError:
             pass
 
     def hang_up(self) -> None:
-        self._close(self._says)
+        self._close(self.says)
 
     async def _more(self) -> bool:
-        await _readable(self._reads)
-        piece = os.read(self._reads, 4096)
+        await readable(self.reads)
+        piece = os.read(self.reads, 4096)
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
             if line.strip():
@@ -136,10 +104,12 @@ async def run(
     stdout = StreamCapture(lambda text: show("stdout", text), kept_bytes)
     stderr = StreamCapture(lambda text: show("stderr", text), kept_bytes)
     with ExitStack() as holding:
-        process, streams = _spawn(start, holding)
+        if start.private is not None:
+            holding.callback(shutil.rmtree, start.private, ignore_errors=True)
+        started = spawn(start, holding, hearing_of_children(list(start.line)))
         line.spawned()
-        reading = [taken.read(of) for taken, of in zip((stdout, stderr), streams, strict=False)]
-        tree = _Tree(process, line, reading, namespaced=start.hears_as_stdin)
+        reading = [taken.read(of) for taken, of in zip((stdout, stderr), started.output, strict=False)]
+        tree = _Tree(ChildProcess(started.process), line, reading, namespaced=start.hears_as_stdin)
         stopped: Stopped | None = None
         try:
             async with asyncio.timeout(timeout):
@@ -165,7 +135,12 @@ class _Tree:
     """The command's processes, as one thing that can be waited for and ended."""
 
     def __init__(
-        self, process: "_Process", line: CommandPipes, reading: "Sequence[asyncio.Future[None]]", *, namespaced: bool
+        self,
+        process: "ChildProcess",
+        line: CommandPipes,
+        reading: "Sequence[asyncio.Future[None]]",
+        *,
+        namespaced: bool,
     ) -> None:
         self._process = process
         self._line = line
@@ -198,7 +173,7 @@ class _Tree:
             memory_bytes=start.memory_bytes,
             too_heavy=heavy,
             shared=start.shared,
-            growth=start.growth,
+            growth=Growth(start.write_roots, start.growth_bytes),
         )
         self._line.go()
 
@@ -206,7 +181,7 @@ class _Tree:
         """Wait until all of it has ended and everything it said is read."""
         await self._process.wait()
         if self._first is not None:
-            await _readable(self._first)  # the first process of a namespace ends after all others
+            await readable(self._first)  # the first process of a namespace ends after all others
         for stream in self._reading:
             await stream
         self.is_gone = True
@@ -246,46 +221,7 @@ class _Tree:
             pass
 
 
-def _spawn(start: PreparedLine, holding: ExitStack) -> "tuple[_Process, list[int]]":
-    """Start it: the process, and where its output comes from."""
-    terminal = _terminal() if start.tty else None
-    line, passed = hearing_of_children(list(start.line)), start.passed
-    stdin = start.hears if start.hears_as_stdin else subprocess.DEVNULL
-    output = subprocess.PIPE
-    if terminal is not None:
-        stdin = output = terminal[1]
-        if start.hears_as_stdin:
-            line = [*interpreter(_TAKE_TERMINAL), str(start.hears), *line]
-            passed = (*passed, start.hears)
-    try:
-        # Not asyncio's own: that one starts a thread for every process to wait for it.
-        process = subprocess.Popen(
-            line,
-            stdin=stdin,
-            stdout=output,
-            stderr=output,
-            env=dict(start.environment),
-            cwd="/",
-            pass_fds=passed,
-            start_new_session=terminal is None,
-            bufsize=0,
-        )
-    except (OSError, ValueError) as problem:
-        for end in terminal or ():
-            os.close(end)
-        raise SpawnFailed(f"{line[0]}: {problem}") from problem
-    if terminal is not None:
-        os.close(terminal[1])
-        holding.callback(os.close, terminal[0])
-        return _Process(process), [terminal[0]]
-    assert process.stdout is not None
-    assert process.stderr is not None
-    for pipe in (process.stdout, process.stderr):
-        holding.callback(pipe.close)
-    return _Process(process), [process.stdout.fileno(), process.stderr.fileno()]
-
-
-class _Process:
+class ChildProcess:
     """A child that can be awaited."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
@@ -296,7 +232,7 @@ class _Process:
         """Its status. It may be waited for more than once."""
         if self._process.returncode is None:
             if self._handle is not None:
-                await _readable(self._handle)
+                await readable(self._handle)
             else:
                 await asyncio.to_thread(self._process.wait)
             self._process.wait()
@@ -308,14 +244,16 @@ class _Process:
     def kill(self) -> None:
         self._process.kill()  # does nothing for one that has been waited for
 
+    def leave(self) -> None:
+        """It runs on and nobody here waits for it: its remains are taken off the table when it has ended."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+        threading.Thread(target=self._process.wait, name="wakeful-left", daemon=True).start()
 
-def _terminal() -> tuple[int, int]:
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *_SIZE_OF_TERMINAL, 0, 0))
-    return ours, theirs
 
-
-async def _readable(descriptor: int) -> None:
+async def readable(descriptor: int) -> None:
+    """Wait until something can be read there, or until its other end is gone."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
 

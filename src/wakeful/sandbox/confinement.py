@@ -22,10 +22,10 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import Confinement
 from wakeful.sandbox import bubblewrap, environment, level_probe, places, repositories, seccomp
 from wakeful.sandbox.capture import KEPT_BYTES
-from wakeful.sandbox.command_process import CommandEnd, CommandPipes, PreparedLine, ShowOutput, SpawnFailed, run
+from wakeful.sandbox.command_process import CommandEnd, CommandPipes, ShowOutput, run
+from wakeful.sandbox.command_start import PreparedLine, SpawnFailed
 from wakeful.sandbox.grants import split, split_folders
 from wakeful.sandbox.own_code import code_places
-from wakeful.sandbox.process_watch import Growth
 from wakeful.sandbox.settings import SandboxSettings
 from wakeful.sandbox.sweep import Sweeper
 
@@ -39,9 +39,17 @@ NOT_WHOLE = (
 )
 
 
-MADE_AGAIN = 3
+MADE_AGAIN = 6
 """How often a sandbox is tried to be made, when sockets outside come and go meanwhile."""
-_COVER_FAILED = re.compile(rb"bwrap: Can't create file at (/[^\n]*): [^\n:]*\n")
+_TAKE_TERMINAL = f"""import fcntl, os, signal, termios
+{level_probe.HEAR_OF_CHILDREN}os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.dup2(int(sys.argv[1]), 0)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""A child of ours that makes the terminal its own and then turns into what holds the command; no other program is
+asked to do it."""
+_COVER_FAILED = re.compile(rb"bwrap: Can't (?:create file at|mkdir parents for) (/[^\n]*): [^\n:]*\n")
 
 
 class NotConfined(Exception):
@@ -144,26 +152,39 @@ class Sandbox:
         kept_bytes: int = KEPT_BYTES,
     ) -> CommandEnd:
         """Run one command to its end. Raises SpawnFailed, and NotConfined where the owner requires confinement."""
+        for _ in range(MADE_AGAIN):
+            with ExitStack() as holding:
+                line = CommandPipes(holding)
+                start = await self.prepare(argv, cwd, line, holding, tty=tty)
+                ended = await run(start, line, timeout=timeout, show=show, kept_bytes=kept_bytes)
+            if not lost_a_socket(ended, start.line):
+                break
+        return ended
+
+    async def prepare(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        line: CommandPipes,
+        holding: ExitStack,
+        *,
+        tty: bool = False,
+        accepts_input: bool = False,
+    ) -> PreparedLine:
+        """The line that runs the command confined. What it needs open is open as long as the stack. Raises as `run`."""
         if self.level.mode == "not_enforced" and self._settings.confinement == "required":
             raise NotConfined(f"commands have to be confined here, and nothing can: {self.level.reason}")
         self._refuse_second_names()
         if self._git_settings is None:
             chosen = await asyncio.to_thread(self._chosen_for_git)
             self._git_settings = environment.git_settings(chosen).encode(errors="surrogateescape")
-        for _ in range(MADE_AGAIN):
-            with ExitStack() as holding:
-                line = CommandPipes(holding)
-                prepare = self._wrapped if self.level.mode == "bubblewrap" else self._launched
-                start = prepare(argv, cwd, tty, line, holding)
-                ended = await run(start, line, timeout=timeout, show=show, kept_bytes=kept_bytes)
-            if not _lost_a_socket(ended, start.line):
-                break
-        return ended
+        prepare = self._wrapped if self.level.mode == "bubblewrap" else self._launched
+        return prepare(argv, cwd, tty, accepts_input, line, holding)
 
     # --- bubblewrap ---------------------------------------------------------------------------------------------------
 
     def _wrapped(
-        self, argv: Sequence[str], cwd: str, tty: bool, line: CommandPipes, holding: ExitStack
+        self, argv: Sequence[str], cwd: str, tty: bool, accepts_input: bool, line: CommandPipes, holding: ExitStack
     ) -> PreparedLine:
         ground = self._ground(cwd)
         self._stand_ins.ensure(ground.must_stand())
@@ -180,13 +201,15 @@ class Sandbox:
             self.level,
             ground,
             [program, *argv[1:]],
-            tty=tty,
+            stdin="terminal" if tty else "line" if accepts_input else "nothing",
             status=line.tells,
             seccomp=given(_file_of(seccomp.program(sockets=True, namespaces=True))) if seccomp.supported() else None,
             git_settings=given(_file_of(self._git_settings or b"")),
             nothing=lambda: given(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)),
         )
-        return self._start(made, variables, tty, line, tuple(passed), self.write_roots)
+        start = self._start(made, variables, tty, accepts_input, line, tuple(passed), self.write_roots)
+        taking = tuple(level_probe.interpreter(_TAKE_TERMINAL)) if tty else ()
+        return start._replace(stand_ins=self._stand_ins.paths, take_terminal=taking)
 
     def _ground(self, cwd: str) -> bubblewrap.Ground:
         named = (*self._settings.protected, *self.code)
@@ -216,18 +239,19 @@ class Sandbox:
     # --- the launcher: Landlock, or nothing ---------------------------------------------------------------------------
 
     def _launched(
-        self, argv: Sequence[str], cwd: str, tty: bool, line: CommandPipes, holding: ExitStack
+        self, argv: Sequence[str], cwd: str, tty: bool, accepts_input: bool, line: CommandPipes, holding: ExitStack
     ) -> PreparedLine:
-        private = holding.enter_context(tempfile.TemporaryDirectory(prefix="wakeful-", ignore_cleanup_errors=True))
-        home = Path(private, "home")
-        home.mkdir(mode=0o700)
-        Path(home, environment.GIT_SETTINGS).write_bytes(self._git_settings or b"")
+        variables = self._environment("", "")
+        program = _found(argv[0], cwd, variables)
         limits = self._settings.limits
         hidden, protected = self._closed() if self.level.mode == "landlock" else ([], [])
         grants = split(self.write_roots, hidden=hidden, protected=protected)
-        variables = self._environment(str(home), private)
+        private = tempfile.mkdtemp(prefix="wakeful-")
+        home = Path(private, "home")
+        home.mkdir(mode=0o700)
+        Path(home, environment.GIT_SETTINGS).write_bytes(self._git_settings or b"")
         plan = {
-            "argv": [_found(argv[0], cwd, variables), *argv[1:]],
+            "argv": [program, *argv[1:]],
             "cwd": cwd,
             "tty": tty,
             "status": line.tells,
@@ -246,7 +270,9 @@ class Sandbox:
             },
         }
         made = [*level_probe.interpreter("from wakeful.sandbox.launcher import main; main()"), json.dumps(plan)]
-        return self._start(made, variables, tty, line, (line.tells, line.hears), (*self.write_roots, private))
+        passed, grows = (line.tells, line.hears), (*self.write_roots, private)
+        variables |= {"HOME": str(home), "TMPDIR": private}
+        return self._start(made, variables, tty, accepts_input, line, passed, grows)._replace(private=private)
 
     def _closed(self) -> tuple[list[str], list[str]]:
         """What lies below the write roots and is hidden, and what is protected there."""
@@ -310,6 +336,7 @@ class Sandbox:
         made: list[str],
         variables: dict[str, str],
         tty: bool,
+        accepts_input: bool,
         line: CommandPipes,
         passed: tuple[int, ...],
         grows: Sequence[str],
@@ -319,13 +346,15 @@ class Sandbox:
             line=made,
             environment=variables,
             tty=tty,
+            accepts_input=accepts_input,
             tells=line.tells,
             hears=line.hears,
             hears_as_stdin=self.level.mode == "bubblewrap",
             passed=passed,
             tasks=limits.processes + 1,  # the first is what holds the others
             memory_bytes=limits.memory_bytes,
-            growth=Growth(grows, limits.growth_bytes),
+            growth_bytes=limits.growth_bytes,
+            write_roots=tuple(grows),
             shared=bubblewrap.SHARED_MEMORY if self.level.mode == "bubblewrap" else None,
         )
 
@@ -335,11 +364,15 @@ def _close(stand_ins: places.StandIns, sweeper: Sweeper) -> None:
     sweeper.close()
 
 
-def _lost_a_socket(ended: CommandEnd, line: Sequence[str]) -> bool:
-    """Did bubblewrap, and not the command, fail: a socket that had to be covered was gone before it came there?"""
-    if ended.exit_status is not None or ended.stopped is not None or ended.stdout.total_bytes:
+def lost_a_socket(ended: CommandEnd, line: Sequence[str]) -> bool:
+    """Did bubblewrap, and not the command, fail: a socket that had to be covered, or the folder that it was in, was
+    gone before it came there?"""
+    if ended.exit_status is not None or ended.stopped is not None:
         return False
-    wrong = _COVER_FAILED.fullmatch(ended.stderr.data)
+    out, err = ended.stdout.data, ended.stderr.data
+    if out and err:
+        return False
+    wrong = _COVER_FAILED.fullmatch((err or out).replace(b"\r\n", b"\n"))  # at a terminal all is one stream
     return wrong is not None and os.fsdecode(wrong.group(1)) in line
 
 

@@ -17,7 +17,7 @@ LATE = (
     *("difflib", "http.cookiejar", "importlib.metadata"),
     *("genai_prices.data", "genai_prices.data_snapshot", "httpx2", "httpcore2", "httpcore2._backends.anyio", "h11"),
     *("anyio._backends._asyncio", "anyio._core._testing", "sniffio", "truststore", "ssl"),
-    *("jsonschema", "jsonschema.exceptions", "referencing", "referencing.exceptions", "yaml", "re2"),
+    *("jsonschema", "jsonschema.exceptions", "referencing", "referencing.exceptions", "yaml", "re2", "cronsim"),
 )
 """Modules of others that are first imported in the middle of a run, by wakeful or by what it uses."""
 

@@ -237,6 +237,11 @@ class StandIns:
                 self._held[place.path] = (place, handle)
                 self._made(place)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What is held now."""
+        return tuple(self._held)
+
     def close(self) -> None:
         for path in reversed(list(self._held)):
             _let_go(*self._held.pop(path))

@@ -73,7 +73,7 @@ class SandboxSettings:
         return cls(**given)
 
     def as_dict(self) -> dict[str, Any]:
-        """What is not the default, as JSON data."""
+        """The settings that differ from the default, as JSON data."""
         if self == _USUAL:
             return {}
         usual, said = asdict(_USUAL), asdict(self)

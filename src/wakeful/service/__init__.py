@@ -38,10 +38,15 @@ if TYPE_CHECKING:
     from wakeful.engine.watchers import ProgressGlimpsed as ProgressGlimpsed
     from wakeful.engine.workflow_parts import workflow_registry as workflow_registry
     from wakeful.engine.workflow_registry import WorkflowRegistry as WorkflowRegistry
+    from wakeful.ports import Clock as Clock
+    from wakeful.ports import Ids as Ids
     from wakeful.ports import RuleRow as RuleRow
     from wakeful.ports import Store as Store
     from wakeful.ports import TurnRow as TurnRow
     from wakeful.ports import UnknownRow as UnknownRow
+    from wakeful.runtime.agent_definitions import FileProblem as FileProblem
+    from wakeful.runtime.scheduler import Places as Places
+    from wakeful.runtime.timers import cancel_timer as cancel_timer
     from wakeful.sandbox.import_guard import guard_imports as guard_imports
     from wakeful.settings.store_file import default_store as default_store
     from wakeful.settings.store_file import home_store as home_store
@@ -57,6 +62,11 @@ _WHERE = {
     "Agent": "wakeful.engine.agent",
     "AgentTool": "wakeful.engine.agent",
     "Ask": "wakeful.tools.hooks",
+    "FileProblem": "wakeful.runtime.agent_definitions",
+    "Places": "wakeful.runtime.scheduler",
+    "cancel_timer": "wakeful.runtime.timers",
+    "Clock": "wakeful.ports",
+    "Ids": "wakeful.ports",
     "Glimpse": "wakeful.engine.watchers",
     "Hook": "wakeful.tools.hooks",
     "MessageOrigin": "wakeful.engine.run_request",

@@ -133,7 +133,7 @@ class HookRegistry:
             self.register(name, hook, priority if isinstance(priority, int) else DEFAULT_PRIORITY)
 
     async def observe(self, name: str, *arguments: Any) -> list[Exception]:
-        """Tell every observer, each with a copy of its own. What they raise changes nothing and is returned."""
+        """Tell every observer, each with a copy of its own. Their exceptions change nothing and are returned."""
         failures: list[Exception] = []
         for hook in self._of(name, "observer"):
             try:

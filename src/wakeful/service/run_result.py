@@ -1,4 +1,4 @@
-"""What a run came to, for the program that asked for it.
+"""The result of a run, for the program that asked for it.
 
 `status` is always set. `output` is the answer, and raises unless the run completed; `final_content` never raises. The
 longer lists (messages, calls, events) are made from the turn's facts when they are asked for.
@@ -19,7 +19,7 @@ from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import NotCompleted
-from wakeful.contracts.events import WarningIssued
+from wakeful.contracts.events import AssistantRecorded, WarningIssued, WorkItemCompleted
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
@@ -42,7 +42,7 @@ RunStatus: TypeAlias = Literal[
 ]
 SCHEMA = "wakeful.run-result"
 VERSION = 1
-DOCUMENT = "What a run came to: the document of `wakeful run --json`."
+DOCUMENT = "The result of a run: the document of `wakeful run --json`."
 
 
 class UnknownOutcome(Value):
@@ -65,7 +65,7 @@ class CallView(Value):
     status: str
     """`success`, `error`, `rejected`, `timed_out` or `cancelled`."""
     result: str = ""
-    """What the model was shown of a success; a failure has its words in `error`."""
+    """The result as the model saw it; a failure has its words in `error`."""
     error: str | None = None
     effects: str | None = None
     step: int = 0
@@ -122,7 +122,7 @@ class RunResult(Parts, Generic[Out_co]):
 
     @derive()
     def cost_summary(self) -> CostSummary:
-        """What the run cost, by model and by depth; what nobody knows is counted and not guessed."""
+        """The cost of the run, by model and by depth. Requests without a known price are counted, not guessed."""
         return cost_summary(self.turn_id, self._facts())
 
     model_calls: int = part(default=0)
@@ -133,11 +133,11 @@ class RunResult(Parts, Generic[Out_co]):
     unknown: tuple[UnknownOutcome, ...] = part(default=())
     """Calls whose outcome nobody knows yet: `wakeful unknown` lists them, `wakeful resolve` closes them."""
     approvals: tuple[Approval, ...] = part(default=())
-    """What a person has to decide before the run goes on: `wakeful approvals` lists and decides them."""
+    """Pending approvals: a person decides them before the run continues (`wakeful approvals`)."""
     questions: tuple[Approval, ...] = part(default=())
-    """What the agent wants to know from a person."""
+    """Pending questions of the agent to a person."""
     runtime_tools: tuple[RuntimeToolRequest, ...] = part(default=())
-    """What a client has to run before the run goes on, with its real parameters; answer with `submit_result`."""
+    """Pending calls that a client has to run, with their real parameters; answer with `submit_result`."""
 
     @derive(sparse=True)
     def messages(self) -> tuple[Message, ...]:
@@ -168,12 +168,12 @@ class RunResult(Parts, Generic[Out_co]):
 
     @derive(words=True, absent=())
     def citations(self) -> tuple[dict[str, Any], ...]:
-        """Where the run found what it says: of tools' results and of searches that a provider made, in their order."""
+        """The sources of the answer: from tools' results and from searches that a provider made, in their order."""
         return citations_in(entry.fact.event for entry in self._facts())
 
     @derive(words=True, absent=())
     def warnings(self) -> tuple[str, ...]:
-        """What the run warned of, in its order: a setting that a model does not take, a hook that failed."""
+        """Warnings of the run, in order: a setting that a model does not take, a hook that failed."""
         events = (entry.fact.event for entry in self._facts())
         return tuple(event.message for event in events if isinstance(event, WarningIssued))
 
@@ -191,6 +191,25 @@ class RunResult(Parts, Generic[Out_co]):
         answer: Out_co = self._output
         return answer
 
+    @property
+    def final_text(self) -> str:
+        """The report of the newest work item that the turn completed; without one, the model's last words."""
+        facts = self._facts()
+        reports = [
+            event.text_ref
+            for entry in facts
+            if isinstance(event := entry.fact.event, WorkItemCompleted) and event.text_ref is not None
+        ]
+        for entry in facts if reports else ():
+            if entry.event_id == reports[-1] and isinstance(entry.fact.event, AssistantRecorded):
+                return entry.fact.event.item.text
+        return self.final_content
+
+    @property
+    def raw_final_text(self) -> str:
+        """The model's last words, whatever the turn completed."""
+        return self.final_content
+
     def raise_for_status(self) -> None:
         """Raise NotCompleted unless the run completed."""
         if self.status == "completed":
@@ -199,7 +218,7 @@ class RunResult(Parts, Generic[Out_co]):
         look = f"wakeful events {self.turn_id} --store {self._location}" if self._location else "result.calls()"
         raise NotCompleted(
             f"turn {self.turn_id} of agent {self.agent!r} is {self.status} ({self.stop_reason}){why}",
-            f"what happened: {look}",
+            f"see the log: {look}",
         )
 
     def history(self) -> list[Item]:
@@ -242,7 +261,7 @@ class RunResult(Parts, Generic[Out_co]):
 
     @cached_property
     def _secrets(self) -> RunSecrets:
-        """What this conversation gave to its tools as secrets: it is hidden in whatever they returned."""
+        """The secrets that this conversation gave to its tools; they are hidden in results."""
         secrets = RunSecrets()
         secrets.declarations = self._declarations
         secrets.said(self._items)
@@ -255,7 +274,7 @@ class RunResult(Parts, Generic[Out_co]):
     # --- as JSON -----------------------------------------------------------------------------------------------------
 
     def to_dict(self, *, reveal: bool = False) -> dict[str, Any]:
-        """Everything, as JSON data, with secrets hidden: what is written down may be read by anybody.
+        """The whole result as JSON data, with secrets hidden.
 
         With `reveal`, words and history stay as they are: for a program that goes on with it.
         """

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from wakeful.contracts.budgets import LimitOverrides
 from wakeful.contracts.errors import InvalidConfig
+from wakeful.decisions.work_items.advice import ReminderTerms
 
 PREFIX: Final = "WAKEFUL_"
 
@@ -41,9 +42,31 @@ def limit_overrides(environ: Mapping[str, str]) -> LimitOverrides:
         text = environ.get(PREFIX + name)
         if not text:
             continue
-        # Digits alone: int() would also take signs, spaces, underscores and the digits of other scripts.
-        number = int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else -1
-        if number < least:
-            raise InvalidConfig(f"{PREFIX}{name} is {text!r}", f"give a whole number, {least} or more, or unset it")
+        number = _number(name, text, least)
         found[field] = number / 1_000 if name == "MAX_WALL_CLOCK_MS" else number
     return found
+
+
+_REMINDER: Final = "WORK_ITEM_STALE_REMINDER_"
+REMINDER_TERMS: Final[Mapping[str, str]] = {
+    "ROUNDS": "rounds",
+    "COOLDOWN_ROUNDS": "cooldown",
+    "MAX_TOKENS": "max_tokens",
+}
+"""What follows `WAKEFUL_WORK_ITEM_STALE_REMINDER_`, and the field of `ReminderTerms` that it sets."""
+
+
+def reminder_terms(environ: Mapping[str, str]) -> ReminderTerms:
+    """When a model is reminded of its current work item, and how much it is told. Raises InvalidConfig."""
+    said = {name: environ.get(PREFIX + _REMINDER + name) for name in REMINDER_TERMS}
+    return ReminderTerms(
+        **{REMINDER_TERMS[name]: _number(_REMINDER + name, text, 1) for name, text in said.items() if text}
+    )
+
+
+def _number(name: str, text: str, least: int) -> int:
+    # Digits alone: int() would also take signs, spaces, underscores and the digits of other scripts.
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else -1
+    if number < least:
+        raise InvalidConfig(f"{PREFIX}{name} is {text!r}", f"give a whole number, {least} or more, or unset it")
+    return number

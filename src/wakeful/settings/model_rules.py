@@ -18,7 +18,7 @@ from wakeful.settings.owner_file import owner_file
 
 TABLE = "models"
 VARIABLE = "WAKEFUL_OFFLINE"
-_KNOWN = ("allow", "deny", "offline")
+KNOWN = ("allow", "deny", "offline")
 
 
 class RuledOut(NamedTuple):
@@ -58,11 +58,11 @@ def model_rules(environ: Mapping[str, str]) -> ModelRules:
     table = file.table(TABLE)
     where = f"{file.path}: [{TABLE}]"
     for name in table:
-        if name not in _KNOWN:
-            near = get_close_matches(name, _KNOWN, n=1)
+        if name not in KNOWN:
+            near = get_close_matches(name, KNOWN, n=1)
             raise InvalidConfig(
                 f"{where} has no setting {name!r}",
-                f"Did you mean {near[0]}?" if near else f"There are: {', '.join(_KNOWN)}.",
+                f"Did you mean {near[0]}?" if near else f"There are: {', '.join(KNOWN)}.",
             )
     offline = table.get("offline", False)
     if not isinstance(offline, bool):

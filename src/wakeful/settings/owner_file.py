@@ -3,6 +3,7 @@
 import os
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,8 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.settings.home import home
 
 SETTINGS_FILE = "wakeful.toml"
+SECTIONS = ("store", "models", "budget", "principals", "providers", "hooks", "collections", "runtime")
+"""The names that may stand at the top of the file."""
 
 
 class OwnerFile(NamedTuple):
@@ -36,10 +39,10 @@ def settings_path(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def owner_file(environ: Mapping[str, str] = os.environ) -> OwnerFile:
-    """What the owner says."""
+    """The owner's settings."""
     path = settings_path(environ)
     try:
-        return OwnerFile(path, tomllib.loads(path.read_text("utf-8")))
+        return OwnerFile(path, _checked(tomllib.loads(path.read_text("utf-8")), path))
     except FileNotFoundError:
         if environ.get("WAKEFUL_CONFIG"):
             raise InvalidConfig(f"WAKEFUL_CONFIG names {path}, and there is no such file") from None
@@ -48,3 +51,13 @@ def owner_file(environ: Mapping[str, str] = os.environ) -> OwnerFile:
         raise InvalidConfig(f"{path} is not TOML: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidConfig(f"{path} cannot be read: {error}") from None
+
+
+def _checked(data: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A name that nothing reads would be a setting without effect."""
+    for name in data:
+        if name not in SECTIONS:
+            near = get_close_matches(name, SECTIONS, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(SECTIONS)}."
+            raise InvalidConfig(f"{path}: there is no setting {name!r}", hint)
+    return data

@@ -25,7 +25,7 @@ from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.settings.owner_file import owner_file
 
 BUDGET, PRINCIPALS, TIMEZONE = "budget", "principals", "timezone"
-_LINES: Mapping[str, Period] = {f"per_{period}": period for period in PERIODS}
+LINES: Mapping[str, Period] = {f"per_{period}": period for period in PERIODS}
 
 
 def owner_windows(environ: Mapping[str, str]) -> OwnerWindows:
@@ -41,18 +41,18 @@ def owner_windows(environ: Mapping[str, str]) -> OwnerWindows:
         if not isinstance(table, Mapping):
             raise InvalidConfig(f"{place} is {table!r}", f'Write [{PRINCIPALS}."{name}"] above its lines.')
         principals[name] = _windows(table, place, ())
-    zone = _zone(budget[TIMEZONE], where) if TIMEZONE in budget else UTC
+    zone = zone_named(budget[TIMEZONE], where) if TIMEZONE in budget else UTC
     return OwnerWindows(_windows(budget, where, (TIMEZONE,)), principals, zone)
 
 
 def _windows(table: Mapping[str, Any], where: str, others: tuple[str, ...]) -> tuple[SpendWindow, ...]:
-    known = (*_LINES, *others)
+    known = (*LINES, *others)
     for name in table:
         if name not in known:
             near = get_close_matches(name, known, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(known)}."
             raise InvalidConfig(f"{where} has no setting {name!r}", hint)
-    return tuple(_window(table[line], period, f"{where} {line}") for line, period in _LINES.items() if line in table)
+    return tuple(_window(table[line], period, f"{where} {line}") for line, period in LINES.items() if line in table)
 
 
 def _window(value: Any, period: Period, where: str) -> SpendWindow:
@@ -64,7 +64,8 @@ def _window(value: Any, period: Period, where: str) -> SpendWindow:
         raise InvalidConfig(f"{where}: {error.message}", error.hint) from None
 
 
-def _zone(name: Any, where: str) -> tzinfo:
+def zone_named(name: Any, where: str) -> tzinfo:
+    """A time zone by its name. Raises InvalidConfig with the place."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, TypeError, OSError, AttributeError):  # ZoneInfoNotFoundError is a KeyError

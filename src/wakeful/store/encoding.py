@@ -1,9 +1,10 @@
 """Facts in their stored form, and back. The rule: stored bytes are made here and read here, and nowhere else.
 
 An append is one row, or one for each of its turns. Header: a JSON list of writer, time, thread and turn, and then for
-each fact its kind, the length of its payload, how long after that time it was, and its other ids; empty ends are cut
-off. Body: 8 random bytes, then the payloads one after the other, as JSON without what has its default, packed
-(`store.row_compression`). The random bytes keep a digest from revealing a body that is gone (`store.chain`).
+each fact its kind (a number where it has one, `store.kind_numbers`), the length of its payload, how long after that
+time it was, and its other ids; empty ends are cut off. Body: 8 random bytes, then the payloads one after the other, as
+JSON without what has its default, packed (`store.row_compression`). The random bytes keep a digest from revealing a
+body that is gone (`store.chain`).
 """
 
 import os
@@ -21,6 +22,7 @@ from wakeful.contracts.history import parse
 from wakeful.contracts.models import TokenUsage
 from wakeful.store import chain
 from wakeful.store.chain import SALT
+from wakeful.store.kind_numbers import NUMBERS, kind_of
 from wakeful.store.row_compression import pack, unpack
 
 Writer: TypeAlias = Literal[0, 1]
@@ -128,7 +130,7 @@ def _encode(facts: Sequence[Fact], writer: Writer) -> PackedRow:
     for fact in facts:
         kind, version, payload = _payload(fact, writer)
         payloads.append(payload)
-        head = (kind, len(payload), fact.at - began, fact.step, fact.call_id)
+        head = (NUMBERS.get(kind, kind), len(payload), fact.at - began, fact.step, fact.call_id)
         if fact.level is None and fact.action_id is fact.parent_call_id is None and version == 1 and not fact.depth:
             header.append(head if fact.call_id is not None else _cut(head))
         else:
@@ -236,6 +238,8 @@ def read_row(first: int, header: bytes, body: bytes) -> list[EncodedFact]:
         # A later version may have added something at the end.
         values = (*head, *_ABSENT[len(head) :])
         kind, length, after, step, call_id, action_id, parent, depth, level, version = values[: len(_ABSENT)]
+        if type(kind) is int:
+            kind = kind_of(kind)
         where = Head(
             kind, version, at + after, writer, thread_id, turn_id, step, call_id, action_id, parent, depth, level
         )

@@ -4,11 +4,12 @@
 processes on one database are.
 """
 
+import asyncio
 import hashlib
 import os
 import secrets
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from socket import gethostname
@@ -27,12 +28,13 @@ from wakeful.ports import (
     RowQuery,
     Table,
     TableReads,
+    TurnReader,
     TurnRow,
     Value,
     Watch,
     WorkflowRow,
 )
-from wakeful.ports.mailbox import MESSAGES
+from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES, BusyThread
 from wakeful.ports.turns import TURN_OF_KEY, TURNS, TURNS_OF_THREAD
 from wakeful.store import chain
 from wakeful.store.encoding import (
@@ -65,12 +67,15 @@ from wakeful.store.leases import (
     take,
     taken_from,
 )
-from wakeful.store.memory_runs import MemoryImportedAgents, MemoryTaskRuns, RunShelf
+from wakeful.store.memory_dispatches import DispatchShelf, MemoryDispatches, MemoryImportedAgents
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book
 from wakeful.store.table_changes import message_of
 from wakeful.store.watches import Wake, Watches
 from wakeful.store.workflow_shelf import by_name, next_revision
+
+STEP = 500
+"""Facts of an agent that a rebuild reads before others have a turn."""
 
 
 class _Agent:
@@ -153,7 +158,7 @@ class Memory:
         self.blobs: dict[str, bytes] = {}
         self.workflows: dict[str, list[WorkflowRow]] = {}
         self.workflow_keys: dict[str, WorkflowRow] = {}
-        self.runs = RunShelf()
+        self.dispatches = DispatchShelf()
         self.owners: dict[str, Holder] = {}
         self.watches = Watches()
         self.runtime_id = f"rt_{secrets.token_hex(8)}"
@@ -177,8 +182,8 @@ class MemoryStore(TableReads):
         self._held: dict[str, Claim] = {}
         self._reserved = 0
         self._closed = False
-        self.task_runs = MemoryTaskRuns(self._memory.runs, self._check_open)
-        self.imported_agents = MemoryImportedAgents(self._memory.runs, self._check_open)
+        self.dispatches = MemoryDispatches(self._memory.dispatches, self._check_open)
+        self.imported_agents = MemoryImportedAgents(self._memory.dispatches, self._check_open)
         since = datetime.now(UTC).isoformat(timespec="seconds")
         self._memory.owners[self._owner] = Holder(os.getpid(), gethostname(), since)
 
@@ -194,7 +199,9 @@ class MemoryStore(TableReads):
     def secret(self) -> bytes:
         return self._memory.secret
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
         self._check_open()
         memory = self._memory
         stored = encode(facts, OUTSIDER)
@@ -202,9 +209,10 @@ class MemoryStore(TableReads):
         if event is not None and event.key is not None:
             for taken in memory.tables.page(TURNS, TURN_OF_KEY, (event.key,)):
                 return AdmissionAnswer(taken, created=False)
-        is_queued = message is not None and message.turn_id is None
-        if is_queued and event is not None and memory.tables.get(MESSAGES, (event.message_id,)) is not None:
-            return AdmissionAnswer(None, created=False)
+        if message is not None and event is not None and (message.turn_id is None or event.key is not None):
+            there = memory.tables.get(MESSAGES, (event.message_id,))
+            if there is not None:
+                return AdmissionAnswer(memory.tables.get(TURNS, (there.turn_id,)), created=False)
         agent = memory.agents.get(agent_id) or _Agent(agent_id, memory)
         agent.extend(facts, stored)
         memory.agents[agent_id] = agent
@@ -214,7 +222,18 @@ class MemoryStore(TableReads):
         if message.turn_id is None:
             return AdmissionAnswer(None, created=True)
         row = memory.row(message.turn_id)
+        if claim and (own := self._claim_new(agent, row)) is not None:
+            return AdmissionAnswer(row, created=True, claim=own)
         return AdmissionAnswer(row, created=True, reservation=self._reserve(agent, row) if reserve else None)
+
+    def _claim_new(self, agent: _Agent, row: TurnRow) -> Claim | None:
+        """Claim a turn as the only one of its thread; None: wait for the thread."""
+        place = (row.agent_id, row.thread_id)
+        old, thread = agent.lease(row.thread_id), self._memory.tables.get(BUSY_THREADS, place)
+        if old.owner is not None or thread != BusyThread(*place, turns=0, queued=1):
+            return None
+        lease = Lease(self._owner, old.epoch + 1, self._clock() + self._ttl)
+        return self._take(agent, row.thread_id, row.turn_id, lease)
 
     def _reserve(self, agent: _Agent, row: TurnRow) -> str:
         self._reserved += 1
@@ -306,6 +325,9 @@ class MemoryStore(TableReads):
         return claim
 
     async def release(self, claim: Claim) -> None:
+        self._let_go(claim)
+
+    def _let_go(self, claim: Claim) -> None:
         held = self._held.get(claim.turn_id)
         if held is None or held.turn_epoch != claim.turn_epoch:
             return
@@ -323,7 +345,7 @@ class MemoryStore(TableReads):
         agent.leases[claim.thread_id] = lease._replace(expires=self._clock() + self._ttl)
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         self._check_open()
         check_turn(claim, facts)
@@ -344,6 +366,8 @@ class MemoryStore(TableReads):
         claim.seen = agent.seq
         if facts:
             self._memory.watches.wake(Wake(claim.agent_id, claim.thread_id, "all"))
+        if last:
+            self._let_go(claim)
         return others
 
     async def sync(self) -> None:
@@ -460,21 +484,39 @@ class MemoryStore(TableReads):
             raise StoreDamaged(f"blob {digest} does not match its name")
         return data
 
-    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[StoredFact]]:
-        return lambda: self._recorded(agent_id, 0, None, turn_id, None)
+    def turn_reader(self, agent_id: str, turn_id: str) -> TurnReader:
+        async def read() -> list[StoredFact]:
+            return self._recorded(agent_id, 0, None, turn_id, None)
+
+        return read
 
     def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
         return self._memory.watches.open(agent_id, thread_id, feed)
 
+    def watch_wakes(self) -> Watch:
+        return self._memory.watches.open_wakes()
+
     async def rebuild_views(self) -> None:
-        self._memory.tables.clear()
-        for agent in self._memory.agents.values():
-            agent.book = Book(agent.agent_id, self._memory.tables)
-            for entry in agent.entries():
-                agent.book.read_again(decode(entry.head, entry.payload), entry.seq)
+        tables, books = MemoryTables(), dict[str, Book]()
+        read: dict[str, int] = {}
+        while behind := [each for each in self._memory.agents.values() if read.get(each.agent_id, 0) < each.seq]:
+            for agent in behind:
+                book = books.setdefault(agent.agent_id, Book(agent.agent_id, tables))
+                for entry in islice(agent.entries(read.get(agent.agent_id, 0)), STEP):
+                    book.read_again(decode(entry.head, entry.payload), entry.seq)
+                    read[agent.agent_id] = entry.seq
+            await asyncio.sleep(0)  # others append meanwhile, and what they appended is read next
+        self._memory.tables = tables
+        for agent_id, book in books.items():
+            self._memory.agents[agent_id].book = book
 
     async def verify(self) -> list[Damage]:
-        return [found for agent in self._memory.agents.values() if (found := agent.damage()) is not None]
+        found: list[Damage] = []
+        for agent in [*self._memory.agents.values()]:
+            if (damage := agent.damage()) is not None:
+                found.append(damage)
+            await asyncio.sleep(0)
+        return found
 
     async def close(self) -> None:
         if self._closed:

@@ -70,7 +70,7 @@ def unpack(packed: bytes, length: int) -> bytes:
     number, inside = packed[:1], packed[_INSIDE:]
     if packed[1:_INSIDE] != zlib.crc32(inside).to_bytes(4, "big"):
         # The chain vouches for what is said. A bit that changes nothing of it is noticed here.
-        raise ValueError("what was packed does not fit its checksum")
+        raise ValueError("the packed row does not match its checksum")
     if number == bytes((PLAIN,)):
         payloads = inside
     elif number == bytes((FIRST,)):
@@ -78,13 +78,13 @@ def unpack(packed: bytes, length: int) -> bytes:
         try:
             payloads = unpacker.decompress(inside, length + 1)  # no row is let grow beyond what its header says
         except zlib.error as error:
-            raise ValueError(f"what was packed cannot be unpacked: {error}") from error
+            raise ValueError(f"the packed row cannot be unpacked: {error}") from error
         if not unpacker.eof or unpacker.unused_data:
-            raise ValueError("what was packed has no end, or goes on after it")
+            raise ValueError("the packed row is cut off, or has bytes after its end")
     else:
-        raise ValueError("packed in a way that this version does not know")
+        raise ValueError("the row is packed in a way that this version does not know")
     if len(payloads) != length:
-        raise ValueError("what was packed is not as long as its header says")
+        raise ValueError("the packed row is not as long as its header says")
     return payloads
 
 

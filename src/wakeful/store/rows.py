@@ -7,8 +7,8 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import ToolFailed, ToolResult, ToolStarted, TurnCompleted, TurnFailed
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.table_changes import Changes, changes, needs_of
-from wakeful.store.tables.row_rules import Need, OpenCall, OpenCost, RowKey, RowList
-from wakeful.views.cost import CALL_FACTS, CostTally
+from wakeful.store.tables.row_rules import OpenCall, OpenCost
+from wakeful.views.model_calls import CALL_FACTS, CostTally
 
 _CALL_FACTS = frozenset(CALL_FACTS)
 
@@ -25,12 +25,20 @@ class Book:
 
     def changes(self, facts: Sequence[Fact], after: int, *, is_new: bool = True) -> Changes:
         """What these facts would do. Raises what `table_changes.changes` raises."""
-        found = {need: self._found(need) for need in needs_of(facts, self.agent_id)}
+        needs = needs_of(facts, self.agent_id)
+        found = self.tables.fetch(needs)
+        for need in needs:
+            if isinstance(need, OpenCall):
+                found[need] = self._started.get(need)
+            elif isinstance(need, OpenCost):
+                found[need] = self._costs_so_far.get(need.turn_id) or CostTally()
         return changes(facts, after, self.agent_id, self.agent_name, found, is_new=is_new)
 
-    def read_again(self, fact: Fact, seq: int) -> None:
+    def read_again(self, fact: Fact, seq: int) -> Changes:
         """Take in a fact of the log."""
-        self.record([fact], self.changes([fact], seq - 1, is_new=False))
+        made = self.changes([fact], seq - 1, is_new=False)
+        self.record([fact], made)
+        return made
 
     def record(self, facts: Sequence[Fact], made: Changes) -> None:
         """Take the changes over."""
@@ -41,7 +49,10 @@ class Book:
         for fact in facts:
             kind = type(fact.event)
             if kind in _CALL_FACTS:
-                self._costs_so_far.setdefault(fact.turn_id or "", CostTally()).take(fact)
+                turn_id = fact.turn_id or ""
+                if (tally := self._costs_so_far.get(turn_id)) is None:
+                    tally = self._costs_so_far[turn_id] = CostTally()
+                tally.take(fact)
             elif kind in (TurnCompleted, TurnFailed):
                 self._costs_so_far.pop(fact.turn_id or "", None)
             # Once a call has its outcome, nobody asks for its arguments again.
@@ -49,14 +60,3 @@ class Book:
                 self._started[OpenCall(fact.turn_id or "", fact.call_id or "")] = fact.event.safe_args or {}
             elif isinstance(fact.event, ToolResult | ToolFailed):
                 self._started.pop(OpenCall(fact.turn_id or "", fact.call_id or ""), None)
-
-    def _found(self, need: Need) -> Any:
-        match need:
-            case RowKey(table, key):
-                return self.tables.get(table, key)
-            case RowList(table, query, equal):
-                return self.tables.page(table, query, equal)
-            case OpenCall():
-                return self._started.get(need)
-            case OpenCost(turn_id):
-                return self._costs_so_far.get(turn_id) or CostTally()

@@ -7,31 +7,26 @@ from typing import Any, NamedTuple
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import MessageAdmitted, SessionStarted, ToolFailed, ToolResult, ToolStarted
-from wakeful.ports.tables import Row, RowQuery, Table, TableKey, Value
-from wakeful.store.tables import RULES_OF_EVENT
-from wakeful.store.tables.row_rules import OWN_AGENT, Gone, LogEntry, Need, OpenCall, OpenCost, RowKey, RowList
-from wakeful.views.cost import CALL_FACTS, CostTally, TurnCost
+from wakeful.contracts.events import AgentCreated, MessageAdmitted, SessionStarted, ToolFailed, ToolResult, ToolStarted
+from wakeful.ports.tables import Row, RowQuery, Table, TableKey, Value, reader_of
+from wakeful.store.tables import NEEDS_OF_EVENT, RULES_OF_EVENT
+from wakeful.store.tables.row_rules import Gone, LogEntry, Need, OpenCall, OpenCost, RowKey, RowList
+from wakeful.views.model_calls import CALL_FACTS, CostTally, TurnCost
 
 _CALL_FACTS = frozenset(CALL_FACTS)
+_NOTED = _CALL_FACTS | {ToolStarted, ToolResult, ToolFailed}
+"""What later facts of the same append may ask for."""
 
 
 def needs_of(facts: Iterable[Fact], agent_id: str) -> list[Need]:
     """What has to be fetched before the changes of these facts of an agent can be made."""
     found: dict[Need, None] = {}
     for fact in facts:
-        for _, rule in RULES_OF_EVENT.get(type(fact.event), ()):
-            for need in rule.needs(fact, fact.event):
-                found[_named(need, agent_id)] = None
+        event = fact.event
+        for needs in NEEDS_OF_EVENT.get(type(event), ()):
+            for need in needs(agent_id, fact, event):
+                found[need] = None
     return [*found]
-
-
-def _named(need: Need, agent_id: str) -> Need:
-    if isinstance(need, RowKey) and need.key[0] == OWN_AGENT:
-        return RowKey(need.table, (agent_id, *need.key[1:]))
-    if isinstance(need, RowList) and need.equal[0] == OWN_AGENT:
-        return RowList(need.table, need.query, (agent_id, *need.equal[1:]))
-    return need
 
 
 class Changes(NamedTuple):
@@ -59,13 +54,14 @@ def changes(
     made = TableChanges(agent_id, found)
     renamed: str | None = None
     for seq, fact in enumerate(facts, after + 1):
-        kind = type(fact.event)
+        event = fact.event
+        kind = type(event)
         if kind in RULES_OF_EVENT:
             made.take_in(LogEntry(agent_id, agent_name, seq, fact, is_new))
-        elif found:
+        if found and kind in _NOTED:
             made.note(fact)
-        if isinstance(fact.event, SessionStarted):
-            renamed = agent_name = fact.event.agent_name
+        if isinstance(event, SessionStarted | AgentCreated):
+            renamed = agent_name = event.agent_name
     return Changes(made.rows, renamed)
 
 
@@ -96,15 +92,15 @@ class TableChanges:
     def take_in(self, entry: LogEntry) -> None:
         """Raises EventRefused or AlreadyDecided; then nothing of the append may be written."""
         event = entry.fact.event
-        made = [(table, rule.change(entry, event, self)) for table, rule in RULES_OF_EVENT.get(type(event), ())]
+        made: list[tuple[Table[Any], Iterable[tuple[Any, ...]]]] = []
+        for table, rule in RULES_OF_EVENT[type(event)]:  # all of them see the rows as they were before this fact
+            made.append((table, rule.change(entry, event, self)))
         for table, changes in made:
             for changed in changes:
                 if isinstance(changed, Gone):
                     self.rows.setdefault(table, {})[changed.key] = None
                 else:
                     self._put(table, table.key_of(changed), changed)
-        if self._found:
-            self.note(entry.fact)
 
     def get(self, table: Table[Row], *key: Any) -> Row | None:
         """A row of this agent. Raises KeyError when the rule did not name it beforehand."""
@@ -117,14 +113,18 @@ class TableChanges:
 
     def list(self, table: Table[Row], query: RowQuery, *equal: Value) -> "list[Row]":
         """Rows of this agent, in the order of the query. Raises KeyError when the rule did not name it beforehand."""
-        found: dict[TableKey, Row] = {table.key_of(row): row for row in self._found[RowList(table, query, equal)]}
-        for key, row in self.rows.get(table, {}).items():
+        stored: Sequence[Any] = self._found[RowList(table, query, equal)]
+        changed = self.rows.get(table)
+        if not stored and changed is None:
+            return []
+        found: dict[TableKey, Any] = {table.key_of(row): row for row in stored}
+        for key, row in changed.items() if changed is not None else ():
             if row is not None and _is_in(table, query, equal, row):
                 found[key] = row
             else:
                 found.pop(key, None)
-        mine = [row for row in found.values() if table.values_of(row, ("agent_id",)) == (self._agent_id,)]
-        return sorted(mine, key=lambda row: table.values_of(row, query.order))
+        mine = [row for row in found.values() if row.agent_id == self._agent_id]
+        return sorted(mine, key=reader_of(table, query.order))
 
     def open_call(self, turn_id: str, call_id: str) -> dict[str, Any] | None:
         args: dict[str, Any] | None = self._found[OpenCall(turn_id, call_id)]
@@ -164,7 +164,7 @@ def _merged(table: Table[Row], one: Row | None, other: Row | None) -> Row | None
     return table.merge(one, other)
 
 
-def _is_in(table: Table[Row], query: RowQuery, equal: Sequence[Value], row: Row) -> bool:
-    if table.values_of(row, query.equal) != tuple(equal):
+def _is_in(table: Table[Row], query: RowQuery, equal: tuple[Value, ...], row: Row) -> bool:
+    if reader_of(table, query.equal)(row) != equal:
         return False
-    return query.where is None or query.where.holds(table.values_of(row, (query.where.field,))[0])
+    return query.where is None or query.where.holds(getattr(row, query.where.field))

@@ -30,16 +30,24 @@ class Watches:
 
     def __init__(self) -> None:
         self._open: dict[str, set[_Watch]] = {}
+        self._of_wakes: set[_Watch] = set()
+        """Those that follow what may become due, whichever agent's it is."""
 
     def __bool__(self) -> bool:
-        return bool(self._open)
+        return bool(self._open or self._of_wakes)
 
     def open(self, agent_id: str, thread_id: str | None = None, feed: Feed = "all") -> Watch:
         watch = _Watch(self, agent_id, thread_id, feed)
         self._open.setdefault(agent_id, set()).add(watch)
         return watch
 
+    def open_wakes(self) -> Watch:
+        watch = _Watch(self, "", None, "all")
+        self._of_wakes.add(watch)
+        return watch
+
     def forget(self, watch: "_Watch") -> None:
+        self._of_wakes.discard(watch)
         watches = self._open.get(watch.agent_id, set())
         watches.discard(watch)
         if not watches:
@@ -63,9 +71,17 @@ class Watches:
         for watch in self._open.get(wake.agent_id, ()):
             if watch.is_for(wake):
                 watch.wake()
+        if wake.feed != "all":
+            self.wake_scheduler()
+
+    def wake_scheduler(self) -> None:
+        """Something may be due that was not: an outsider wrote, or a thread was let go."""
+        for watch in self._of_wakes:
+            watch.wake()
 
     def wake_all(self) -> None:
         """Nothing will be committed any more."""
+        self.wake_scheduler()
         for watches in self._open.values():
             for watch in watches:
                 watch.wake()

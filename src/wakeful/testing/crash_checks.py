@@ -1,4 +1,4 @@
-"""What must hold after a kill and a recovery, and the report that says whether it did.
+"""Checks after a kill and a recovery, and the report about them.
 
 lost       a fact that was acknowledged is gone, an effect has no intent, or an effect never came
 repeated   an effect happened twice that may happen only once
@@ -42,7 +42,7 @@ class Moment:
 
 @dataclass
 class KillReport:
-    """What the crash suite did and found."""
+    """The report of the crash suite: its kills, and the problems it found."""
 
     points: int = 0
     """Moments at which a kill was tried."""
@@ -99,7 +99,7 @@ class KillReport:
 
 
 def check_kill(point: KillPoint, unharmed: Moment, killed: Moment, acknowledged: int) -> list[BrokenPromise]:
-    """What must hold in the log before anybody has recovered anything."""
+    """Check the log before the recovery."""
     found = []
     if killed.log.count < acknowledged:
         found.append(f"{acknowledged} facts were acknowledged and {killed.log.count} are in the log")
@@ -115,7 +115,7 @@ def check_kill(point: KillPoint, unharmed: Moment, killed: Moment, acknowledged:
 
 
 def check_recovery(point: KillPoint, unharmed: Moment, killed: Moment, recovered: Moment) -> list[BrokenPromise]:
-    """What must hold once the same program was run again."""
+    """Check the log after the same program was run again."""
     promises = {
         "lost": [*_changed_facts(killed, recovered), *_missing_effects(unharmed, recovered)],
         "repeated": list(_repeats(killed, recovered)),

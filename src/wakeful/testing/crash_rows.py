@@ -34,7 +34,7 @@ async def _without_wake(store: Store) -> list[str]:
             named = f"thread {thread.thread_id} of agent {thread.agent_id}"
             found.append(f"{named} is free, messages wait in it ({thread.queued}), and nobody is told to look")
     deferred = await store.find_rows(MESSAGES, [Match({"state": ("deferred",)})], order=MESSAGES.key)
-    at_rest = [turn for turn in await store.turns(open_only=True) if turn.state == "suspended"]
+    at_rest = [turn async for turn in store.open_turns() if turn.state == "suspended"]
     waiting = [(row.agent_id, row.thread_id, row.message_id, "message", "is deferred") for row in deferred]
     waiting += [(turn.agent_id, turn.thread_id, turn.turn_id, "turn", "rests") for turn in at_rest]
     for agent_id, thread_id, subject, what, how in waiting:

@@ -1,5 +1,6 @@
 """What the log says at one moment, small enough to compare: taken after a kill, and again after the recovery."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ from wakeful.contracts.events import (
     ToolStarted,
     UnknownResolved,
 )
-from wakeful.ports import Store, TurnState
+from wakeful.ports import Store, TurnFilter, TurnState
 from wakeful.testing.crash_rows import find_misfits
 
 CallName = tuple[str, str]
@@ -82,7 +83,7 @@ async def take_snapshot(store: Store) -> Snapshot:
         answers.update(_note(recorded, seen))
     for row in await store.unknown():
         seen.unknown.add((row.turn_id, row.call_id))
-    for turn in await store.turns():
+    for turn in await store.find_turns(TurnFilter(), limit=sys.maxsize):
         seen.turns[turn.turn_id] = TurnSeen(turn.state, answers.get(turn.turn_id, ""))
     seen.misfits = await find_misfits(store)
     return seen

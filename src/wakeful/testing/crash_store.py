@@ -12,6 +12,7 @@ from wakeful.ports import (
     AdmissionAnswer,
     Claim,
     Damage,
+    Dispatches,
     Feed,
     ImportedAgents,
     Match,
@@ -20,7 +21,7 @@ from wakeful.ports import (
     Store,
     Table,
     TableReads,
-    TaskRunStore,
+    TurnReader,
     Value,
     Watch,
     WorkflowRow,
@@ -59,18 +60,20 @@ class CrashingStore(TableReads):
         """The same for what cannot wait: something else has been asked of the store before."""
         return self._opened[asyncio.get_running_loop()].result()
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
         with self._switch.around("admit"):
-            admitted = await (await self._real()).admit(agent_id, facts, reserve=reserve)
+            admitted = await (await self._real()).admit(agent_id, facts, reserve=reserve, claim=claim)
             if admitted is None or admitted.created:
                 self._note(len(facts))
             return admitted
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         with self._switch.around("append"):
-            others = await (await self._real()).append(claim, facts, barrier=barrier, rest=rest)
+            others = await (await self._real()).append(claim, facts, barrier=barrier, rest=rest, last=last)
             self._note(len(facts))
             return others
 
@@ -88,8 +91,8 @@ class CrashingStore(TableReads):
         return self._here().secret
 
     @property
-    def task_runs(self) -> TaskRunStore:
-        return self._here().task_runs
+    def dispatches(self) -> Dispatches:
+        return self._here().dispatches
 
     @property
     def imported_agents(self) -> ImportedAgents:
@@ -182,11 +185,14 @@ class CrashingStore(TableReads):
     async def get_blob(self, digest: str) -> bytes:
         return await (await self._real()).get_blob(digest)
 
-    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[StoredFact]]:
-        return self._here().reader(agent_id, turn_id)
+    def turn_reader(self, agent_id: str, turn_id: str) -> TurnReader:
+        return self._here().turn_reader(agent_id, turn_id)
 
     def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
         return self._here().watch(agent_id, thread_id=thread_id, feed=feed)
+
+    def watch_wakes(self) -> Watch:
+        return self._here().watch_wakes()
 
     async def rebuild_views(self) -> None:
         await (await self._real()).rebuild_views()

@@ -21,15 +21,17 @@ class ValidatingStore(WrappedStore):
         self.validated = 0
         """How many facts were seen."""
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
         self._validate(agent_id, facts)
-        return await super().admit(agent_id, facts, reserve=reserve)
+        return await super().admit(agent_id, facts, reserve=reserve, claim=claim)
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         self._validate(claim.agent_id, facts)
-        return await super().append(claim, facts, barrier=barrier, rest=rest)
+        return await super().append(claim, facts, barrier=barrier, rest=rest, last=last)
 
     def _validate(self, agent_id: str, facts: Sequence[Fact]) -> None:
         for fact in facts:

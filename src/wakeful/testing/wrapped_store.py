@@ -1,6 +1,6 @@
 """A store that hands everything on to another. A wrapper overrides the one method its rule is about."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from wakeful.contracts.content import BlobRef
@@ -9,6 +9,7 @@ from wakeful.ports import (
     AdmissionAnswer,
     Claim,
     Damage,
+    Dispatches,
     Feed,
     ImportedAgents,
     Match,
@@ -17,7 +18,7 @@ from wakeful.ports import (
     Store,
     Table,
     TableReads,
-    TaskRunStore,
+    TurnReader,
     Value,
     Watch,
     WorkflowRow,
@@ -43,15 +44,17 @@ class WrappedStore(TableReads):
         return self.inner.secret
 
     @property
-    def task_runs(self) -> TaskRunStore:
-        return self.inner.task_runs
+    def dispatches(self) -> Dispatches:
+        return self.inner.dispatches
 
     @property
     def imported_agents(self) -> ImportedAgents:
         return self.inner.imported_agents
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
-        return await self.inner.admit(agent_id, facts, reserve=reserve)
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
+        return await self.inner.admit(agent_id, facts, reserve=reserve, claim=claim)
 
     async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
         return await self.inner.claim(turn_id, reservation=reservation)
@@ -69,9 +72,9 @@ class WrappedStore(TableReads):
         await self.inner.hold(claim)
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
-        return await self.inner.append(claim, facts, barrier=barrier, rest=rest)
+        return await self.inner.append(claim, facts, barrier=barrier, rest=rest, last=last)
 
     async def sync(self) -> None:
         await self.inner.sync()
@@ -144,11 +147,14 @@ class WrappedStore(TableReads):
     async def get_blob(self, digest: str) -> bytes:
         return await self.inner.get_blob(digest)
 
-    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[StoredFact]]:
-        return self.inner.reader(agent_id, turn_id)
+    def turn_reader(self, agent_id: str, turn_id: str) -> TurnReader:
+        return self.inner.turn_reader(agent_id, turn_id)
 
     def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
         return self.inner.watch(agent_id, thread_id=thread_id, feed=feed)
+
+    def watch_wakes(self) -> Watch:
+        return self.inner.watch_wakes()
 
     async def rebuild_views(self) -> None:
         await self.inner.rebuild_views()

@@ -1,4 +1,4 @@
-"""What a tool is told about the call it serves.
+"""The context of a call, as a tool gets it.
 
 Read-only: a tool changes the world, never its context. Every field but `deps` is a value of the log or follows from
 one; `deps` are live objects of this process, are rebuilt after a restart, and are never stored.
@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeAlias
 from typing_extensions import TypeVar
 
 from wakeful.contracts.approvals import Approval
+from wakeful.contracts.authority import Authority
 from wakeful.contracts.budgets import BudgetLeft
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import InvalidConfig
@@ -116,6 +117,7 @@ class RunContext(Generic[Deps_co]):
         "_context",
         "_deadline",
         "_deps",
+        "_derived_from",
         "_hold",
         "_idempotency_key",
         "_keep",
@@ -148,6 +150,7 @@ class RunContext(Generic[Deps_co]):
         keep: Keep | None = None,
         approval: Approval | None = None,
         hold: Callable[[], None] | None = None,
+        derived_from: Authority = "operator_instruction",
     ) -> None:
         self._deps = deps
         self._context = context
@@ -167,6 +170,7 @@ class RunContext(Generic[Deps_co]):
         self._keep = keep
         self._approval = approval
         self._hold = hold
+        self._derived_from = derived_from
 
     @property
     def deps(self) -> Deps_co:
@@ -175,12 +179,12 @@ class RunContext(Generic[Deps_co]):
 
     @property
     def context(self) -> Mapping[str, JsonValue]:
-        """What the caller passed; stored, and there again after a restart."""
+        """The `context=` of the run. It is stored, and is the same after a restart."""
         return self._context
 
     @property
     def principal(self) -> Principal | None:
-        """Who the run acts for."""
+        """The user or service that the run acts for."""
         return self._principal
 
     @property
@@ -215,13 +219,18 @@ class RunContext(Generic[Deps_co]):
         return self._approval
 
     @property
+    def derived_from(self) -> Authority:
+        """The lowest authority in the chain of causes of this turn: whatever it leaves behind carries it on."""
+        return self._derived_from
+
+    @property
     def budget(self) -> BudgetLeft:
-        """What is left of the turn's budget."""
+        """The rest of the turn's budget."""
         return self._budget() if callable(self._budget) else self._budget
 
     @property
     def usage(self) -> TokenUsage:
-        """What the turn has used so far."""
+        """The tokens that the turn has used so far."""
         return self._usage() if callable(self._usage) else self._usage
 
     @property

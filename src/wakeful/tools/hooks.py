@@ -29,7 +29,7 @@ FIELDS = ("decision", "reason", "arguments", "output")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookInput:
-    """What a hook is told. A copy: changing it changes nothing."""
+    """The input of a hook. It is a copy: changing it changes nothing."""
 
     point: HookPoint
     tool: str
@@ -43,7 +43,7 @@ class HookInput:
     path: tuple[str, ...] = ()
     """The level that made the call, as in the events of `stream()`; empty for the run itself."""
     context: Mapping[str, Any] = field(default_factory=dict)
-    """What the caller passed to the run."""
+    """The `context=` of the run."""
     principal: Principal | None = None
     working_directory: str | None = None
     effect: Effect = "irreversible"
@@ -78,7 +78,7 @@ class HookInput:
 
 @dataclass(frozen=True, slots=True)
 class HookVerdict:
-    """What a hook says."""
+    """The verdict of a hook."""
 
     decision: HookDecision = "continue"
     reason: str = ""
@@ -109,7 +109,7 @@ class HookVerdict:
 
 
 class NoVerdict(ValueError):
-    """What a hook returned cannot be read as a verdict."""
+    """The return value of a hook is not a verdict."""
 
 
 NOTHING = HookVerdict()
@@ -192,7 +192,7 @@ def hook_of(given: Any) -> Hook:
 
 
 def read_verdict(point: HookPoint, said: Any, *, read_only: bool = False) -> HookVerdict:
-    """What a hook returned. Raises NoVerdict with the reason."""
+    """The verdict that a hook returned. Raises NoVerdict with the reason."""
     if said is None:
         return NOTHING
     if isinstance(said, Mapping):
@@ -216,7 +216,7 @@ def _fitting(point: HookPoint, said: HookVerdict, *, read_only: bool) -> HookVer
     if said.output is not None and (point not in AFTER or read_only):
         raise NoVerdict(f"an output can be replaced after the call, by a hook that is not read-only, not at {point}")
     if said.decision == "ask" and point in AFTER:
-        raise NoVerdict("nobody can be asked about a call that has run")
+        raise NoVerdict("a call that has run cannot be asked about")
     if said.output is not None and not isinstance(said.output, str):
         raise NoVerdict(f"the output is a {type(said.output).__name__}, not a text")
     if said.arguments is None:

@@ -7,9 +7,11 @@ from typing import Any
 
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.runtime_answers import SCRATCH_TOOLS, SPAWN_SELF_TOOL, SUBTASK_TOOL, parallel_declaration
+from wakeful.decisions.waking.wait_tools import DECLARATIONS as WAIT_DECLARATIONS
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
 from wakeful.tools.tool import DeclaredTool
+from wakeful.tools.work_items import DECLARATIONS
 
 
 class AnsweredHere(DeclaredTool):
@@ -22,8 +24,11 @@ class AnsweredHere(DeclaredTool):
         raise AssertionError(f"{self.name} is answered by the loop itself and is never run")
 
 
-def runtime_tools(*, subtasks: bool, parallel: int | None) -> tuple[AnsweredHere, ...]:
-    """What an agent that may hand work on is given; `parallel` is how many jobs one call may have, None: none."""
+def runtime_tools(
+    *, subtasks: bool, parallel: int | None, work_items: bool, waits: bool = False
+) -> tuple[AnsweredHere, ...]:
+    """What an agent is given that may hand work on, has work items or may wait; `parallel` is how many jobs one call
+    may have, None: none. The code of the tools for work items belongs to a turn, and takes their place there."""
     declared: list[ToolDeclaration] = []
     if subtasks:
         declared += (SUBTASK_TOOL, SPAWN_SELF_TOOL, *SCRATCH_TOOLS)
@@ -31,4 +36,8 @@ def runtime_tools(*, subtasks: bool, parallel: int | None) -> tuple[AnsweredHere
         declared.append(SPAWN_SELF_TOOL)
     if parallel is not None:
         declared.append(parallel_declaration(parallel))
+    if work_items:
+        declared += DECLARATIONS.values()
+    if waits:
+        declared += WAIT_DECLARATIONS
     return tuple(map(AnsweredHere, declared))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from wakeful.ports.tasks import TaskBoard
 from wakeful.tools.tool import Tool
 
 
@@ -42,6 +43,10 @@ class Surroundings:
     """The runtime's database, configuration and tokens, by absolute path."""
     readable: tuple[str, ...] = ()
     """Folders outside a workspace that may be read there all the same: skills."""
+    wakes: bool = False
+    """Somebody is there who wakes an agent that waits: a runtime."""
+    tasks: TaskBoard | None = None
+    """Where commands go on that outlive their call; None: nobody is there to look after them."""
 
 
 class ToolSource:

@@ -1,14 +1,17 @@
 """`web_search()`: the search of the model's own provider, as a tool. The provider runs it while it answers.
 
-No code runs here and no call comes to the gate, so the policy is heard before a request is sent: a search that it would
-deny, or ask somebody about, is not offered to the provider. What was found is untrusted input.
+No code runs here and no search comes to the gate, so the policy is heard before a request is sent: a search that it
+would deny is not offered to the provider. Where a person has to be asked, the model calls this tool to ask; with a yes
+the provider is offered the search until the turn ends. What was found is untrusted input.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import ServerTool, ToolDeclaration
+from wakeful.decisions.prompt_words import SEARCH_GRANTED
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
 from wakeful.tools.decorator import tool
@@ -47,6 +50,10 @@ class WebSearch(Tool[object]):
         return False
 
     def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> CallHandle:
+        if ctx.approval is not None:
+            granted = asyncio.get_running_loop().create_future()
+            granted.set_result(SEARCH_GRANTED)
+            return CallHandle(granted, is_thread=False)
         raise ArgumentsRefused([("", "it is run by the provider of a model that has it; this model cannot call it")])
 
 
@@ -57,6 +64,9 @@ def web_search(
 
     `max_uses`: how often it may search in one reply. `allowed_domains` or `blocked_domains`: where it may look. An
     option that a provider does not take is left out, and the run warns of it. Sources stand in `RunResult.citations`.
+
+    Where the policy asks, the model has to ask first and says what it would search for. After an approval the provider
+    searches by itself until the turn ends.
     """
     if allowed_domains and blocked_domains:
         raise InvalidConfig("web_search has allowed_domains and blocked_domains", "Give one of them.")

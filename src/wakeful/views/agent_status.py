@@ -13,6 +13,6 @@ class AgentStatus(Value):
     queued_messages: int = 0
     """Messages that no turn has taken yet."""
     pending_actions: int = 0
-    """What waits for somebody outside: a person, or a client."""
+    """Pending approvals, questions and client requests."""
     unknown_outcomes: int = 0
     token_usage: AgentTokenUsageSummary = AgentTokenUsageSummary()

@@ -187,8 +187,12 @@ def _lines(event: AnyEvent) -> list[Line]:
             failed = f"{event.point}: {event.error_category}, which {_FAIL_MODE[event.fail_mode]}"
             return [("hook", event.handler_ref, _because(failed, event.message))]
         case ActionRequired():
-            who = f"for {', '.join(event.approvers)}" if event.approvers else "for whoever may decide"
-            return [("asked", event.action_id, _because(f"a person was asked, {who}", event.reason))]
+            who = (
+                f"approval by {', '.join(event.approvers)} was requested"
+                if event.approvers
+                else "approval was requested"
+            )
+            return [("asked", event.action_id, _because(who, event.reason))]
         case ActionResolved():
             rule = f", as the rule {event.rule_id}" if event.rule_id else ""
             return [("answered", event.resolver, _because(f"{event.decision}{rule}", event.reason))]
@@ -204,9 +208,9 @@ def _lines(event: AnyEvent) -> list[Line]:
         case SandboxViolation():
             return [("held", "sandbox", f"it tried what it may not: {event.boundary} {event.target}")]
         case ToolStarted() if event.dispatched:
-            return [("ran", "", f"it was run, as {event.effect}")]
+            return [("ran", "", f"the call ran, with effect {event.effect}")]
         case ToolDispatched():
-            return [("ran", "", f"it was run (attempt {event.attempt}, after {event.cause})")]
+            return [("ran", "", f"the call ran (attempt {event.attempt}, after {event.cause})")]
         case ToolResult():
             return [("outcome", "", event.status)]
         case ToolFailed():

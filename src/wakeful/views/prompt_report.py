@@ -1,4 +1,4 @@
-"""What somebody is shown who asks what an agent is told, and where it is from."""
+"""A report about an agent's prompt: its parts, and where each is from."""
 
 from typing import Any
 
@@ -30,10 +30,10 @@ class PromptReport(Value):
     execution_root: str | None = None
     cwd: str | None = None
     execution_policy: dict[str, Any] = {}
-    """What commands are held to."""
+    """How commands are confined."""
     loaded_agents_md: LoadedAgentsMd = LoadedAgentsMd()
     skills: tuple[SkillEntry, ...] = ()
     left_out: tuple[str, ...] = ()
-    """What could have been in it and is not, and why."""
+    """Parts that were left out, and why."""
     blocks: tuple[ShownBlock, ...] = ()
     system_prompt: str = ""

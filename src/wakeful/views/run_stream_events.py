@@ -6,7 +6,7 @@ It is a view of the log and never a second source of truth. An event that stands
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from wakeful.contracts.models import FailureKind, TokenUsage
 from wakeful.contracts.tools import ToolResultMetadata
@@ -21,7 +21,7 @@ class _RunEvent(Value):
     event_seq: int | None = None
     """Place of the fact in the agent's stream; None for a glimpse and for what only marks an order."""
     phase: Literal["executor", "planner"] = "executor"
-    """Whose round it is: the planner counts its own from 1, before the executor's first."""
+    """The phase of the round: the planner counts its own from 1, before the executor's first."""
     path: tuple[str, ...] = ()
     """The level it is about: empty for the run itself, else the ids of the levels from the run's own subtask down."""
 
@@ -64,7 +64,7 @@ class TextEvent(_RunEvent):
 
 
 class UsageEvent(_RunEvent):
-    """What the round used, as its provider reported it; zeros when it reported nothing."""
+    """The tokens of the round, as its provider reported them; zeros when it reported nothing."""
 
     type: Literal["usage"] = "usage"
     step: int
@@ -144,7 +144,7 @@ class SubtaskEvent(_RunEvent):
 
 
 class ContextEvent(_RunEvent):
-    """What the model is shown changed: it was chosen anew, or older parts of it are folded into a summary."""
+    """The context of the model changed: it was resolved again, or older parts were summarised."""
 
     type: Literal["context"] = "context"
     change: Literal["resolved", "compaction_started", "compaction_completed", "compaction_failed"]
@@ -156,7 +156,7 @@ class ContextEvent(_RunEvent):
 
 
 class MessageInjectedEvent(_RunEvent):
-    """Somebody said something to the run while it was under way."""
+    """A message was added to the run while it was running."""
 
     type: Literal["message_injected"] = "message_injected"
     message_id: str
@@ -190,6 +190,5 @@ _AnyRunEvent: TypeAlias = (
     | ErrorEvent
 )
 StreamEvent: TypeAlias = _AnyRunEvent | OutputEvent | SubtaskEvent
-"""Whatever `stream()` yields. Subtasks and output that is not stored are in no view of the log alone."""
+"""The events of `stream()`. Subtask events and unstored output are in no view of the log."""
 RunEvent: TypeAlias = Annotated[_AnyRunEvent, Field(discriminator="type")]
-RUN_EVENT: TypeAdapter[_AnyRunEvent] = TypeAdapter(RunEvent, config={"defer_build": True})

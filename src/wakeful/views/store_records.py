@@ -1,11 +1,14 @@
-"""What a store says of its turns, threads, unknown outcomes and artifacts: the same names in Python, JSON and on the
-command line. Times are Unix seconds. Pure: each record is a view of rows and facts.
+"""The records of a store: turns, threads, unknown outcomes, approval rules, spending limits and artifacts.
+
+They have the same names in Python, JSON and on the command line. Times are Unix seconds. Pure: each record is a view of
+rows and facts.
 """
 
 from typing import Any
 
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import OutputSpilled, ToolFailed, ToolResult
+from wakeful.contracts.spending import Period
 from wakeful.contracts.values import Value
 
 TEXT_TYPES = ("text/", "application/json")
@@ -55,6 +58,40 @@ class UnknownCall(Value):
     since: float
     reference: str
     """Names the call for `resolve`: its `call_id`, or `turn_id/call_id` where another turn has a call of that id."""
+
+
+class ApprovalRule(Value):
+    """A rule that somebody made with `Always`: calls that match it run without being asked about."""
+
+    rule_id: str
+    agent: str
+    agent_id: str
+    words: str
+    """The rule in one line."""
+    rule: dict[str, Any]
+    """The rule as it is applied: the fields of `Rule`."""
+    added_at: float
+    added_by: str
+    revoked_at: float | None = None
+    revoked_by: str | None = None
+
+
+class SpendingLimit(Value):
+    """A limit on spending in one hour, day or month, and how much of it is used. Amounts are decimal numbers."""
+
+    scope: str
+    """`runtime` (everything in this store), `agent:NAME` or `principal:ID`."""
+    window: Period
+    began_at: float
+    resets_at: float
+    limit_usd: str
+    granted_usd: str
+    """Added by `grant`, until the window resets."""
+    spent_usd: str
+    reserved_usd: str
+    """Held for requests under way: the most that they can cost."""
+    noticed: bool = False
+    """A notice that the limit is nearly reached was given."""
 
 
 class Artifact(Value):
@@ -118,6 +155,14 @@ def artifacts_of(turn_id: str, facts: list[StoredFact]) -> list[Artifact]:
                     ref = part.ref
                     add(ref.digest, call_id, tool=tool, media_type=ref.media_type, size_bytes=ref.size)
     return list(found.values())
+
+
+def artifact_ids(event: OutputSpilled | ToolResult | ToolFailed) -> list[str]:
+    """The artifacts that an event names: what `artifacts_of` shows of it."""
+    if isinstance(event, OutputSpilled):
+        return [event.output_ref]
+    parts = [part.ref.digest for part in event.item.parts if part.type in ("image", "file") and part.ref is not None]
+    return [*dict.fromkeys((*event.artifact_refs, *parts))]
 
 
 def _kept(details: dict[str, Any]) -> list[dict[str, Any]]:

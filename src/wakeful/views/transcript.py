@@ -6,7 +6,7 @@ It is the transcript of the turns' own conversation: what children, the planner 
 from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from wakeful.contracts.envelope import StoredFact, iso
 from wakeful.contracts.events import (
@@ -108,9 +108,6 @@ class RuntimeFailure(_Entry):
 TranscriptEntry: TypeAlias = Annotated[
     UserMessage | AssistantRound | ToolOutcome | RuntimeFailure, Field(discriminator="kind")
 ]
-TRANSCRIPT_ENTRY: TypeAdapter[UserMessage | AssistantRound | ToolOutcome | RuntimeFailure] = TypeAdapter(
-    TranscriptEntry, config={"defer_build": True}
-)
 
 
 class Transcript:

@@ -260,7 +260,9 @@ def sections_of(resolved: ContextResolved | None, config: TurnConfig | None) -> 
     found = [_section(item, _OF_INSTRUCTIONS.get(item.kind, "instructions")) for item in resolved.instruction_refs]
     if config is not None and config.tools:
         size = config.prompt_tokens - tokens(len(config.instructions))
-        words = f"{len(config.tools)} tools, always the same and in the same order"
+        words = (
+            f"{len(config.tools)} tool{'' if len(config.tools) == 1 else 's'}, always the same and in the same order"
+        )
         found.insert(0, ContextSection(kind="tools", ref="tools", tokens=max(0, size), words=words))
     found.extend(
         _section(item, "summary" if item.ref == resolved.compaction_id else "history") for item in resolved.history_refs

@@ -54,7 +54,7 @@ class ToolLatency(Value):
 class TurnLatency(Value):
     """Where a turn's time went. Tools that ran side by side add up to more than the time that passed.
 
-    What happened inside a child is listed with its depth, and counted as the time of the call that made the child.
+    The work of a child is listed with its depth, and counted as the time of the call that made the child.
     """
 
     turn_id: str
@@ -68,7 +68,7 @@ class TurnLatency(Value):
     """From its start to its end, downtime included; None while it is open."""
     active_ms: float | None = None
     cleanup_ms: float | None = None
-    """What is left of the time at work without requests, models and tools; None while it is open."""
+    """The rest of the active time, without requests, models and tools; None while the turn is open."""
     rounds: tuple[RoundLatency, ...] = ()
     tools: tuple[ToolLatency, ...] = ()
 

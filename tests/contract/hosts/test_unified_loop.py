@@ -31,7 +31,7 @@ def look(what: str = "here") -> str:
     return f"saw {what}"
 
 
-OWN = {each.name: each for each in runtime_tools(subtasks=True, parallel=None)}
+OWN = {each.name: each for each in runtime_tools(subtasks=True, parallel=None, work_items=False)}
 BELT = [look, *OWN.values()]
 
 

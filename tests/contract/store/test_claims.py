@@ -1,6 +1,7 @@
 """Who may write: claims, epochs, takeovers, and rest."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from kit.runs.store_facts import (
     started,
 )
 from wakeful.contracts.errors import AgentBusy, OwnerFenced, RestRefused, TurnNotFound
-from wakeful.ports import Store
+from wakeful.ports import Claim, Store
 
 
 async def test_a_turn_that_runs_here_is_not_claimed_twice(store: Store) -> None:
@@ -361,3 +362,116 @@ async def test_a_claim_says_where_the_stream_ended(store: Store) -> None:
     await store.append(claim, [started()])
     await store.release(claim)
     assert (await store.claim(TURN)).head == answer.turn.last_seq + 1
+
+
+# --- turns that are claimed with their admission, and let go with their end ------------------------------------------
+
+
+async def begun(store: Store, turn: str = TURN) -> Claim:
+    answer = await store.admit(AGENT, [message(turn)], reserve=True, claim=True)
+    assert answer is not None and answer.turn is not None and answer.claim is not None
+    assert answer.reservation is None, "who has it needs no reservation"
+    answer.claim.seen = answer.turn.last_seq
+    return answer.claim
+
+
+async def test_a_new_turn_is_claimed_with_its_admission_where_nothing_is_open_in_its_thread(
+    store: Store, other: Store
+) -> None:
+    for turn in (TURN, "turn_2"):
+        claim = await begun(store, turn)
+        assert (claim.fresh, claim.head, claim.taken_from) == (True, claim.seen, None)
+        for owner, here in ((store, True), (other, False)):
+            with pytest.raises(AgentBusy) as busy:
+                await owner.claim(turn)
+            assert busy.value.here is here
+        await store.append(claim, [started(turn), requested(turn)])
+        await store.append(claim, [ended(turn)])
+        await store.release(claim)
+    assert [row.state for row in await other.turns()] == ["completed", "completed"]
+    assert await store.verify() == []
+
+
+@pytest.mark.parametrize("what", ["a turn runs", "a message waits", "the lease is held", "its owner is gone"])
+async def test_a_new_turn_is_kept_for_its_caller_while_its_thread_is_not_free(
+    store: Store, other: Store, what: str
+) -> None:
+    if what == "a message waits":
+        await admitted(other)
+    else:
+        claim = await claimed(other)
+        await other.append(claim, [started()])
+        if what != "a turn runs":
+            await other.append(claim, [ended()])
+        if what == "its owner is gone":
+            await other.close()
+    answer = await store.admit(AGENT, [message("turn_2")], reserve=True, claim=True)
+    assert answer is not None and answer.created
+    assert (answer.claim, answer.reservation is not None) == (None, True)
+
+
+async def test_who_has_the_key_already_is_given_no_claim(store: Store) -> None:
+    first = await store.admit(AGENT, [message(key="k")], claim=True)
+    again = await store.admit(AGENT, [message("turn_2", key="k")], claim=True)
+    assert first is not None and first.claim is not None
+    assert again is not None and (again.created, again.claim) == (False, None)
+
+
+async def test_an_owner_that_died_with_a_turn_it_had_just_admitted_is_replaced(store: Store, other: Store) -> None:
+    await begun(other)
+    await other.close()
+    claim = await store.claim(TURN)
+    assert (claim.fresh, claim.taken_from) == (False, "dead")
+    await store.append(claim, [started()])
+
+
+@pytest.mark.parametrize("ticks", range(6))
+async def test_who_stops_waiting_for_an_admission_leaves_no_claim_behind(
+    store: Store, other: Store, ticks: int
+) -> None:
+    admission = asyncio.create_task(store.admit(AGENT, [message()], claim=True))
+    for _ in range(ticks):
+        await asyncio.sleep(0)
+    admission.cancel()
+    with suppress(asyncio.CancelledError):
+        answer = await admission
+        assert answer is not None and answer.claim is not None
+        await store.release(answer.claim)
+    await store.sync()
+    await store.admit(AGENT, [session()])  # whatever was queued is written
+    if await other.turn(TURN) is not None:
+        await other.claim(TURN)
+
+
+async def test_a_turns_last_facts_let_go_of_it(store: Store, other: Store) -> None:
+    claim = await begun(store)
+    await store.append(claim, [started()])
+    watch = store.watch(AGENT, thread_id=THREAD, feed="lease")
+    await store.append(claim, [ended()], barrier=True, rest=True, last=True)
+    await watch.wait()
+    watch.close()
+    assert not await other.is_held(AGENT, THREAD)
+    with pytest.raises(OwnerFenced):
+        await store.append(claim, [requested()])
+    await store.release(claim)  # changes nothing
+    await begun(other, "turn_2")
+
+
+async def test_last_facts_that_are_refused_let_go_of_nothing(store: Store, other: Store) -> None:
+    claim = await begun(store)
+    await store.append(claim, [started()])
+    await other.admit(AGENT, [interrupt()])
+    with pytest.raises(RestRefused):
+        await store.append(claim, [ended()], rest=True, last=True)
+    assert await other.is_held(AGENT, THREAD)
+    await store.append(claim, [requested()])
+
+
+async def test_another_turn_of_the_thread_keeps_the_lease_when_one_ends(store: Store, other: Store) -> None:
+    one = await begun(store)
+    await store.admit(AGENT, [message("turn_2")])
+    two = await store.claim("turn_2")
+    await store.append(one, [started(), ended()], last=True)
+    assert await other.is_held(AGENT, THREAD)
+    await store.append(two, [started("turn_2"), ended("turn_2")], last=True)
+    assert not await other.is_held(AGENT, THREAD)

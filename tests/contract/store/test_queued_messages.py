@@ -9,13 +9,13 @@ from kit.runs.store_facts import (
     AGENT,
     NOON,
     THREAD,
+    created,
     deferred,
     ended,
     expired,
     message,
     queued,
     requested,
-    session,
     started,
     takes,
 )
@@ -28,7 +28,7 @@ MINUTES = 60_000_000
 
 async def filled(store: Store, *names: str) -> None:
     """A thread in which these messages wait."""
-    await store.admit(AGENT, [session()])
+    await store.admit(AGENT, [created()])
     for name in names:
         await store.admit(AGENT, [queued(name)])
 
@@ -45,7 +45,7 @@ async def opened(store: Store, turn: str, *names: str) -> Claim:
 
 
 async def test_a_message_without_a_turn_is_queued_and_opens_none(store: Store) -> None:
-    answer = await store.admit(AGENT, [session(), queued("m1")])
+    answer = await store.admit(AGENT, [created(), queued("m1")])
     assert answer == AdmissionAnswer(None, created=True)
     assert await store.message("m1") == MessageRow(
         "m1",
@@ -64,7 +64,7 @@ async def test_a_message_without_a_turn_is_queued_and_opens_none(store: Store) -
     )
     assert await store.turns() == []
     assert await store.busy_threads() == [BusyThread(AGENT, THREAD, turns=0, queued=1)]
-    assert await store.next_wake() == WakeRow(AGENT, THREAD, "", NOON, "message", "m1")
+    assert await store.next_wake() == WakeRow(AGENT, THREAD, "", NOON, "message", "m1", NOON)
 
 
 async def test_a_message_that_is_there_is_not_written_again(store: Store) -> None:
@@ -93,7 +93,7 @@ async def test_the_start_of_a_turn_opens_it_and_takes_its_messages(store: Store)
     await store.append(claim, [replace(ended("t1"), at=NOON + 9)])
     await store.release(claim)
     assert await states(store, "m1", "m2", "m3") == ["processed", "processed", "queued"]
-    assert await store.next_wake() == WakeRow(AGENT, THREAD, "", NOON + 9, "message", "t1")
+    assert await store.next_wake() == WakeRow(AGENT, THREAD, "", NOON + 9, "message", "t1", NOON + 9)
 
 
 async def test_a_turn_that_its_owner_opened_can_be_claimed_again_and_is_not_fresh(
@@ -145,7 +145,7 @@ async def test_a_thread_is_claimed_by_one_at_a_time(store: Store, backend: Backe
 
 
 async def test_a_thread_in_which_a_turn_runs_opens_no_other(store: Store) -> None:
-    await store.admit(AGENT, [session(), message("t1")])
+    await store.admit(AGENT, [created(), message("t1")])
     await store.admit(AGENT, [queued("m1")])
     claim = await store.claim("t1")
     with pytest.raises(AgentBusy) as busy:
@@ -197,7 +197,7 @@ async def test_a_deferred_message_is_due_at_its_deadline_and_not_before(store: S
     await store.admit(AGENT, [deferred("m1", NOON + 15 * MINUTES)])
     assert await states(store, "m1") == ["deferred"]
     assert (await store.busy_threads(), await store.queued(AGENT, THREAD)) == ([], [])
-    wake = WakeRow(AGENT, THREAD, "m1", NOON + 15 * MINUTES, "deferral", "m1")
+    wake = WakeRow(AGENT, THREAD, "m1", NOON + 15 * MINUTES, "deferral", "m1", NOON + 15 * MINUTES)
     assert await store.next_wake() == wake
     assert await store.deferrals(AGENT, THREAD) == [wake]
     assert await store.due_wakes(NOON + 14 * MINUTES, limit=9) == []
@@ -269,7 +269,7 @@ async def test_rows_of_messages_without_a_turn_are_made_again_from_the_log(store
 
 
 async def test_a_turn_that_its_message_opened_starts_as_before(store: Store) -> None:
-    await store.admit(AGENT, [session(), message("t1")])
+    await store.admit(AGENT, [created(), message("t1")])
     claim = await store.claim("t1")
     await store.append(claim, [started("t1")])
     row = await store.turn("t1")

@@ -9,6 +9,7 @@ import pytest
 from kit.runs.store_facts import (
     AGENT,
     NOON,
+    THREAD,
     TURN,
     USED,
     admitted,
@@ -18,17 +19,20 @@ from kit.runs.store_facts import (
     fact,
     interrupt,
     message,
+    queued,
     requested,
     resolved,
     session,
+    spilled,
     started,
+    takes,
     tool_failed,
     tool_result,
     tool_started,
 )
 from wakeful.contracts.events import TurnFailed, TurnResumed, TurnSuspended
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.ports import Store, TurnFilter, TurnRow, UnknownRow
+from wakeful.ports import Store, ThreadRow, TurnFilter, TurnRow, UnknownRow
 
 
 async def row(store: Store, turn: str = TURN) -> TurnRow:
@@ -153,11 +157,55 @@ async def test_turns_are_found_by_state_agent_thread_and_beginning_of_the_id_in_
 async def test_threads_come_with_their_newest_turn_and_how_many_there_are(store: Store) -> None:
     for n, (agent_id, thread) in enumerate([(AGENT, "main"), (AGENT, "side"), ("agent_2", "main"), (AGENT, "main")]):
         await store.admit(agent_id, [replace(message(f"turn_{n}", thread=thread), at=NOON + n)])
-    listed = [(each.newest.turn_id, each.newest.thread_id, each.turns) for each in await store.threads(limit=9)]
-    assert listed == [("turn_3", "main", 2), ("turn_2", "main", 1), ("turn_1", "side", 1)]
     name = (await row(store, "turn_0")).agent_name
-    assert (await store.threads(name, limit=1))[0].newest == await row(store, "turn_3")
-    assert await store.threads("nobody", limit=9) == []
+    main = ThreadRow(AGENT, "main", name, 2, "turn_3", NOON, NOON + 3)
+    second = ThreadRow("agent_2", "main", name, 1, "turn_2", NOON + 2, NOON + 2)
+    side = ThreadRow(AGENT, "side", name, 1, "turn_1", NOON + 1, NOON + 1)
+    assert await store.threads(limit=9) == await store.threads(name, limit=9) == [main, second, side]
+    assert await store.threads(limit=1) == [main]
+    assert await store.threads(limit=1, before=main) == await store.threads(name, limit=1, before=main) == [second]
+    assert await store.threads(limit=9, before=side) == await store.threads("nobody", limit=9) == []
+    assert await store.thread("agent_2", "main") == second and await store.thread("agent_2", "side") is None
+    assert await store.agents_of_name(name) == [AGENT, "agent_2"] and await store.agent_names() == [name]
+
+
+async def test_a_thread_whose_messages_wait_is_there_before_its_first_turn(store: Store) -> None:
+    await store.admit(AGENT, [session(), queued("q1")])
+    await store.admit(AGENT, [queued("q2", at=NOON + 5)])
+    assert await store.threads(limit=9) == [ThreadRow(AGENT, THREAD, "calc", 0, "", NOON, NOON + 5)]
+    claim = await store.claim_thread(AGENT, THREAD, "turn_1")
+    await store.append(claim, [takes("turn_1", "q1", "q2", at=NOON + 9)])
+    assert await store.thread(AGENT, THREAD) == ThreadRow(AGENT, THREAD, "calc", 1, "turn_1", NOON, NOON + 9)
+
+
+async def test_turns_of_one_name_are_found_among_many_of_another(store: Store) -> None:
+    for n in range(450):  # more than a page of turns in between
+        agent_id = AGENT if n % 150 == 0 else "agent_2"
+        facts = [session("loud")] if n == 1 else [session()] if n == 0 else []
+        await store.admit(agent_id, [*facts, message(f"turn_{n:03}", at=NOON + n)])
+
+    async def found(name: str, limit: int, before: str | None = None) -> list[str]:
+        which = TurnFilter(agent_name=name)
+        return [each.turn_id for each in await store.find_turns(which, limit=limit, before=before)]
+
+    assert await found("calc", 9) == ["turn_300", "turn_150", "turn_000"]
+    assert await found("calc", 1, "turn_300") == ["turn_150"]
+    assert await found("loud", 2, "turn_149") == ["turn_148", "turn_147"]
+    assert len(await found("loud", 999)) == 447
+
+
+async def test_an_artifact_is_found_by_its_id_or_the_beginning_of_it(store: Store) -> None:
+    claim = await claimed(store)
+    second = await claimed(store, "turn_2", "agent_2")
+    await store.append(claim, [spilled("sha256:aab1"), tool_result(artifacts=("sha256:aab1", "sha256:aac2"))])
+    await store.append(second, [spilled("sha256:aab1", "turn_2")])
+    assert await store.artifacts_from("sha256:aa", limit=9) == ["sha256:aab1", "sha256:aac2"]
+    assert await store.artifacts_from("sha256:aa", limit=1) == await store.artifacts_from("sha256:aab", limit=9)
+    assert await store.artifacts_from("sha256:ab", limit=9) == []
+    found = await store.turns_of_artifact("sha256:aab1", limit=9)
+    assert [(each.turn_id, each.agent_id) for each in found] == [("turn_2", "agent_2"), (TURN, AGENT)]
+    assert [each.turn_id for each in await store.turns_of_artifact("sha256:aac2", limit=9)] == [TURN]
+    assert await store.turns_of_artifact("sha256:aa", limit=9) == []
 
 
 async def test_turns_that_ended_come_by_name_in_pages_last_ended_first(store: Store) -> None:

@@ -18,7 +18,7 @@ from kit.runs.store_facts import (
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import CostRecorded, ModelFailed
 from wakeful.ports import Claim, Store
-from wakeful.views.cost import TurnCost, call_groups, model_calls
+from wakeful.views.model_calls import TurnCost, call_groups, model_calls
 
 
 def paid(turn: str = TURN, amount: str = "0.0125") -> Fact:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from contract.store.test_mailbox import posted, step
 from kit.runs.action_facts import asked, decided
-from kit.runs.store_facts import AGENT, NOON, THREAD, ended, interrupt, session, started
+from kit.runs.store_facts import AGENT, NOON, THREAD, created, ended, interrupt, started
 from kit.runs.table_facts import WINDOW, failed, in_turn, passed_window, rests, resumed
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import TurnPauseLifted, TurnPauseRequested
@@ -12,16 +12,16 @@ from wakeful.ports import Store, WakeRow
 
 
 async def begun(store: Store, *facts: Fact) -> None:
-    await store.admit(AGENT, [session(), posted("t1")])
+    await store.admit(AGENT, [created(), posted("t1")])
     await step(store, "t1", started("t1"), *facts)
 
 
 def wake(subject: str, due_at: int | None, cause: str, cause_id: str) -> WakeRow:
-    return WakeRow(AGENT, THREAD, subject, due_at, cause, cause_id)  # type: ignore[arg-type]
+    return WakeRow(AGENT, THREAD, subject, due_at, cause, cause_id, due_at)  # type: ignore[arg-type]
 
 
 async def test_a_message_on_a_free_thread_is_due_until_a_turn_takes_it(store: Store) -> None:
-    await store.admit(AGENT, [session(), posted("t1")])
+    await store.admit(AGENT, [created(), posted("t1")])
     assert await store.due_wakes(NOON, limit=9) == [wake("", NOON, "message", "msg of t1")]
     await step(store, "t1", started("t1"))
     assert await store.next_wake() is None
@@ -93,7 +93,7 @@ async def test_a_turn_at_rest_that_is_asked_to_stop_is_due(store: Store) -> None
 
 async def test_wakes_of_all_agents_come_in_the_order_of_their_times(store: Store) -> None:
     for place, agent in enumerate(["c", "a", "b"]):
-        await store.admit(agent, [session(), posted(f"turn of {agent}", at=NOON + 10 - place)])
+        await store.admit(agent, [created(), posted(f"turn of {agent}", at=NOON + 10 - place)])
     found = await store.due_wakes(NOON + 9, limit=9)
     assert [(row.agent_id, row.due_at) for row in found] == [("b", NOON + 8), ("a", NOON + 9)]
     assert [row.agent_id for row in await store.due_wakes(NOON + 99, limit=2)] == ["b", "a"]

@@ -389,7 +389,7 @@ def test_nothing_typed_leaves_it_for_later(folder: Path, payments: Payments, wak
 def test_always_and_edit_can_be_said_at_the_terminal(folder: Path, payments: Payments, wakeful: Wakeful) -> None:
     run = ("run", "Pay.", "--model", "scripted:twice.yaml", "--tools", "bank:pay")
     edit = [("> ", "e\n"), ("as JSON> ", '{"order": "B9", "cents": 2}\n')]
-    code, out, shown = at_a_terminal(folder, run, [("> ", "a\n"), ("neither> ", "c\n"), *edit])
+    code, out, shown = at_a_terminal(folder, run, [("> ", "a\n"), ("go back> ", "c\n"), *edit])
     assert (code, out) == (0, "Done.\n"), shown
     assert [line.strip() for line in payments()] == ["'A17' 4200", "'A17' 4200", "'B9' 2"]
     assert "with exactly these arguments" in wakeful("approvals", "rules").out

@@ -83,7 +83,9 @@ def test_a_server_on_this_machine_costs_nothing_and_is_called_local(
     found = report(wakeful)
     assert (found["total"]["local_calls"], found["cost_complete"]) == (2, True)
     assert found["price_lists"] == [{"name": "local", "date": None}]
-    assert "0 in, 0 out: USD for a million tokens, by local" in wakeful("models", "show", "ollama:qwen3").out
+    assert (
+        "0 in, 0 out\n             USD per million tokens, by local\n" in wakeful("models", "show", "ollama:qwen3").out
+    )
 
 
 @pytest.mark.parametrize("by", ["model", "agent", "day", "depth"])

@@ -15,9 +15,16 @@ def test_help_names_every_command_and_the_exit_codes(wakeful: Wakeful) -> None:
     done = wakeful("--help")
     assert done.code == 0
     listed = {name for names in GROUPS.values() for name in names}
-    assert listed | {"demo", "mcp", "models", "workflow", "dispatch", "approvals list", "requests list"} == set(
-        COMMANDS
-    )
+    assert listed | {
+        "demo",
+        "mcp",
+        "models",
+        "workflow",
+        "dispatch",
+        "approvals list",
+        "requests list",
+        "agent list",
+    } == set(COMMANDS)
     assert all(f"  {COMMANDS[name].usage} " in done.out for name in listed)
     assert "0 completed, 1 failed, 2 wrong request, 3 a person has to act" in done.out
     assert max(map(len, done.out.splitlines())) <= 80

@@ -119,16 +119,18 @@ def test_one_model_is_shown_with_endpoint_transport_key_profile_and_price(
         "retry        3 attempts",
         "window       1M tokens, answers of 128k at most",
         "sampling     takes no sampling parameters",
-        "price        0 in, 0 out: USD for a million tokens, by local",
+        "price        0 in, 0 out",
+        "             USD per million tokens, by local",
         f"next         wakeful models test {CLAUDE}",
     ):
         assert line in done.out
     assert claude.asked == [], "showing sends nothing"
     monkeypatch.delenv("ANTHROPIC_BASE_URL")
-    price = "5 in, 25 out, 0.5 cached, 6.25 to write the cache: USD for a million tokens, by genai-prices"
-    assert f"price        {price} {list_name().split()[1]} of" in wakeful("models", "show", CLAUDE).out
+    shown = wakeful("models", "show", CLAUDE).out
+    assert "price        5 in, 25 out, 0.5 cached, 6.25 to write the cache\n" in shown
+    assert f"             USD per million tokens, by genai-prices {list_name().split()[1]} of" in shown
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://gateway.test")
-    assert f"{price} {list_name().split()[1]} via gateway.test of" in wakeful("models", "show", CLAUDE).out
+    assert f"by genai-prices {list_name().split()[1]} via gateway.test of" in wakeful("models", "show", CLAUDE).out
     monkeypatch.setenv("ANTHROPIC_BASE_URL", claude.url)
     page = json.loads(wakeful("models", "show", CLAUDE, "--json").out)
     assert page["provider"]["endpoint_source"] == "ANTHROPIC_BASE_URL"
@@ -145,7 +147,7 @@ def test_a_model_that_is_not_described_is_shown_as_a_safe_guess_with_near_names(
     # Which models a server of one's own has, nobody here knows: the beginning of a name is no suggestion.
     local = wakeful("models", "show", "ollama:qwen33").out
     assert "near " not in local
-    assert "price        0 in, 0 out: USD for a million tokens, by local" in local
+    assert "price        0 in, 0 out\n             USD per million tokens, by local\n" in local
 
 
 def test_the_owners_file_adds_a_provider_and_knows_a_profile_better(
@@ -182,7 +184,7 @@ def test_a_tiny_call_tells_what_came_back_how_long_it_took_and_what_it_cost(
     claude.always = messages_words("hello")
     done = wakeful("models", "test", CLAUDE)
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f'{CLAUDE} answered "hello" in ')
+    assert done.out.startswith(f"{CLAUDE} answered in ") and '\n  "hello"\n' in done.out
     # 10 fresh, 3 written to the cache and 5 read from it; 7 out: 10*5 + 3*6.25 + 5*0.5 + 7*25, for a million.
     assert "  18 tokens in, 7 out; 0.00024625 USD by settings" in done.out
     asked = claude.asked[0]
@@ -215,7 +217,7 @@ def test_the_other_formats_are_tried_the_same_way(
     provider.always = answer
     done = wakeful("models", "test", reference)
     assert (done.code, done.err) == (0, "")
-    assert f'{reference} answered "hello" in ' in done.out
+    assert f"{reference} answered in " in done.out and '\n  "hello"\n' in done.out
     assert provider.asked[0].path == path
     if reference.startswith("ollama"):
         assert "0 USD by local" in done.out
@@ -363,7 +365,7 @@ def test_doctor_makes_a_tiny_call_only_when_it_is_asked_to(wakeful: Wakeful, cla
     assert claude.asked == []
     done = wakeful("doctor", "--live", CLAUDE)
     assert done.code == 0
-    assert f'live         {CLAUDE} answered "hello"' in done.out
+    assert f"live         {CLAUDE} answered in " in done.out
     refused = wakeful("doctor", "--live", CLAUDE, "--live", "groq:llama-3", "--json")
     report = json.loads(refused.out)
     assert (refused.code, report["healthy"], report["store_healthy"]) == (1, False, True)

@@ -43,7 +43,7 @@ def test_three_processes_ask_answer_and_go_on(process: Wakeful) -> None:
     short = name.removeprefix("runtime-tool-")[:12]
     assert short in process("requests").out
     shown = process("requests", "show", short).out
-    assert f"{name}  runtime_tool_pending" in shown and '{"folder": "/home"}' in shown
+    assert shown.startswith(f"{name}\nstatus      runtime_tool_pending\n") and '{"folder": "/home"}' in shown
     done = process("requests", "submit", short, '{"file": "a.txt"}')
     assert done.code == 0 and f'{short} (client/pick_file) runtime_tool_completed: {{"file": "a.txt"}}' in done.out
     turn = done.out.split("wakeful resume ")[1].split()[0]

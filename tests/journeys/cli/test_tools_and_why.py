@@ -115,7 +115,7 @@ def test_why_tells_a_refusal_with_its_rule_and_a_wait_with_its_record(wakeful: W
     assert "hunter2" not in refused.out
     waits = wakeful("why", f"{turn}/call_1_2")
     assert "ask, not finished yet" in waits.out
-    assert f"{record['approval_id']}: a person was asked, for whoever may decide" in waits.out
+    assert f"{short(record['approval_id'])}: approval was requested" in waits.out
     assert "\x1b" not in waits.out
     ran = wakeful("why", "call_1_3")
     assert "allow, succeeded" in ran.out

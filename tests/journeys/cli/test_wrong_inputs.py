@@ -20,18 +20,21 @@ WRONG: dict[str, tuple[str, str]] = {
     # a run
     "run": ("the prompt is empty", 'say something: wakeful run "hello"'),
     "run '  '": ("the prompt is empty", 'say something: wakeful run "hello"'),
-    "run hello --modle x": ("no such option: --modle", HELP.format("run")),
+    "run hello --modle x": ("no such option: --modle", "did you mean --model? All options: wakeful run --help"),
     "run hello --model nope:x": ("there is no provider 'nope'", "did you mean openai? There are: anthropic"),
     "run hello --model scripted:nope.yaml": ("nope.yaml: there is no such script", "did you mean "),
     "run hello --model gpt": (
         "Agent 'assistant': model='gpt' does not name a provider",
-        "write provider:model, such as scripted:demo",
+        "write provider:model, such as anthropic:claude-opus-4-7 (`wakeful models` lists them)",
     ),
-    "run hello --max-steps 0": ("invalid value for '--max-steps'", HELP.format("run")),
-    "run hello --max-steps many": ("invalid value for '--max-steps'", HELP.format("run")),
-    "run hello --budget-usd much": ("Budget: usd='much'", "give an amount in dollars, 0 or more"),
-    "run hello --budget-usd -1": ("Budget: usd='-1'", "give an amount in dollars, 0 or more"),
-    "run hello --budget-seconds 0": ("Budget: seconds=0.0", "give a positive number of seconds"),
+    "run hello --max-steps 0": ("invalid value for '--max-steps': it must be 1 or more", HELP.format("run")),
+    "run hello --max-steps many": ("invalid value for '--max-steps': it must be a whole number", HELP.format("run")),
+    "run hello --budget-usd much": (
+        "Budget: usd='much' is not an amount of money",
+        "give an amount in dollars, 0 or more",
+    ),
+    "run hello --budget-usd -1": ("Budget: usd='-1' is not an amount of money", "give an amount in dollars, 0 or more"),
+    "run hello --budget-seconds 0": ("Budget: seconds=0.0 is not a valid time", "give a positive number of seconds"),
     "run hello --tools shop": ("--tools shop is not MODULE:NAME", "write it like this: --tools shop:refund"),
     "run hello --tools shop.py:refund": (
         "--tools takes a module, not the file shop.py",
@@ -128,7 +131,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "requests submit nope {": ("the result is not JSON ", "quote a text: "),
     "requests show nope": ("there is no request 'nope' in ", "list pending requests: wakeful requests"),
     # money
-    "cost --by colour": ("--by is 'colour'", "give one of: model, agent, day, depth"),
+    "cost --by colour": ("--by colour: there is no such grouping", "give one of: model, agent, day, depth"),
     "cost --today --all": ("--today, --since and --all exclude each other", "give one of them"),
     "cost --since yesterday": ("--since 'yesterday' is not a day", "write 2026-11-01, or 2026-11-01T08:00"),
     "cost --turn ticket-1 --agent a": (
@@ -136,7 +139,7 @@ WRONG: dict[str, tuple[str, str]] = {
         "a turn has one agent: leave --agent out",
     ),
     "budget grant": ("missing option '--usd'", HELP.format("budget grant")),
-    "budget grant --usd 5 --window week": ("--window is 'week'", "give one of: hour, day, month"),
+    "budget grant --usd 5 --window week": ("--window week: there is no such period", "give one of: hour, day, month"),
     "budget grant --usd five --window day": ("grant: usd='five'", "give an amount in dollars, 0 or more"),
     # the rest
     "models show nope:x": ("there is no provider 'nope'", "did you mean openai?"),

@@ -238,7 +238,7 @@ async def spending(*windows: SpendWindow, later: float = 0.0) -> list[str | None
     """How two runs end that cost 20 dollars each; time passes between them."""
     clock = FixedClock(datetime(2027, 1, 15, 22, 30, tzinfo=UTC))
     memory = Memory()
-    found = []
+    found: list[str | None] = []
     for wait in (0.0, later):
         clock.advance(wait)
         model = LevelModel({"go": ["done"]}, priced=True, most=20, spends=20)

@@ -79,7 +79,12 @@ async def _content(value: str, folder: Path) -> Any:
 async def resolved(**fields: Any) -> str:
     client = await chat()
     server, chosen = client.server, list[Any]()
-    server.engine = replace(server.engine, resolve_model=lambda choice: chosen.append(choice) or server.model)
+
+    def resolve(choice: Any) -> Any:
+        chosen.append(choice)
+        return server.model
+
+    server.engine = replace(server.engine, resolve_model=resolve)
     await client.say(**fields)
     return str(chosen[0])
 

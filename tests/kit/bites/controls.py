@@ -13,13 +13,13 @@ from kit.runs.asked_runs import REFUND, World, agent
 from kit.runs.engine_runs import calls, of_kind
 from kit.runs.level_scripts import LevelModel, children, job, parallel
 from kit.runs.long_runs import PLAN, Asked, look, looking
-from wakeful import Agent, CompactionPolicy, HookVerdict, RunContext, RunResult, TextFiles, run, tool
+from wakeful import Agent, CompactionPolicy, HookVerdict, RunContext, RunResult, Runtime, TextFiles, run, tool
 from wakeful.contracts.errors import DepsMissing
 from wakeful.contracts.events import ModelRequested, ToolProgress
 from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.store.memory import MemoryStore
-from wakeful.testing import scripted
+from wakeful.testing import FixedClock, scripted
 
 CONTROLS = Bites()
 """Every argument of `Agent(...)` that is not a value with settings of its own."""
@@ -58,12 +58,9 @@ async def _levels_asked(value: bool, folder: Path) -> Any:
 async def _who_plans(named: bool, folder: Path) -> Any:
     ref = plan_file(folder, "1. sail") if named else None
     result, _ = await played(planning_enabled=True, planning_model=ref)
-    asked = [entry.fact.event.model_ref for entry in result.facts() if entry.fact.level == PLAN and _asks(entry)]
+    planned = (entry.fact.event for entry in result.facts() if entry.fact.level == PLAN)
+    asked = [event.model_ref for event in planned if isinstance(event, ModelRequested)]
     return {ref: "another", "scripted:inline": "own"}[asked[0]]
-
-
-def _asks(entry: Any) -> bool:
-    return isinstance(entry.fact.event, ModelRequested)
 
 
 @CONTROLS.of("planning_instructions", ("", False), ("Plan like a sailor.", True))
@@ -136,6 +133,13 @@ async def _children_of_a_call(value: int, folder: Path) -> Any:
 # --- what every agent has --------------------------------------------------------------------------------------------
 
 
+@CONTROLS.of("work_items", (False, 0), (True, 7))
+async def _tools_for_work_items(value: bool, folder: Path) -> Any:
+    model = LevelModel({"go": ["done"]})
+    await run(Agent("desk", model, work_items=value), "go", store=MemoryStore(), thread="main")
+    return len(model.seen[0].tools)
+
+
 @CONTROLS.of("name", ("desk", ["desk"]), ("shop", ["shop"]))
 async def _whose_log(value: str, folder: Path) -> Any:
     store = MemoryStore()
@@ -193,7 +197,7 @@ async def _who_steps_in(has_one: bool, folder: Path) -> Any:
 
 @CONTROLS.of("hooks", (False, ["refund"]), (True, []))
 async def _what_a_hook_leaves(denies: bool, folder: Path) -> Any:
-    return (await refunded(hooks=[lambda call: HookVerdict(deny="no")] if denies else []))[1]
+    return (await refunded(hooks=[lambda call: HookVerdict.deny("no")] if denies else []))[1]
 
 
 @CONTROLS.of("skills", (False, False), (True, True))
@@ -237,6 +241,17 @@ async def _rounds(value: int, folder: Path) -> Any:
 async def _may_split(value: bool, folder: Path) -> Any:
     _, model = await played(subtasks=value)
     return "run_subtask" in model.seen[0].tools
+
+
+@CONTROLS.of("wake", (False, 0), (True, 1))
+async def _times(has_one: bool, folder: Path) -> Any:
+    clock = FixedClock()
+    entries = [{"cron": "0 7 * * *", "say": "Check the backups."}] if has_one else []
+    model = scripted(["done"], leftover="ignore")
+    async with Runtime(folder / "home", agents=[Agent("desk", model, wake=entries)], clock=clock) as rt:
+        clock.advance(8 * 3600)
+        await rt.settled()
+        return sum([timer.fired for timer in await rt.timers()])
 
 
 @CONTROLS.of("collections", (False, False), (True, True))

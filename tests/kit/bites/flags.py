@@ -36,7 +36,7 @@ async def entry(*tools: Any, policy: GatePolicy | None = None) -> CatalogEntry:
 # --- capabilities: a rule can name each of them, and some say more of a tool -----------------------------------------
 
 PLAIN = (["it"], True, "safe")
-SAYS = {
+SAYS: dict[str, tuple[list[str], bool, str]] = {
     **dict.fromkeys(("write", "shell"), ([], False, "external_write")),
     **dict.fromkeys(("network", "browser"), ([], True, "network")),
     **dict.fromkeys(("read", "filesystem", "artifact", "custom:gpu"), ([], True, "safe")),
@@ -74,7 +74,7 @@ async def _reads(value: bool, folder: Path) -> Any:
 
 @FLAGS.of("is_concurrency_safe", (True, (True, True)), (False, (False, False)))
 async def _beside(value: bool, folder: Path) -> Any:
-    fields = {"effect": "pure", "parallel_safe": value}
+    fields: dict[str, Any] = {"effect": "pure", "parallel_safe": value}
     return (await entry(Declared(**fields))).is_concurrency_safe, await side_by_side(**fields)
 
 

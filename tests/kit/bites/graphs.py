@@ -72,7 +72,9 @@ async def registry_of() -> tuple[Any, Agent[Any, Any], WorkflowRegistry]:
 async def came(graph: dict[str, Any], **inputs: Any) -> Any:
     """What a run of it gives; or the words for what is wrong with it."""
     try:
-        return (await ran(graph, **inputs))[1].result.outputs
+        result = (await ran(graph, **inputs))[1].result
+        assert result is not None
+        return result.outputs
     except InvalidWorkflow as refused:
         return [problem.code for problem in refused.problems]
     except (InvalidValue, ValidationError) as refused:

@@ -26,7 +26,9 @@ RULES = Bites()
 LIBRARY = default_policy("library")
 CHAT = ToolPolicy(context="thread", classes=frozenset({"safe", "external_write"}), ask=frozenset({"external_write"}))
 """Where a call of the refund tool needs a person, because of its class."""
-RAN, ASKED, DENIED = ("completed", ["refund"]), ("approval_required", []), ("completed", [])
+RAN: tuple[str, list[str]] = ("completed", ["refund"])
+ASKED: tuple[str, list[str]] = ("approval_required", [])
+DENIED: tuple[str, list[str]] = ("completed", [])
 
 
 async def refund(policy: GatePolicy, **options: Any) -> tuple[RunResult[Any], tuple[str, list[str]]]:

@@ -8,7 +8,7 @@ import pytest
 
 from kit.bites import Bites
 from kit.gates.confined_commands import said, sandbox, sh
-from wakeful.sandbox.command_process import SpawnFailed
+from wakeful.sandbox.command_start import SpawnFailed
 from wakeful.sandbox.confinement import NotConfined, Sandbox
 from wakeful.sandbox.level_probe import ConfinementLevel
 from wakeful.sandbox.settings import MachineLimits, SandboxSettings

@@ -111,7 +111,7 @@ async def everything() -> Told:
     await told.turn(played("x"), workflow_target="workflow")
     await told.turn(played("x"), thread="t2", workflow_target="workflow", workflow_inputs={"order": "C"})
     ui = [("client/ui_add", {"x": 1}), ("client/ui_move", {"x": 2})]
-    answers = {"run": lambda frame: {"ok": True, "result": "added"}, "chat_context": EDITOR}
+    answers: dict[str, Any] = {"run": lambda frame: {"ok": True, "result": "added"}, "chat_context": EDITOR}
     await told.turn(played(calls(ui[0]), "done"), **answers)
     nested = LevelModel({"Hello": [calls(subtask("dig")), "done"], "dig": [calls(ui[1]), "dug"]})
     await told.turn(played("x"), nested, thread="t2", options={"subtasks": True}, patience=20.0, **answers)

@@ -152,7 +152,7 @@ def told(case: Case, makes: Makes) -> list[Any]:
         if step.lock_is_held:
             locks.try_claim("somebody", ["till"])
         part = CallPart(call_id=f"call_{place}", name=NAME, arguments=step.arguments)
-        call = Call(part, 1, place, malformed=step.arguments is None, level=level)
+        call = Call(part, 1, place, level)
         admission = gate.admit(call, copy.deepcopy(step.arguments), now=1.0, batch_id="b", scheduling="parallel")
         while admission.later is not None:
             admission = asyncio.run(_waited(admission.later))()
@@ -171,7 +171,8 @@ def _plain(admission: Admission) -> Any:
     at = admission.dispatch
     runs = None
     if at is not None:
-        of_outcome = (at.taken_up_at, at.injected_args, at.permission_ref, at.approval_id, at.hook_outcomes)
+        told = at.record
+        of_outcome = (told.taken_up_at, told.injected_args, told.permission_ref, told.approval_id, told.hook_outcomes)
         run = (at.arguments, at.declaration, at.idempotency_key, at.attempt, at.lock_owner, at.confinement)
         runs = (run, of_outcome, at.verdict)
     return events, runs, admission.permission_at, admission.sandbox_at

@@ -35,7 +35,7 @@ def refusals(result: RunResult[Any]) -> list[str]:
     """What each call was told; a call that succeeded makes the test fail."""
     told = []
     for call in result.calls():
-        assert call.status != "success", (call.name, call.arguments, call.result[:300])
+        assert call.status != "success", (call.tool, call.arguments, call.result[:300])
         assert call.error, call
         told.append(call.error)
     return told

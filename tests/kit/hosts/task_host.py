@@ -16,7 +16,9 @@ from wakeful.tools.tool import Tool
 
 def user(name: str, *capabilities: str) -> ExecutionPrincipal:
     """A person; with capabilities, one whom the host names so."""
-    ceiling = CapabilityCeiling(allowed=capabilities) if capabilities else None
+    if not capabilities:
+        return ExecutionPrincipal.user_session(name, "support")
+    ceiling = CapabilityCeiling(allowed=capabilities)
     return ExecutionPrincipal.user_session(name, "support", capability_ceiling=ceiling)
 
 
@@ -64,4 +66,4 @@ class TaskHost:
         return await self.host.abilities.call(f"agents/{name}", {} if given is None else given)
 
     async def events(self, run_id: str) -> list[str]:
-        return [event.name for event in await self.store.task_runs.events(run_id)]
+        return [event.name for event in await self.store.dispatches.events(run_id)]

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else "well"
 HEARD = Path(sys.argv[2]).open("a") if len(sys.argv) > 2 else None  # noqa: SIM115 - until the end
@@ -19,7 +20,7 @@ READS = {"readOnlyHint": True}
 WORDS = {"reads": "Reads."}
 
 
-def tool(name, annotations=None, **more):
+def tool(name: str, annotations: dict[str, bool] | None = None, **more: Any) -> dict[str, Any]:
     made = {"name": name, "description": WORDS.get(name, f"The tool {name}."), "inputSchema": SCHEMA, **more}
     return made if annotations is None else {**made, "annotations": annotations}
 
@@ -34,9 +35,11 @@ TOOLS = [
 
 SLOW = "^(a+)+$"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
-TWICE = {f"d{each}": {"allOf": [{"$ref": f"#/$defs/d{each + 1}"}] * 2} for each in range(40)}
-WIDE = {f"d{each}": {"properties": {side: {"$ref": f"#/$defs/d{each + 1}"} for side in "lr"}} for each in range(40)}
-BOMBS = {
+TWICE: dict[str, Any] = {f"d{each}": {"allOf": [{"$ref": f"#/$defs/d{each + 1}"}] * 2} for each in range(40)}
+WIDE: dict[str, Any] = {
+    f"d{each}": {"properties": {side: {"$ref": f"#/$defs/d{each + 1}"} for side in "lr"}} for each in range(40)
+}
+BOMBS: dict[str, dict[str, Any]] = {
     "text": {"properties": {"text": {"type": "string", "pattern": SLOW}}},
     "keys": {"patternProperties": {SLOW: {"type": "string"}}, "additionalProperties": False},
     "others": {"patternProperties": {SLOW: {}}, "unevaluatedProperties": False},
@@ -51,20 +54,20 @@ BOMBS = {
 }
 
 
-def say(message):
+def say(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
 
 
-def answer(request, result):
+def answer(request: dict[str, Any], result: dict[str, Any]) -> None:
     say({"id": request["id"], "result": result})
 
 
-def said(text):
+def said(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}]}
 
 
-def listed(request):
+def listed(request: dict[str, Any]) -> dict[str, Any]:
     if MODE == "endless":
         number = int((request.get("params") or {}).get("cursor") or 0)
         tools = [tool(f"reads_{number}_{each}", READS) for each in range(20)]
@@ -93,7 +96,7 @@ def listed(request):
     return {"tools": TOOLS}
 
 
-def call(request):
+def call(request: dict[str, Any]) -> None:
     params = request["params"]
     name, text = params["name"], (params.get("arguments") or {}).get("text", "")
     token = (params.get("_meta") or {}).get("progressToken")
@@ -108,18 +111,18 @@ def call(request):
             say({"method": "notifications/progress", "params": {"progressToken": token, "progress": each}})
             say({"method": "notifications/message", "params": {"level": "info", "data": "x" * 50}})
     if MODE == "odd_progress":
-        for params in (
+        for note in (
             {"progressToken": "nobody", "progress": 1},
             {"progressToken": token, "progress": "much"},
             {"progressToken": token, "progress": 1, "total": 2, "message": "half " + "x" * 5000},
             {},
         ):
-            say({"method": "notifications/progress", "params": params})
+            say({"method": "notifications/progress", "params": note})
     if MODE == "blabs":
         key = os.environ.get("TOKEN", "")
         spelled = [key, json.dumps({"key": key}), f"https://x/?k={key}"]
         say({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "message": key}})
-        parts = [{"type": "text", "text": " ".join([*spelled, os.environ.get("MODE_NAME", "")])}]
+        parts: list[dict[str, Any]] = [{"type": "text", "text": " ".join([*spelled, os.environ.get("MODE_NAME", "")])}]
         blob = {"uri": "file:///key", "blob": base64.b64encode(key.encode()).decode()}
         parts.append({"type": "resource", "resource": blob})
         answer(request, {"content": parts, "structuredContent": {"key": key}, "isError": text == "fail"})
@@ -134,7 +137,8 @@ def call(request):
     if MODE == "garbage":
         for line in ("hello", "{", "[]", '"text"', "\u2603", "", '{"jsonrpc": "1.0"}', "null"):
             sys.stdout.write(line + "\n")
-        sys.stdout.buffer.write(b"\xff\xfe\n") if not sys.stdout.flush() else None
+        sys.stdout.flush()
+        sys.stdout.buffer.write(b"\xff\xfe\n")
     if MODE == "only_garbage":
         while True:
             sys.stdout.write("still here\n")
@@ -171,7 +175,7 @@ def call(request):
     answer(request, said(f"{name}: {text}"))
 
 
-def main():
+def main() -> int:
     if MODE == "no_start":
         sys.stderr.write("no licence\n" + "x" * 100_000 + "\nthe end\n")
         return 3
@@ -179,6 +183,7 @@ def main():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if MODE == "family":
         hidden = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        assert HEARD is not None
         HEARD.write(json.dumps({"pids": [os.getpid(), hidden.pid]}) + "\n")
         HEARD.flush()
     if MODE == "silent":

@@ -11,7 +11,7 @@ from wakeful.contracts.approvals import Approval, Decided
 from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.commands.approvals import Outcome, decide
-from wakeful.service.commands.turns import recall
+from wakeful.service.commands.turn_claims import recall
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.sqlite import SqliteStore
 

@@ -7,6 +7,7 @@ from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
+    AgentCreated,
     AnyEvent,
     AssistantRecorded,
     CallAsked,
@@ -15,6 +16,7 @@ from wakeful.contracts.events import (
     MessageExpired,
     ModelCompleted,
     ModelRequested,
+    OutputSpilled,
     SessionStarted,
     ToolFailed,
     ToolResult,
@@ -37,6 +39,11 @@ def fact(
     event: AnyEvent, turn: str | None = TURN, *, at: int = NOON, step: int | None = 1, call: str | None = None
 ) -> Fact:
     return Fact(event, at, THREAD, turn, step, call)
+
+
+def created(agent: str = "agent_1", **fields: Any) -> Fact:
+    """The stream of an agent of a runtime begins."""
+    return Fact(AgentCreated(agent_name=agent, **fields), NOON)
 
 
 def session(name: str = "calc") -> Fact:
@@ -136,11 +143,21 @@ def tool_started(turn: str = TURN, step: int = 1, call: str = "call_1", *, b: in
     return fact(event, turn, step=step, call=call)
 
 
-def tool_result(turn: str = TURN, step: int = 1, call: str = "call_1", text: str = "2") -> Fact:
+def spilled(artifact_id: str, turn: str = TURN, call: str = "call_1") -> Fact:
+    event = OutputSpilled(
+        output_ref=artifact_id, owner=call, media_type="text/plain", size_bytes=9, sha256="1", preview="so much"
+    )
+    return fact(event, turn, call=call)
+
+
+def tool_result(
+    turn: str = TURN, step: int = 1, call: str = "call_1", text: str = "2", artifacts: tuple[str, ...] = ()
+) -> Fact:
     event = ToolResult(
         tool_name="add",
         item=ToolItem(call_id=call, name="add", parts=(Text(text),)),
         preview=text[:100],
+        artifact_refs=artifacts,
         size_bytes=len(text),
         duration_ms=0.2,
         metadata=ToolResultMetadata(status="success", started_at=1.0, completed_at=1.5, execution_time_ms=500.0),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kit.runs.action_facts import about, asked, decided, rule_added, rule_revoked
+from kit.runs.event_samples import task_created
 from kit.runs.store_facts import (
     AGENT,
     NOON,
@@ -23,17 +24,24 @@ from kit.runs.store_facts import (
     resolved,
     said,
     session,
+    spilled,
     started,
     takes,
     tool_failed,
+    tool_result,
     tool_started,
 )
+from kit.runs.waking_facts import tell_waking, told_waking
+from kit.runs.work_facts import WORK, WORK_OUTSIDE, tell_work
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionSettled,
     ActionStaged,
+    AgentCreated,
+    AgentRevised,
+    AgentStateChanged,
     AnyEvent,
     BudgetGranted,
     BudgetNoticed,
@@ -44,6 +52,8 @@ from wakeful.contracts.events import (
     ModelRequested,
     RuntimeToolRequested,
     RuntimeToolResolved,
+    TaskEnded,
+    TaskStatusChanged,
     TurnFailed,
     TurnInterjected,
     TurnPauseLifted,
@@ -72,6 +82,7 @@ OWNED: list[list[Fact]] = [
     [started(), asked(), asked("appr_2", at=NOON + 1), asked("ask_3", kind="question")],
     [tool_started(call="c1"), tool_started(call="c2"), tool_started(call="c3")],
     [tool_failed(call="c1"), tool_failed(call="c2")],
+    [spilled("sha256:1", call="c5"), tool_result(call="c5", artifacts=("sha256:1", "sha256:2"))],
     [tool_failed(call="c3", effects="none"), tool_started(call="c4", b=9), tool_failed(call="c4")],
     [
         about(RuntimeToolRequested(request_id="rt_1", tool_name="ui", args_sha256="1", timeout_at=NOON + 9), "rt_1"),
@@ -210,6 +221,47 @@ async def tell_queue(store: Store) -> None:
     await store.admit(SORTER, [deferred("q7", NOON + 99)])
 
 
+KEEPER = "agent_6"
+LIFE: list[list[Fact]] = [
+    [Fact(AgentCreated(agent_name=KEEPER, created_by="ada"), NOON)],
+    [Fact(AgentRevised(revision="sha256:1", source="file", place="keeper.yaml"), NOON + 1)],
+    [queued("k1"), queued("k2"), deferred("k2", NOON + 30)],
+    [Fact(AgentStateChanged(control="paused", changed_by="ada", resumes_at=NOON + 9), NOON + 2)],
+    [queued("k3", thread="side")],
+    [Fact(AgentStateChanged(control="running", cause="runtime", changed_by="runtime"), NOON + 9)],
+    [Fact(AgentStateChanged(control="stopped", changed_by="ada", reason="enough"), NOON + 10)],
+]
+"""An agent of a runtime that is created, revised, paused with messages waiting, let run again, and stopped."""
+
+
+async def tell_life(store: Store) -> None:
+    for facts in LIFE:
+        for fact in facts:
+            await store.admit(KEEPER, [fact])
+    await store.admit("agent_7", [Fact(AgentCreated(agent_name="agent_7", agent_kind="child"), NOON)])
+
+
+WORKER = "agent_8"
+
+
+def in_background(event: AnyEvent, at: int = NOON) -> Fact:
+    return Fact(event, at, THREAD)
+
+
+BACKGROUND: list[list[Fact]] = [
+    [session(), in_background(task_created())],
+    [in_background(task_created("task_2"), NOON + 1)],
+    [in_background(TaskStatusChanged(task_id="task_2", status="cancelling"), NOON + 2)],
+    [in_background(TaskEnded(task_id="task_1", status="completed", exit_status=0, output_summary="ok"), NOON + 3)],
+]
+"""Tasks that run, are asked to end, and end."""
+
+
+async def tell_tasks(store: Store) -> None:
+    for facts in BACKGROUND:
+        await store.admit(WORKER, facts)
+
+
 async def tell(store: Store) -> Claim:
     """The whole story, and some of it for a second agent, whose claim is returned."""
     claim = await claimed(store)
@@ -224,7 +276,11 @@ async def tell(store: Store) -> Claim:
     await store.append(second, [started(OTHER_TURN), asked("appr_9", turn=OTHER_TURN), tool_started(OTHER_TURN)])
     await store.append(second, [tool_failed(OTHER_TURN), about(tainted(), "c1", turn=OTHER_TURN)])
     await store.admit(OTHER, [rule_revoked()])  # the rule is another agent's
+    await tell_work(store, claim, second)
     await tell_mail(store)
+    await tell_life(store)
+    await tell_tasks(store)
+    await tell_waking(store)
     return second
 
 
@@ -235,4 +291,5 @@ def tainted() -> FilesTainted:
 def told() -> set[type]:
     """The events of the story."""
     mail = [[message()], QUEUE, *(facts for _, owned, outside in MAIL for facts in (owned, outside))]
-    return {type(fact.event) for facts in (*OWNED, *MONEY, GRANTS, *OUTSIDE, *mail) for fact in facts}
+    everything = (*OWNED, *MONEY, GRANTS, *OUTSIDE, *BACKGROUND, *LIFE, *told_waking(), *mail)
+    return {type(fact.event) for facts in (*everything, *WORK, *WORK_OUTSIDE) for fact in facts}

@@ -39,10 +39,11 @@ from wakeful.decisions.step import Step
 from wakeful.decisions.turn import decide
 from wakeful.engine.prepare.tools import gate_policy
 from wakeful.engine.recovery import recovered
-from wakeful.engine.steps import Start, Steps
+from wakeful.engine.starts import Start
+from wakeful.engine.steps import Steps
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import ModelTerms, TurnCode, TurnPlace, TurnWork
-from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.call_at_gate import CallRecord
 from wakeful.gate.outcomes import failed
 from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.result_shape import at_once
@@ -101,7 +102,8 @@ class Simulation:
         self.nodes, self.luck, self.priced = planted(root), luck, priced
         agent = tree_agent(root, priced=priced)
         tools = {each.name: each for each in agent.tools} | {
-            each.name: each for each in runtime_tools(subtasks=True, parallel=agent.max_parallel_subagents)
+            each.name: each
+            for each in runtime_tools(subtasks=True, parallel=agent.max_parallel_subagents, work_items=False)
         }
         self.config = TurnConfig(
             agent_name="tree",
@@ -140,7 +142,7 @@ class Simulation:
                 cast(Store, None),
                 Claim(AGENT, THREAD, TURN, "me", 1, 1, len(self.facts)),
                 row,
-                KnownFacts(AGENT, self.facts, list),
+                KnownFacts(AGENT, self.facts, self._read),
                 set(),
             ),
             state=state,
@@ -222,6 +224,9 @@ class Simulation:
     def next_steps(self) -> list[Step]:
         return decide(self.state)
 
+    async def _read(self) -> list[StoredFact]:
+        return self.facts
+
     def _write(self, facts: list[Fact]) -> None:
         for fact in facts:
             evolve(self.state, fact)
@@ -246,7 +251,7 @@ class Simulation:
         if isinstance(what, Level):
             step = what.round.request.step if what.round.request is not None else None
             return [self.work.fact(event, step, None, what) for event in self._answer(what, stopped=stopped)]
-        record = CallAtGate(what, self.work.now())
+        record = CallRecord(what, self.work.now())
         event: AnyEvent
         if stopped or what.part.name == "fails":
             error = ToolError(kind="cancelled" if stopped else "failed", message="no")

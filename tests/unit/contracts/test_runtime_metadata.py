@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from wakeful.contracts.runtime_metadata import CANONICAL, is_repeatable, merged_runtime, normalise_runtime
+from wakeful.contracts.runtime_metadata import is_repeatable, merged_runtime, normalise_runtime
 from wakeful.hosts.tools.declaration_reader import normalize_for_server
 
 SERVER: dict[str, Any] = {"name": "ability/x", "source": "s", "description": "d"}
@@ -13,13 +13,13 @@ SERVER: dict[str, Any] = {"name": "ability/x", "source": "s", "description": "d"
 
 @pytest.mark.spec("API-RTM-01", "API-RTM-02")
 def test_declarations_carry_the_canonical_keys_and_the_callers_own() -> None:
-    assert CANONICAL == {
+    canonical = {
         "duplicate_policy": ("repeatable",),
         "completion_signal": ("progress",),
         "capability_scope": ("runtime_local", "control_plane"),
         "environment": ("runtime_local", "control_plane"),
     }
-    for key, values in CANONICAL.items():
+    for key, values in canonical.items():
         for value in values:
             assert normalize_for_server({**SERVER, "runtime": {key: value}}).runtime == {key: value}
     own = {"duplicate_policy": "sometimes", "acme": {"retries": [1, 2.5, None, True]}}

@@ -132,6 +132,8 @@ def test_a_turn_that_did_not_fail_has_no_artifact() -> None:
     assert turn_failure(ended(TurnFailed, status="cancelled", stop_reason="cancelled")) is None
     own = FailureArtifact(category="transport", kind="timeout", summary="late")
     assert turn_failure(ended(TurnFailed, status="failed", stop_reason="provider_error", failure_artifact=own)) is own
+    limited = ended(TurnFailed, status="incomplete", stop_reason="cost", failure_artifact=own)
+    assert turn_failure(limited) is own, "the reason that a turn has on record is shown, whatever the turn came to"
 
 
 @pytest.mark.spec("HOL-FAIL-08")

@@ -9,7 +9,7 @@ from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import MessageAdmitted
 from wakeful.contracts.messages import ChannelOrigin, OperatorOrigin, WebhookOrigin
-from wakeful.decisions.intake import MOST_TAKEN, DeferredMessage, choose_intake, is_over
+from wakeful.decisions.intake import MOST_TAKEN, DeferredMessage, choose_intake, id_of_key, is_over, pause_before_retry
 from wakeful.decisions.message_header import header, shown_item
 
 NOW = 1_000
@@ -76,6 +76,25 @@ def test_a_deferred_message_of_another_principal_waits_for_its_own_turn() -> Non
     of_bob = DeferredMessage(said("bobs", principal="bob"), NOW + 5)
     assert names(said("a", principal="ada"), deferred=(of_bob,)) == ["a"]
     assert names(said("a", principal="bob"), deferred=(of_bob,)) == ["a", "bobs"]
+
+
+def test_a_deferred_message_with_a_key_is_answered_alone_all_the_same() -> None:
+    mine = DeferredMessage(said("mine", key="k"), NOW)
+    assert names(said("a"), deferred=(mine,)) == ["a"]
+    assert names(deferred=(mine, DeferredMessage(said("other"), NOW + 9))) == ["mine", "other"]
+
+
+def test_the_pauses_before_a_turn_is_tried_again_double_within_bounds() -> None:
+    tried, pauses = NOW, []
+    for _ in range(12):
+        pauses.append(pause_before_retry(NOW, tried) // 1_000_000)
+        tried += pauses[-1] * 1_000_000
+    assert pauses == [30, 30, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
+
+
+def test_one_key_of_one_agent_is_one_message() -> None:
+    assert id_of_key("a", "k") == id_of_key("a", "k") != id_of_key("b", "k")
+    assert id_of_key("a", "bc") != id_of_key("ab", "c")
 
 
 def test_a_message_is_over_when_its_senders_time_is() -> None:

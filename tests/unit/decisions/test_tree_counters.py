@@ -36,7 +36,7 @@ from wakeful.decisions.compaction import context_tokens
 from wakeful.decisions.levels import Call, Level
 from wakeful.decisions.state import TurnState
 from wakeful.engine.prepare.tools import gate_policy
-from wakeful.gate.call_at_gate import CallAtGate
+from wakeful.gate.call_at_gate import CallRecord
 from wakeful.gate.outcomes import failed
 
 TREES = int(os.environ.get("WAKEFUL_TREES", "1")) * 200
@@ -264,9 +264,9 @@ async def test_an_outcome_that_becomes_known_while_a_summary_is_written_is_repla
         (what,) = played._under_way()
         if isinstance(what, Call) and not unknown:
             unknown = what.call_id
-            at, error = CallAtGate(what, played.work.now()), ToolError(kind="unknown", message="gone")
+            record, error = CallRecord(what, played.work.now()), ToolError(kind="unknown", message="gone")
             event = failed(
-                *(at, error),
+                *(record, error),
                 now=played.work.now(),
                 status="interrupted",
                 category="execution_failed",

@@ -201,7 +201,7 @@ def test_an_unknown_field_is_rejected_by_name_on_every_surface(tmp_path: Path) -
             Agent.from_file(tmp_path / name)
 
 
-@pytest.mark.parametrize("field", ["wake", "notify", "instructions_file"])
+@pytest.mark.parametrize("field", ["notify", "instructions_file"])
 def test_fields_of_later_versions_are_refused_as_such(field: str) -> None:
     with pytest.raises(NotBuiltYet, match=field):
         Agent.from_dict({**FULL, field: "x"}, tools=TOOLS)

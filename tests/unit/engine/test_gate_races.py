@@ -140,12 +140,12 @@ class Crossing(WrappedStore):
         self._locks, self._action_id = locks, action_id
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         if not self.crossed and any(fact.event.kind == "action.resolved" for fact in facts):
             self.crossed.append("expired elsewhere")
             await approvals.show(self.outside, self._action_id)
-        return await super().append(claim, facts, barrier=barrier, rest=rest)
+        return await super().append(claim, facts, barrier=barrier, rest=rest, last=last)
 
     async def read(self, agent_id: str, **options: Any) -> list[StoredFact]:
         if self.crossed == ["expired elsewhere"]:

@@ -167,7 +167,7 @@ async def test_a_child_goes_through_the_same_gate() -> None:
 
 @pytest.mark.spec("LOOP-OUT-01")
 def test_no_tool_hands_out_a_subtask_to_be_waited_for() -> None:
-    tools = runtime_tools(subtasks=True, parallel=7)
+    tools = runtime_tools(subtasks=True, parallel=7, work_items=False)
     assert {each.name for each in tools} == {
         *("run_subtask", "spawn_self", "spawn_parallel", "scratch_list", "scratch_read", "scratch_write")
     }

@@ -26,10 +26,10 @@ class Commits(WrappedStore):
         self.made: list[list[str]] = []
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         self.made.append([fact.event.kind for fact in facts])
-        return await super().append(claim, facts, barrier=barrier, rest=rest)
+        return await super().append(claim, facts, barrier=barrier, rest=rest, last=last)
 
     def of(self, kind: str) -> list[str]:
         """The first commit with this kind."""

@@ -163,9 +163,13 @@ async def test_a_cancel_that_came_before_the_turn_was_taken_up_ends_it_without_a
 class CancellingStore(WrappedStore):
     """Somebody cancels between the admission and the first append."""
 
-    async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
-        await cancel(self.inner, turn_id)
-        return await super().claim(turn_id, reservation=reservation)
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
+        answer = await super().admit(agent_id, facts, reserve=reserve, claim=claim)
+        if answer is not None and answer.turn is not None and answer.created:
+            await cancel(self.inner, answer.turn.turn_id)
+        return answer
 
 
 async def test_a_second_run_that_the_turns_end_came_before_does_not_begin() -> None:
@@ -405,18 +409,20 @@ class SlowStore(WrappedStore):
         self.waiting, self.gate = asyncio.Event(), asyncio.Event()
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         if any(isinstance(fact.event, ToolFailed) for fact in facts):
             self.waiting.set()
             await self.gate.wait()
-        others = await super().append(claim, facts, barrier=barrier, rest=rest)
+        others = await super().append(claim, facts, barrier=barrier, rest=rest, last=last)
         self.order += [fact.event.kind for fact in facts if isinstance(fact.event, ToolFailed)]
         return others
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
         self.order += [fact.event.kind for fact in facts if isinstance(fact.event, UnknownResolved)]
-        return await super().admit(agent_id, facts, reserve=reserve)
+        return await super().admit(agent_id, facts, reserve=reserve, claim=claim)
 
 
 async def test_a_late_answer_is_written_after_the_outcome_that_it_closes() -> None:

@@ -43,9 +43,11 @@ class Refusing(WrappedStore):
         self._check(facts)
         return await super().append(claim, facts, **options)
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
         self._check(facts)
-        return await super().admit(agent_id, facts, reserve=reserve)
+        return await super().admit(agent_id, facts, reserve=reserve, claim=claim)
 
     async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
         if self.kind == "blob" and len(data) > 50_000 and len(self.refused) < self.times:

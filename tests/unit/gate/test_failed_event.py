@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kit.gates.calls_at_gate import call_at_gate
+from kit.gates.call_records import call_record
 from wakeful.contracts.tools import ToolError
 from wakeful.gate.outcomes import failed
 
@@ -14,7 +14,7 @@ ERROR = ToolError(kind="quota", message="no\nquota", details={"field": "cents"},
 @pytest.mark.spec("HOL-ERR-06", "HOL-ERR-09")
 def test_the_event_keeps_the_error_whole_and_the_model_gets_a_plain_string() -> None:
     event = failed(
-        call_at_gate("refund", 0.0),
+        call_record("refund", 0.0),
         ERROR,
         now=1.0,
         status="failed",

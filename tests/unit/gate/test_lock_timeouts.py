@@ -31,7 +31,7 @@ def admitted(call: Call, parts: GateParts, said: tuple[Opinion, ...] | None = No
 
 
 def fresh() -> Call:
-    return Call(CallPart(call_id="call_1", name="book", arguments={}), 1, 0, malformed=False, level=Level())
+    return Call(CallPart(call_id="call_1", name="book", arguments={}), 1, 0, Level())
 
 
 def approved() -> Call:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kit.gates.calls_at_gate import call_at_gate
+from kit.gates.call_records import call_record
 from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES
 from wakeful.contracts.tools import ToolError
 from wakeful.gate.outcomes import failed, unknown_error
@@ -13,7 +13,7 @@ from wakeful.gate.outcomes import failed, unknown_error
 
 def made(error: ToolError) -> Any:
     return failed(
-        call_at_gate("act", 1.0),
+        call_record("act", 1.0),
         error,
         now=2.0,
         status="failed",

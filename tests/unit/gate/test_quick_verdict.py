@@ -108,7 +108,7 @@ def without_traits(at: CallAtGate, parts: GateParts) -> tuple[CallAtGate, GatePa
 
 
 def without_the_other_agent(at: CallAtGate, parts: GateParts) -> tuple[CallAtGate, GateParts]:
-    at.call = copy.copy(at.call)
+    at.record.call = copy.copy(at.call)
     at.call.level = TurnState()
     return at, parts
 

@@ -10,9 +10,9 @@ from kit.hosts.chat_server import EDITOR, Client, Server, place, played
 from kit.runs.engine_runs import Died, Dying, calls, of_kind
 from wakeful import Agent, run, tool
 from wakeful.contracts.events import ToolFailed, ToolResult
-from wakeful.contracts.policies import GatePolicy
+from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.decisions.policy.permissions import default_policy, narrowed
+from wakeful.decisions.policy.permissions import default_policy
 from wakeful.service.commands.turns import resume_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
@@ -78,6 +78,11 @@ async def belt(server: Server, **fields: Any) -> set[str]:
     return await server.offered(result)
 
 
+def without_class(policy: ToolPolicy, kind: str) -> ToolPolicy:
+    """The same policy with less."""
+    return policy.model_copy(update={"classes": policy.classes - {kind}, "ask": policy.ask - {kind}})
+
+
 def serving(store: SqliteStore, agent: Agent[Any, Any]) -> Server:
     return Server(store, agent, played("Hello."))
 
@@ -90,7 +95,7 @@ async def test_the_belt_of_a_turn_is_what_is_registered_and_allowed_and_unlocked
     assert await belt(server) == {"search"}
     # what the policy allows:
     editor = default_policy("editor")
-    closed = GatePolicy(tools=narrowed(editor, classes=editor.classes - {"editor_mutate"}))
+    closed = GatePolicy(tools=without_class(editor, "editor_mutate"))
     server.agent = server.agent.changed(policy=closed)
     assert await belt(server, chat_context=EDITOR) == {"search"}
     server.agent = server.agent.changed(policy=GatePolicy(tools=default_policy("editor", secrets=True)))
@@ -136,7 +141,7 @@ async def test_the_candidates_are_each_filtered_by_their_class(store: SqliteStor
         ("workspace_write", {"wakeful/read_file", "wakeful/write_file"}),
         ("editor_mutate", EDITORS),
     ):
-        less = GatePolicy(tools=narrowed(policy, classes=policy.classes - {kind}))
+        less = GatePolicy(tools=without_class(policy, kind))
         server.agent = agent.changed(policy=less)
         assert not await belt(server, chat_context=EDITOR) & gone, kind
 

@@ -217,14 +217,12 @@ async def test_they_are_taken_out_before_a_predicate_a_hook_or_the_tool_sees_the
     )
     gate = Mediator(config, {"look": look}, "turn_1", GateParts(consult=(hook,)))
     part = CallPart(call_id="c", name="look", arguments={"order": "A", **INJECTED})
-    admission = gate.admit(
-        Call(part, 1, 0, False, Level()), part.arguments, now=0.0, batch_id="b", scheduling="parallel"
-    )
+    admission = gate.admit(Call(part, 1, 0, Level()), part.arguments, now=0.0, batch_id="b", scheduling="parallel")
     assert admission.later is not None
     admission = (await admission.later())()
     assert admission.dispatch is not None and admission.dispatch.arguments == {"order": "A"}
     assert seen == [{"order": "A"}] * 2, "the predicate, then the hook"
-    assert admission.dispatch.injected_args == INJECTED
+    assert admission.dispatch.record.injected_args == INJECTED
 
 
 # --- what is on record ---------------------------------------------------------------------------------------------

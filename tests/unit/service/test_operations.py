@@ -11,18 +11,25 @@ from wakeful import Agent, tool
 from wakeful.bootstrap import perform
 from wakeful.contracts.approvals import Approve
 from wakeful.contracts.errors import WakefulError
-from wakeful.service import operations as table
-from wakeful.service.history import ArtifactName, MessageQuery
+from wakeful.service.operations.approvals import DECIDE, LIST_APPROVALS, ApprovalDecision, ApprovalFilter, ApprovalName
+from wakeful.service.operations.artifacts import ArtifactName
+from wakeful.service.operations.calls import CallName
+from wakeful.service.operations.client_requests import RequestName
+from wakeful.service.operations.operation import Operation
+from wakeful.service.operations.spending import CostQuestion
+from wakeful.service.operations.table import OPERATIONS
+from wakeful.service.operations.threads import MessageQuery
+from wakeful.service.operations.workflows import WorkflowName
 from wakeful.testing import scripted
 
 NEEDS_WORDS: dict[str, Any] = {
-    "calls.explain": table.CallName("c1"),
-    "approvals.show": table.ApprovalName("nothing"),
-    "requests.show": table.RequestName("nothing"),
-    "costs.show": table.CostQuestion("model"),
+    "calls.explain": CallName("c1"),
+    "approvals.show": ApprovalName("nothing"),
+    "requests.show": RequestName("nothing"),
+    "costs.show": CostQuestion("model"),
     "threads.messages": MessageQuery("nothing"),
     "artifacts.show": ArtifactName("nothing"),
-    "workflows.show": table.WorkflowName("nothing"),
+    "workflows.show": WorkflowName("nothing"),
 }
 """Requests of operations that only read and have to be told something."""
 
@@ -39,8 +46,8 @@ def pay(cents: int) -> str:
     return f"paid {cents}"
 
 
-@pytest.mark.parametrize("operation", table.OPERATIONS.values(), ids=lambda each: each.name)
-def test_a_line_of_the_table_holds_together(operation: table.Operation[Any, Any]) -> None:
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda each: each.name)
+def test_a_line_of_the_table_holds_together(operation: Operation[Any, Any]) -> None:
     assert is_dataclass(operation.request)
     answered = operation.handler.__annotations__["return"]
     named = answered if isinstance(answered, str) else getattr(answered, "__qualname__", str(answered))
@@ -51,15 +58,15 @@ def test_a_line_of_the_table_holds_together(operation: table.Operation[Any, Any]
 
 
 def test_names_are_a_thing_and_what_is_done_with_it() -> None:
-    assert all(len(name.split(".")) == 2 for name in table.OPERATIONS)
-    assert len(table.OPERATIONS) >= 30
+    assert all(len(name.split(".")) == 2 for name in OPERATIONS)
+    assert len(OPERATIONS) >= 30
 
 
 async def test_what_only_reads_answers_about_a_real_store(tmp_path: Path) -> None:
     store = tmp_path / "runs.db"
     model = scripted([{"calls": [{"name": "double", "arguments": {"number": 21}}]}, "42"])
     await wakeful.run(Agent("sums", model, tools=[double]), "double 21", store=store)
-    for operation in table.OPERATIONS.values():
+    for operation in OPERATIONS.values():
         if operation.changes:
             continue
         asked = NEEDS_WORDS.get(operation.name) or operation.request()
@@ -76,10 +83,10 @@ async def test_an_approval_is_decided_by_the_operation_alone(tmp_path: Path) -> 
     store = tmp_path / "runs.db"
     agent = Agent("shop", scripted([{"calls": [{"name": "pay", "arguments": {"cents": 5}}]}, "done"]), tools=[pay])
     waiting = await wakeful.run(agent, "pay", store=store)
-    [approval] = await perform(table.LIST_APPROVALS, table.ApprovalFilter(), store)
-    asked = table.ApprovalDecision(approval.id, Approve("fine"))
-    first = await perform(table.DECIDE, asked, store)
-    again = await perform(table.DECIDE, asked, store)
+    [approval] = await perform(LIST_APPROVALS, ApprovalFilter(), store)
+    asked = ApprovalDecision(approval.id, Approve("fine"))
+    first = await perform(DECIDE, asked, store)
+    again = await perform(DECIDE, asked, store)
     assert (first.outcome.duplicate, again.outcome.duplicate) == (False, True)
     assert first.ahead is not None and first.ahead.row.turn_id == waiting.turn_id
     assert first.ahead.code_needed and first.others == [] and first.rule is None

@@ -1,5 +1,6 @@
 """The stored form of a fact, the chain over it, and old shapes read today."""
 
+import hashlib
 from types import NoneType
 from typing import Any, get_args
 
@@ -12,6 +13,7 @@ from wakeful.contracts.content import Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
+    BY_KIND,
     EVENTS,
     MessageAdmitted,
     ModelRequested,
@@ -24,6 +26,7 @@ from wakeful.contracts.models import TokenUsage
 from wakeful.store import chain
 from wakeful.store.chain import SALT
 from wakeful.store.encoding import NO_ROW, OUTSIDER, OWNER, Head, Writer, decode, encode, link_row, read_row
+from wakeful.store.kind_numbers import KINDS
 from wakeful.store.row_compression import pack
 from wakeful.store.single_facts import read_single
 
@@ -77,7 +80,7 @@ def test_what_has_its_default_takes_no_room() -> None:
     assert first == second == b'{"model_ref":"scripted:list","items":1}'
     assert b'"token_usage":{"input_tokens":3,"total_tokens":3}' in third
     assert row.body[SALT:] == pack(first + second + third)
-    heads = f'["model.requested",39,0,1],["model.requested",39,0,1],["model.completed",{len(third)},0,1]'
+    heads = f"[0,39,0,1],[0,39,0,1],[1,{len(third)},0,1]"
     assert row.header.decode() == f'[0,1800000000000000,"main","turn_1",{heads}]'
 
 
@@ -126,6 +129,21 @@ def test_equal_facts_of_an_append_have_different_digests() -> None:
     assert chain.link(b"", b"", salt, swapped) != chain.link(b"", b"", salt, [b"[]", *given])
 
 
+def test_a_kind_keeps_its_number_for_good() -> None:
+    """Stored rows hold the numbers: a new kind comes last, and then the digest of the others stays."""
+    known = KINDS[:38]
+    assert hashlib.sha256("\n".join(known).encode()).hexdigest()[:16] == "32f4931db16adb52"
+    assert set(KINDS) <= set(BY_KIND), "a kind that is gone keeps its place; say here which one it is"
+    assert len(set(KINDS)) == len(KINDS)
+
+
+def test_a_row_that_names_its_kinds_is_read_like_one_that_numbers_them() -> None:
+    (row,) = encode([requested(), completed()], OWNER)
+    named = row.header.replace(b"[0,39", b'["model.requested",39').replace(b"[1,", b'["model.completed",')
+    assert named != row.header
+    assert read_row(1, named, row.body) == read_row(1, row.header, row.body)
+
+
 def test_a_row_with_more_than_this_version_knows_is_read() -> None:
     header = b'[0,2,"main","t",["a.b",2,5,1,"c",null,null,0,"l",1,"new"]]'
     (entry,) = read_row(4, header, bytes(SALT) + pack(b"{}"))
@@ -155,6 +173,8 @@ def test_a_body_that_is_not_what_its_header_says_is_no_row(body: bytes) -> None:
         b'[0,2,"main","t",["a.b","2"]]',
         b'[0,2,"main","t",["a.b",-2]]',
         b'[0,2,"main","t",["a.b",999999999999999999999999]]',
+        b'[0,2,"main","t",[-1,2]]',
+        b'[0,2,"main","t",[999,2]]',
     ],
 )
 @pytest.mark.parametrize("body", [b"", bytes(SALT) + pack(b"{}"), bytes(SALT) + pack(b"{}" * 400)])

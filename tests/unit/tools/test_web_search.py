@@ -1,18 +1,38 @@
 """The search of a model's own provider: offered where the policy lets it, and its sources are cited."""
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kit.wires import anthropic_samples, gemini_samples, responses_wire
-from kit.wires.provider_server import JSON, Answer, Asked, ProviderServer, chat_words, serving
+from kit.wires import anthropic_samples, gemini_samples, provider_server, responses_wire
+from kit.wires.provider_server import JSON, Asked, ProviderServer, chat_words, serving
 from kit.wires.vendor_types import judge
-from wakeful import Agent, GatePolicy, Rule, resume, run, stream, tool, web_search
+from wakeful import (
+    Agent,
+    Always,
+    Answer,
+    Approve,
+    Budget,
+    GatePolicy,
+    Reject,
+    Rule,
+    Text,
+    open_store,
+    resume,
+    run,
+    stream,
+    tool,
+    web_search,
+)
+from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.ports import Model
 from wakeful.providers import AnthropicMessages, Gemini, OpenAIChat, OpenAIResponses
+from wakeful.providers.price_list import price_of
+from wakeful.providers.prices import Price, search_fee
 from wakeful.service.run_result import RunResult
 from wakeful.testing import scripted
 from wakeful.tools.results import ToolOutput
@@ -26,6 +46,12 @@ SAID = "It is sunny."
 def diary() -> str:
     """Read the diary."""
     return "A secret."
+
+
+@tool(effect="pure")
+def clock() -> str:
+    """The time."""
+    return "noon"
 
 
 @tool(effect="irreversible")
@@ -46,7 +72,7 @@ def model(server: ProviderServer, wire: str, name: str | None = None) -> Model:
     return OpenAIChat(name or "gpt-4o", base_url=f"{server.url}/v1", provider="openai", **options)
 
 
-def searched(wire: str, *, streamed: bool = True) -> Answer:
+def searched(wire: str, *, streamed: bool = True) -> provider_server.Answer:
     """An answer that the provider searched for, with its source."""
     if wire == "messages":
         cited = {
@@ -73,7 +99,7 @@ def searched(wire: str, *, streamed: bool = True) -> Answer:
             ),
             *anthropic_samples.ended(),
         ]
-        return Answer(anthropic_samples.sse(events))
+        return provider_server.Answer(anthropic_samples.sse(events))
     if wire == "responses":
         link = {
             "type": "url_citation",
@@ -90,7 +116,7 @@ def searched(wire: str, *, streamed: bool = True) -> Answer:
         }
         words = {**responses_wire.words(SAID), "annotations": [link]}
         ended = responses_wire.response(call, responses_wire.message(words))
-        return Answer(responses_wire.sse(responses_wire.events_of(ended)))
+        return provider_server.Answer(responses_wire.sse(responses_wire.events_of(ended)))
     grounding = {
         "webSearchQueries": ["weather"],
         "groundingChunks": [{"web": {"uri": PAGE["source_url"], "title": PAGE["source_title"]}}],
@@ -98,7 +124,9 @@ def searched(wire: str, *, streamed: bool = True) -> Answer:
     }
     whole = gemini_samples.answer({"text": SAID})
     whole["candidates"][0]["groundingMetadata"] = grounding
-    return Answer(gemini_samples.sse([whole])) if streamed else Answer(json.dumps(whole).encode(), headers=JSON)
+    if not streamed:
+        return provider_server.Answer(json.dumps(whole).encode(), headers=JSON)
+    return provider_server.Answer(gemini_samples.sse([whole]))
 
 
 def offered(asked: Asked) -> list[dict[str, Any]]:
@@ -173,16 +201,194 @@ async def test_what_was_found_is_untrusted_input_and_goes_back_as_the_vendor_has
 
 
 @WIRES
-async def test_a_search_that_the_policy_denies_or_would_ask_about_is_not_sent_and_that_is_said(wire: str) -> None:
-    for decision, words in (("deny", "no web"), ("ask", "a person would have to be asked")):
-        policy = GatePolicy(rules=(Rule(match="web_search", decision=decision, reason="no web"),))
+async def test_a_search_that_the_policy_denies_is_not_sent(wire: str) -> None:
+    policy = GatePolicy(rules=(Rule(match="web_search", decision="deny", reason="no web"),))
+    with serving() as server:
+        server.answers = [searched(wire)]
+        await run(Agent("a", model(server, wire), tools=[web_search()], policy=policy), "Weather?")
+    (asked,) = server.asked
+    assert offered(asked) == [] and "tools" not in asked.body
+
+
+def callable_names(asked: Asked) -> list[str]:
+    """The tools of a request that the model may call."""
+    tools = asked.body.get("tools", ())
+    declared = [each for tool in tools for each in tool.get("functionDeclarations", (tool,))]
+    return [
+        each["name"] for each in declared if "name" in each and not str(each.get("type", "")).startswith("web_search")
+    ]
+
+
+ASK = GatePolicy(rules=(Rule(match="web_search", decision="ask", reason="searches cost money"),))
+CALLS: dict[str, Any] = {}
+"""By the wire's name: a call of the model, filled in below."""
+
+
+@WIRES
+async def test_a_search_that_somebody_has_to_be_asked_about_is_asked_about_once_a_turn(
+    wire: str, tmp_path: Path
+) -> None:
+    place: dict[str, Any] = {"store": tmp_path / "runs.db", "thread": "t"}
+    asks = lambda asked: CALLS[wire](asked, "web_search", '{"query": "weather in SF"}')  # noqa: E731
+    with serving() as server:
+        server.answers = [asks, lambda asked: CALLS[wire](asked, "clock", "{}"), searched(wire), asks]
+        agent = Agent("a", model(server, wire), tools=[web_search(), clock], policy=ASK)
+        waits = await run(agent, "Weather?", key="k", **place)
+        async with open_store(tmp_path / "runs.db") as store:
+            (approval,) = await store.approvals()
+            assert approval.arguments == {"query": "weather in SF"}
+            assert "searches cost money" in approval.reason and "until the turn ends" in approval.reason
+            await store.decide(approval.approval_id, Approve(), by="ann")
+        result = await run(agent, "Weather?", key="k", **place)
+        again = await run(agent, "And tomorrow?", **place)
+        async with open_store(tmp_path / "runs.db") as store:
+            replayed = await store.replay("k")
+    assert waits.status == again.status == "approval_required"
+    assert (result.output, result.citations, result.warnings) == (SAID, (CITED[wire],), ())
+    assert [(len(offered(asked)), callable_names(asked)) for asked in server.asked] == [
+        (0, ["clock", "web_search"]),
+        (1, ["clock"]),
+        (1, ["clock"]),
+        (0, ["clock", "web_search"]),
+    ]
+    for asked in server.asked:
+        judge(asked)
+    assert replayed.identical, replayed.divergence
+
+
+CHEAP = Price(input=Decimal(1), output=Decimal(1), searches=Decimal(10))
+
+
+def priced(server: ProviderServer, wire: str, price: Price) -> Model:
+    there: dict[str, Any] = {"api_key": KEY, "price": price}
+    match wire:
+        case "messages":
+            return AnthropicMessages("claude-opus-4-7", base_url=server.url, **there)
+        case "responses":
+            return OpenAIResponses("gpt-5.5", base_url=f"{server.url}/v1", **there)
+    return Gemini("gemini-3.8-flash", base_url=f"{server.url}/v1beta", **there)
+
+
+@WIRES
+async def test_the_fee_of_a_search_is_in_the_cost_and_a_fee_that_nobody_knows_leaves_the_cost_open(wire: str) -> None:
+    costs = []
+    for price in (CHEAP, CHEAP._replace(searches=Decimal(0)), CHEAP._replace(searches=None)):
         with serving() as server:
             server.answers = [searched(wire)]
-            result = await run(Agent("a", model(server, wire), tools=[web_search()], policy=policy), "Weather?")
-        (asked,) = server.asked
-        assert offered(asked) == []
-        if decision == "ask":
-            assert any(words in warning for warning in result.warnings), result.warnings
+            agent = Agent("a", priced(server, wire, price), tools=[web_search()])
+            costs.append(await run(agent, "Weather?"))
+    fee, free, _ = costs
+    assert fee.cost_usd is not None and free.cost_usd is not None
+    assert round(fee.cost_usd - free.cost_usd, 6) == 0.01, "one search, at ten dollars a thousand"
+    assert [each.cost_summary.cost_complete for each in costs] == [True, True, False]
+
+
+async def test_money_is_held_for_searches_and_where_it_does_not_suffice_none_is_offered() -> None:
+    """A hundred searches could cost a dollar: the answer is given without."""
+    sent = []
+    for search in (web_search(max_uses=1), web_search(max_uses=100)):
+        with serving() as server:
+            server.answers = [searched("messages")]
+            agent = Agent("a", priced(server, "messages", CHEAP), tools=[search], settings={"max_tokens": 100})
+            assert (await run(agent, "Weather?", budget=Budget(usd="0.5"))).status == "completed"
+            sent += [len(offered(asked)) for asked in server.asked]
+    assert sent == [1, 0]
+
+
+def test_a_sellers_published_fee_is_in_its_price() -> None:
+    fees = {ref: search_fee(ref) for ref in ("anthropic:claude-opus-4-7", "gemini:gemini-2.5-flash", "groq:any")}
+    assert fees == {"anthropic:claude-opus-4-7": 10, "gemini:gemini-2.5-flash": None, "groq:any": None}
+    listed = price_of("anthropic:claude-opus-4-7")
+    assert listed is not None and listed.price.searches == 10
+
+
+@pytest.mark.parametrize("decision", [Reject("not now"), Answer("it is sunny")])
+async def test_a_no_and_an_answer_in_its_place_let_no_provider_search(decision: Any, tmp_path: Path) -> None:
+    place: dict[str, Any] = {"store": tmp_path / "runs.db", "key": "k"}
+    with serving() as server:
+        server.answers = [lambda asked: anthropic_call(asked, "web_search", '{"query": "w"}'), searched("messages")]
+        agent = Agent("a", model(server, "messages"), tools=[web_search()], policy=ASK)
+        await run(agent, "Weather?", **place)
+        async with open_store(tmp_path / "runs.db") as store:
+            await store.decide((await store.approvals())[0].approval_id, decision, by="ann")
+        await run(agent, "Weather?", **place)
+    assert [len(offered(asked)) for asked in server.asked] == [0, 0]
+
+
+async def test_always_offers_the_search_from_the_next_request_on_and_in_later_turns(tmp_path: Path) -> None:
+    place: dict[str, Any] = {"store": tmp_path / "runs.db"}
+    with serving() as server:
+        call = lambda asked: anthropic_call(asked, "web_search", '{"query": "w"}')  # noqa: E731
+        server.answers = [call, searched("messages"), searched("messages")]
+        agent = Agent("a", model(server, "messages"), tools=[web_search()], policy=ASK)
+        await run(agent, "Weather?", key="k", **place)
+        async with open_store(tmp_path / "runs.db") as store:
+            await store.decide((await store.approvals())[0].approval_id, Always(scope="tool"), by="ann")
+        await run(agent, "Weather?", key="k", **place)
+        await run(agent, "And tomorrow?", **place)
+    assert [len(offered(asked)) for asked in server.asked] == [0, 1, 1]
+
+
+async def test_nobody_is_asked_for_a_model_that_cannot_search_and_that_is_said() -> None:
+    with serving() as server:
+        server.answers = [chat_words("I cannot search.")]
+        result = await run(Agent("a", model(server, "chat"), tools=[web_search()], policy=ASK), "Weather?")
+    assert "tools" not in server.asked[0].body
+    assert any("a person would have to be asked" in warning for warning in result.warnings), result.warnings
+
+
+@WIRES
+async def test_a_turn_with_citations_replays_from_its_log(wire: str, tmp_path: Path) -> None:
+    with serving() as server:
+        server.answers = [searched(wire), lambda asked: CALLS[wire](asked, "pay", '{"to": "bob"}')]
+        agent = Agent("a", model(server, wire), tools=[web_search(), pay])
+        for key in ("one", "two"):
+            await run(agent, "Weather?", store=tmp_path / "runs.db", thread="t", key=key)
+    async with open_store(tmp_path / "runs.db") as store:
+        for key in ("one", "two"):
+            report = await store.replay(key)
+            assert report.identical, report.divergence
+        assert report.checked["permission.evaluated"] == 1, "the verdict rests on what the search before it found"
+
+
+FOREIGN = {
+    "our own": lambda: [AssistantItem(parts=(Text(SAID),), citations=(PAGE,))],
+    "anthropic": lambda: [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "w"}},
+                {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+                {"type": "text", "text": SAID, "citations": [{"url": PAGE["source_url"], "title": "Weather"}]},
+            ],
+        }
+    ],
+    "responses": lambda: [
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": SAID}]},
+    ],
+    "chat": lambda: [
+        {
+            "role": "assistant",
+            "content": SAID,
+            "annotations": [{"type": "url_citation", "url_citation": {"url": PAGE["source_url"], "title": "Weather"}}],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+async def test_sources_in_a_given_history_are_untrusted_input(kind: str) -> None:
+    """The same call runs unasked after the same words without their sources."""
+    statuses = []
+    for told in (FOREIGN[kind](), [{"role": "assistant", "content": SAID}]):
+        says = [{"calls": [{"name": "pay", "arguments": {"to": "bob"}}]}, "Done."]
+        agent = Agent("a", scripted(says, leftover="ignore"), tools=[pay])
+        history = [{"role": "user", "content": "Weather?"}, *told]
+        result = await run(agent, "Do what it says.", history=history)
+        assert [item.text for item in result.history()][:2] == ["Weather?", SAID]
+        statuses.append(result.status)
+    assert statuses == ["approval_required", "completed"]
 
 
 @WIRES
@@ -201,19 +407,24 @@ async def test_inversion_after_untrusted_and_private_input_no_search_is_offered(
     assert any("the provider was not offered web_search" in warning for warning in result.warnings)
 
 
-def anthropic_call(asked: Asked, name: str, arguments: str) -> Answer:
+def anthropic_call(asked: Asked, name: str, arguments: str) -> provider_server.Answer:
     block = anthropic_samples.call_block(0, "toolu_1", name, arguments)
-    return Answer(anthropic_samples.sse([anthropic_samples.started(), *block, *anthropic_samples.ended("tool_use")]))
+    return provider_server.Answer(
+        anthropic_samples.sse([anthropic_samples.started(), *block, *anthropic_samples.ended("tool_use")])
+    )
 
 
-def responses_call(asked: Asked, name: str, arguments: str) -> Answer:
+def responses_call(asked: Asked, name: str, arguments: str) -> provider_server.Answer:
     call = responses_wire.call("call_1", arguments, name=name)
-    return Answer(responses_wire.sse(responses_wire.events_of(responses_wire.response(call))))
+    return provider_server.Answer(responses_wire.sse(responses_wire.events_of(responses_wire.response(call))))
 
 
-def gemini_call(asked: Asked, name: str, arguments: str) -> Answer:
+def gemini_call(asked: Asked, name: str, arguments: str) -> provider_server.Answer:
     called = gemini_samples.call(name, json.loads(arguments), "call_1")
-    return Answer(gemini_samples.sse([gemini_samples.answer(called)]))
+    return provider_server.Answer(gemini_samples.sse([gemini_samples.answer(called)]))
+
+
+CALLS |= {"messages": anthropic_call, "responses": responses_call, "gemini": gemini_call}
 
 
 async def test_a_format_without_a_search_is_asked_without_and_that_is_said() -> None:

@@ -15,16 +15,8 @@ from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import CostEstimated, CostRecorded, ModelFailed, PlanningStarted, SubagentStarted
 from wakeful.contracts.models import TokenUsage
-from wakeful.views.cost import (
-    CostLine,
-    CostSummary,
-    PriceListUsed,
-    call_groups,
-    cost_report,
-    cost_summary,
-    decimal_text,
-    model_calls,
-)
+from wakeful.views.cost import CostLine, CostSummary, cost_report, cost_summary, decimal_text
+from wakeful.views.model_calls import PriceListUsed, call_groups, model_calls
 
 LIST = "genai-prices 0.2.1"
 USED = TokenUsage(input_tokens=100, output_tokens=20, total_tokens=120, cached_input_tokens=40, reasoning_tokens=5)

@@ -3,6 +3,7 @@
 from typing import Any, get_args
 
 import pytest
+from pydantic import TypeAdapter
 
 from kit.runs.event_samples import (
     ONE_OF_EACH,
@@ -42,7 +43,7 @@ from wakeful.contracts.tools import FailedStatus
 from wakeful.gate import outcomes
 from wakeful.views.mapping import DELTA, METADATA_STATUS, NOWHERE, VIEWS, shown
 from wakeful.views.run_stream import RunStream
-from wakeful.views.run_stream_events import RUN_EVENT, RunEvent, StatusEvent, StepEvent, TextEvent
+from wakeful.views.run_stream_events import RunEvent, StatusEvent, StepEvent, TextEvent
 from wakeful.views.wire import WireView
 from wakeful.views.wire_messages import BudgetExceeded, Chunk, ToolCallUpdate, WireMessage
 
@@ -231,5 +232,6 @@ def test_context_is_shown_when_it_changes() -> None:
     assert run_stream(TURN, log(*START, fact(first)))[1:] == []
     begun = next(one for one in ONE_OF_EACH if isinstance(one, CompactionStarted))
     (event,) = run_stream(TURN, log(*START, fact(begun)))[1:]
-    assert RUN_EVENT.validate_json(RUN_EVENT.dump_json(event)) == event
+    as_json = TypeAdapter[RunEvent](RunEvent)
+    assert as_json.validate_json(as_json.dump_json(event)) == event
     assert event.event_seq == 3

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from pydantic import TypeAdapter
 
 from kit.runs.event_samples import (
     TURN,
@@ -28,7 +29,6 @@ from wakeful.contracts.events import AnyEvent, ToolDispatched, TurnResumed, Turn
 from wakeful.contracts.models import ReasoningDelta, TextDelta, TokenUsage
 from wakeful.views.run_stream import RunStream
 from wakeful.views.run_stream_events import (
-    RUN_EVENT,
     ErrorEvent,
     McpProgressEvent,
     RunEvent,
@@ -234,7 +234,8 @@ def test_a_tool_result_mirrors_the_facts_metadata_and_its_flat_fields_agree(outc
     assert shown.duration_ms == shown.metadata.execution_time_ms
     assert (shown.error is None) is shown.success
     # It survives being sent as JSON, value for value.
-    assert RUN_EVENT.validate_json(RUN_EVENT.dump_json(shown)) == shown
+    as_json = TypeAdapter[RunEvent](RunEvent)
+    assert as_json.validate_json(as_json.dump_json(shown)) == shown
 
 
 def test_glimpsed_text_is_not_shown_again_when_the_reply_is_recorded() -> None:

@@ -1,6 +1,7 @@
 """Transcript entries, from facts made by hand."""
 
 import pytest
+from pydantic import TypeAdapter
 
 from kit.runs.event_samples import (
     TURN,
@@ -23,7 +24,7 @@ from wakeful.contracts.envelope import iso
 from wakeful.contracts.events import AnyEvent, UnknownResolved
 from wakeful.contracts.models import ProviderAttemptRecord, ProviderAttemptTimeline, TokenUsage
 from wakeful.contracts.tools import ToolError
-from wakeful.views.transcript import TRANSCRIPT_ENTRY, AssistantRound, RuntimeFailure, ToolOutcome
+from wakeful.views.transcript import AssistantRound, RuntimeFailure, ToolOutcome, TranscriptEntry
 
 USED = TokenUsage(input_tokens=5, output_tokens=2, total_tokens=7)
 
@@ -49,8 +50,9 @@ def test_a_turn_reads_as_what_was_said_done_and_answered() -> None:
     ]
     assert [entry.event_seq for entry in found] == [1, 5, 7, 10]
     assert {(entry.turn_id, entry.created_at) for entry in found} == {(TURN, iso(facts[0].fact.at))}
+    as_json = TypeAdapter[TranscriptEntry](TranscriptEntry)
     for entry in found:
-        assert TRANSCRIPT_ENTRY.validate_json(TRANSCRIPT_ENTRY.dump_json(entry)) == entry
+        assert as_json.validate_json(as_json.dump_json(entry)) == entry
 
 
 @pytest.mark.spec("HOL-TOK-03")

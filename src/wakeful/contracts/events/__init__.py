@@ -6,7 +6,9 @@ in `contracts.history`, and what an event means for a turn is in `decisions.evol
 
 from typing import TypeAlias
 
-from wakeful.contracts.events.base import Event, UnrecognisedEvent
+from wakeful.contracts.events.agents import AgentCreated, AgentRevised, AgentStateChanged
+from wakeful.contracts.events.base import Event, RuntimeFact, UnrecognisedEvent
+from wakeful.contracts.events.briefs import BriefCreated
 from wakeful.contracts.events.context import (
     CompactionCompleted,
     CompactionFailed,
@@ -104,6 +106,7 @@ from wakeful.contracts.events.routing import (
     RoutingNotPossible,
     RoutingSingleCandidate,
 )
+from wakeful.contracts.events.tasks import TaskCreated, TaskEnded, TaskStatusChanged
 from wakeful.contracts.events.tools import (
     ErrorCategory,
     PermissionEvaluated,
@@ -142,6 +145,37 @@ from wakeful.contracts.events.turns import (
     TurnStatus,
     TurnSuspended,
     TurnTimeSkipped,
+)
+from wakeful.contracts.events.waking import (
+    ClockJumped,
+    ContinuationResolved,
+    MessageSettled,
+    ProgressStalled,
+    TimerArmed,
+    TimerCancelled,
+    TimerFired,
+    TimerFolded,
+    TimerMissed,
+    WaitCancelled,
+    WaitCreated,
+    WaitExpired,
+    WaitResolved,
+    WakeHintStored,
+    WakeHintTriggered,
+)
+from wakeful.contracts.events.work import (
+    WorkFact,
+    WorkItemBlockerChanged,
+    WorkItemCompleted,
+    WorkItemCreated,
+    WorkItemEnqueued,
+    WorkItemPicked,
+    WorkItemRechecked,
+    WorkItemReminded,
+    WorkItemUpdated,
+    WorkQueueActivated,
+    WorkQueueProjected,
+    WorkQueueScheduled,
 )
 from wakeful.contracts.events.workflows import WorkflowNodeResolved, WorkflowStarted
 
@@ -227,6 +261,18 @@ AnyEvent: TypeAlias = (
     | TurnInterjected
     | TurnPauseRequested
     | TurnPauseLifted
+    | WorkQueueProjected
+    | WorkItemCreated
+    | WorkItemEnqueued
+    | WorkItemUpdated
+    | WorkItemPicked
+    | WorkItemCompleted
+    | WorkItemRechecked
+    | WorkItemBlockerChanged
+    | WorkQueueScheduled
+    | WorkQueueActivated
+    | WorkItemReminded
+    | BriefCreated
     | WorkflowStarted
     | WorkflowNodeResolved
     | ObserverFailed
@@ -251,6 +297,27 @@ AnyEvent: TypeAlias = (
     | TranscriptCompactionFailed
     | TranscriptOverflowArchived
     | TranscriptClosed
+    | AgentCreated
+    | AgentRevised
+    | AgentStateChanged
+    | TaskCreated
+    | TaskStatusChanged
+    | TaskEnded
+    | TimerArmed
+    | TimerFired
+    | TimerFolded
+    | TimerMissed
+    | TimerCancelled
+    | WaitCreated
+    | WaitResolved
+    | WaitExpired
+    | WaitCancelled
+    | WakeHintStored
+    | WakeHintTriggered
+    | ContinuationResolved
+    | MessageSettled
+    | ProgressStalled
+    | ClockJumped
     | UnrecognisedEvent
 )
 
@@ -271,6 +338,9 @@ __all__ = [
     "ActionResolved",
     "ActionSettled",
     "ActionStaged",
+    "AgentCreated",
+    "AgentRevised",
+    "AgentStateChanged",
     "AnswerAccepted",
     "AnswerRejected",
     "AnyEvent",
@@ -278,9 +348,11 @@ __all__ = [
     "ApprovalRuleRevoked",
     "AssistantRecorded",
     "BY_KIND",
+    "BriefCreated",
     "BudgetGranted",
     "BudgetNoticed",
     "CallAsked",
+    "ClockJumped",
     "CompactionCompleted",
     "CompactionFailed",
     "CompactionStarted",
@@ -291,12 +363,14 @@ __all__ = [
     "ContextOmission",
     "ContextResolved",
     "ContinuationDecided",
+    "ContinuationResolved",
     "CostEstimated",
     "CostRecorded",
     "EVENTS",
     "ErrorCategory",
     "Event",
     "ExcludedModel",
+    "FilesTainted",
     "HistoryImported",
     "HookCompleted",
     "HookFailed",
@@ -315,6 +389,7 @@ __all__ = [
     "MessageAdmitted",
     "MessageDeferred",
     "MessageExpired",
+    "MessageSettled",
     "MissingFact",
     "ModelCandidate",
     "ModelCompleted",
@@ -331,6 +406,7 @@ __all__ = [
     "PlanningCompleted",
     "PlanningFailed",
     "PlanningStarted",
+    "ProgressStalled",
     "QuotaBlocked",
     "QuotaLow",
     "RateLimitHit",
@@ -340,12 +416,12 @@ __all__ = [
     "RoutingFallbackApplied",
     "RoutingNotPossible",
     "RoutingSingleCandidate",
+    "RuntimeFact",
     "RuntimeToolContinued",
     "RuntimeToolRequested",
     "RuntimeToolResolved",
     "SandboxApplied",
     "SandboxViolation",
-    "FilesTainted",
     "ScratchWritten",
     "SessionStarted",
     "SkillActivated",
@@ -354,8 +430,16 @@ __all__ = [
     "SubagentCompleted",
     "SubagentFailed",
     "SubagentStarted",
-    "ThreadCheckpointed",
+    "TaskCreated",
+    "TaskEnded",
+    "TaskStatusChanged",
     "Terminal",
+    "ThreadCheckpointed",
+    "TimerArmed",
+    "TimerCancelled",
+    "TimerFired",
+    "TimerFolded",
+    "TimerMissed",
     "ToolArgs",
     "ToolCatalogResolved",
     "ToolDeclarationsRejected",
@@ -392,7 +476,25 @@ __all__ = [
     "TurnTimeSkipped",
     "UnknownResolved",
     "UnrecognisedEvent",
+    "WaitCancelled",
+    "WaitCreated",
+    "WaitExpired",
+    "WaitResolved",
+    "WakeHintStored",
+    "WakeHintTriggered",
     "WarningIssued",
+    "WorkFact",
+    "WorkItemBlockerChanged",
+    "WorkItemCompleted",
+    "WorkItemCreated",
+    "WorkItemEnqueued",
+    "WorkItemPicked",
+    "WorkItemRechecked",
+    "WorkItemReminded",
+    "WorkItemUpdated",
+    "WorkQueueActivated",
+    "WorkQueueProjected",
+    "WorkQueueScheduled",
     "WorkflowNodeResolved",
     "WorkflowStarted",
 ]

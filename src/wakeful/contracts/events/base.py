@@ -33,6 +33,13 @@ class Event(Value):
     outsider: ClassVar[bool] = False
 
 
+class RuntimeFact(Event):
+    """A fact about an agent between its turns: the state of a turn does not follow from it."""
+
+    needs: ClassVar[tuple[Need, ...]] = ()
+    outsider: ClassVar[bool] = True
+
+
 class UnrecognisedEvent(Event):
     """A kind from a newer version or another writer."""
 

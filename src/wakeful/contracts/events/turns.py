@@ -10,7 +10,9 @@ from wakeful.contracts.events.base import THREAD, Event, Need, Preview
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.messages import (
     AdmissionContext,
+    BriefBody,
     DeliverySurface,
+    JsonBody,
     MessageKind,
     OperatorOrigin,
     Origin,
@@ -21,6 +23,7 @@ from wakeful.contracts.messages import (
 from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
 from wakeful.contracts.policies import PolicyContext
 from wakeful.contracts.spending import WindowPassed, WindowRef
+from wakeful.contracts.waking import ContinuationResolution
 
 
 class BudgetNoticed(Event):
@@ -125,7 +128,9 @@ class MessageAdmitted(Event):
 
     message_id: str
     item: UserItem
-    """Its body."""
+    """Its body, unless that is data: then it has no parts."""
+    body: JsonBody | BriefBody | None = None
+    """A body that is more than words; shown to a model as text when its prompt is made. None: `item` is the body."""
     message_kind: MessageKind = "operator_prompt"
     trigger_kind: TriggerKind | None = None
     """Not stored, because it follows from `message_kind`; readers get it always."""
@@ -187,13 +192,16 @@ class MessageDeferred(Event):
 
 
 class MessageExpired(Event):
-    """The time that the sender gave a message was over before a turn took it. No turn will."""
+    """The time of a message was over before a turn took it: its sender gave it no more, or somebody cleared the queue.
+    No turn will take it."""
 
     kind: ClassVar[str] = "message.expired"
     needs: ClassVar[tuple[Need, ...]] = THREAD
     outsider: ClassVar[bool] = True
 
     message_id: str
+    reason: str = ""
+    """Why, where it was not its sender's time."""
 
 
 class HistoryImported(Event):
@@ -236,6 +244,8 @@ class TurnStarted(Event):
     context: dict[str, Any] = {}
     principal: str | None = None
     stream: bool = True
+    continuation: ContinuationResolution | None = None
+    """Of a turn that a runtime opened: what its first message meant to the agent."""
 
     @property
     def opens_turn(self) -> bool:
@@ -401,6 +411,8 @@ class TurnCompleted(Terminal):
     aliases: ClassVar[tuple[str, ...]] = ("turn_terminal", "completed", "status(completed)")
 
     status: Literal["completed"] = "completed"
+    wait_ids: tuple[str, ...] | None = None
+    """The waits that the agent ended it with; None: it answered."""
 
 
 class TurnFailed(Terminal):

@@ -4,7 +4,7 @@ import re
 
 from wakeful.contracts.approvals import RUNTIME
 from wakeful.contracts.content import Text
-from wakeful.contracts.conversation import ToolItem, UserItem
+from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionRequired,
@@ -18,6 +18,7 @@ from wakeful.contracts.events import (
     ToolResult,
     ToolStarted,
     UnknownResolved,
+    WaitCreated,
 )
 from wakeful.decisions.evolve.conversations import advise, refers
 from wakeful.decisions.evolve.rounds import round_complete, watch_repeats
@@ -93,12 +94,8 @@ def take_up(call: Call) -> None:
 def call_started(state: TurnState, level: Level, fact: Fact, event: ToolStarted) -> None:
     call = state.tree.calls[fact.call_id or ""]
     take_up(call)
-    call.effect = event.effect
-    call.blocks = event.interrupt_behavior == "block"
-    call.idempotency_key = event.idempotency_key
-    call.started_at = fact.at
+    call.started, call.started_at = event, fact.at
     if event.dispatched:
-        call.alone = not event.is_concurrency_safe
         _begin(state, call)
         call.dispatches = 1
 
@@ -109,7 +106,6 @@ def call_dispatched(state: TurnState, level: Level, fact: Fact, event: ToolDispa
         take_up(call)
         _begin(state, call)
     call.dispatches = event.attempt
-    call.settled = True
 
 
 def _begin(state: TurnState, call: Call) -> None:
@@ -123,7 +119,7 @@ def _begin(state: TurnState, call: Call) -> None:
 def expose(state: TurnState, call: Call) -> None:
     """A call that is let through adds what its tool does to what the conversation has seen."""
     declaration = call.level.config.tool(call.part.name) if call.level.config is not None else None
-    if declaration is not None:
+    if declaration is not None and declaration.server is None:  # the provider's findings come with its reply
         state.thread.exposure = exposed(state.thread.exposure, declaration.name, what_it_does(declaration))
 
 
@@ -137,9 +133,11 @@ def call_succeeded(state: TurnState, level: Level, fact: Fact, event: ToolResult
     child = as_child(level) if event.tool_name == FINISH else None
     if child is not None and child.started.output_schema is not None:
         child.has_finished, child.payload = True, (event.details or {}).get("payload")
-    elif event.result_ref is not None and (answered := state.tree.calls.get(fact.call_id or "")) is not None:
-        answered.whole = event.result_ref
-    call_answered(state, level, fact, event.item)
+    if level.config is not None and (declared := level.config.tool(event.tool_name)) is not None and declared.server:
+        asked = state.tree.calls.get(fact.call_id or "")
+        if asked is not None and asked.dispatches:  # an answer in its place is no yes
+            state.rules.searches.add(declared.name)
+    _call_ended(state, level, fact, event)
 
 
 def call_failed(state: TurnState, level: Level, fact: Fact, event: ToolFailed) -> None:
@@ -152,10 +150,9 @@ def call_failed(state: TurnState, level: Level, fact: Fact, event: ToolFailed) -
     if event.tool_name == FINISH and event.status == "invalid":
         _payload_refused(state, level, event)
     call = state.tree.calls.get(fact.call_id or "")
-    if call is not None and call.answer is None:
-        call.failure = event.tool_error.kind, event.message
+    if call is not None and call.end is None:
         _call_off_others(state, level, call, event)
-    call_answered(state, level, fact, event.item)
+    _call_ended(state, level, fact, event)
 
 
 def _payload_refused(state: TurnState, level: Level, event: ToolFailed) -> None:
@@ -167,10 +164,10 @@ def _payload_refused(state: TurnState, level: Level, event: ToolFailed) -> None:
         level.stop_error = unsatisfied(child, "its result did not fit the schema")
 
 
-def call_answered(state: TurnState, level: Level, fact: Fact, answer: ToolItem) -> None:
+def _call_ended(state: TurnState, level: Level, fact: Fact, event: ToolResult | ToolFailed) -> None:
     tree, this = state.tree, level.round
     call = tree.calls.get(fact.call_id or "")
-    if call is None or call.answer is not None:
+    if call is None or call.end is not None:
         return
     if call.dispatches:
         this.running -= 1
@@ -180,12 +177,12 @@ def call_answered(state: TurnState, level: Level, fact: Fact, answer: ToolItem) 
         take_up(call)
     tree.waiting.pop(call.call_id, None)
     tree.to_call_off.pop(call.call_id, None)
-    call.answer = answer
+    call.end = event
     if level.config is not None and level.config.workflow is not None:
         let_follow(call)
     batch, front = this.batch, this.front
-    while front < len(batch) and (ready := batch[front].answer) is not None:
-        level.conversation.items.append(ready)
+    while front < len(batch) and (ready := batch[front].end) is not None:
+        level.conversation.items.append(ready.item)
         advise(level)
         if state.limits.stall_repeats is not None or state.limits.failure_repeats is not None:
             watch_repeats(state.limits, level, batch[front])
@@ -207,7 +204,7 @@ def _call_off_others(state: TurnState, level: Level, call: Call, event: ToolFail
     if waited_only and config.workflow is not None:
         return  # what depends on a node is passed over there anyway, and nothing else does
     for other in level.round.batch:
-        if other is call or other.answer is not None:
+        if other is call or other.end is not None:
             continue
         if waited_only and (other.position < call.position or other.running):
             continue
@@ -216,7 +213,7 @@ def _call_off_others(state: TurnState, level: Level, call: Call, event: ToolFail
 
 def call_off(state: TurnState, call: Call) -> None:
     call.called_off = call.level.round.calls_off = True
-    if call.running and not call.blocks and not call.children:
+    if call.running and not call.is_let_finish and not call.children:
         state.tree.to_call_off[call.call_id] = None
     for job in call.children:
         child = state.tree.levels.get(job.started.level_id) if job.end is None else None
@@ -234,6 +231,11 @@ def scratch_written(state: TurnState, level: Level, fact: Fact, event: ScratchWr
     level.scratchpad.visible[event.key] = level.scratchpad.written[event.key] = event.value
     if (writer := state.tree.calls.get(fact.call_id or "")) is not None:
         writer.wrote[event.key] = event.value
+
+
+def wait_created(state: TurnState, fact: Fact, event: WaitCreated) -> None:
+    """The turn ends with the round of this call."""
+    state.waits[event.wait_id] = fact.call_id or ""
 
 
 def outcome_known(state: TurnState, event: UnknownResolved) -> None:

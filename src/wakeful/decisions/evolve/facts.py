@@ -18,6 +18,7 @@ from wakeful.contracts.events import (
     ApprovalRuleAdded,
     ApprovalRuleRevoked,
     AssistantRecorded,
+    BriefCreated,
     BudgetGranted,
     BudgetNoticed,
     CompactionCompleted,
@@ -57,6 +58,7 @@ from wakeful.contracts.events import (
     RoutingFallbackApplied,
     RoutingNotPossible,
     RoutingSingleCandidate,
+    RuntimeFact,
     RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -91,7 +93,10 @@ from wakeful.contracts.events import (
     TurnTimeSkipped,
     UnknownResolved,
     UnrecognisedEvent,
+    WaitCancelled,
+    WaitCreated,
     WarningIssued,
+    WorkFact,
     WorkflowNodeResolved,
     WorkflowStarted,
 )
@@ -105,6 +110,7 @@ from wakeful.decisions.evolve.calls import (
     outcome_known,
     said_outside,
     scratch_written,
+    wait_created,
 )
 from wakeful.decisions.evolve.conversations import fold_ended, fold_started
 from wakeful.decisions.evolve.levels import child_ended, child_started, planning_ended, planning_started
@@ -124,6 +130,7 @@ from wakeful.decisions.evolve.turns import (
     turn_resumed,
     turn_started,
     turn_suspended,
+    work_items_changed,
 )
 from wakeful.decisions.state import Stop, TurnState
 from wakeful.decisions.workflows.calls import begin_workflow, node_resolved
@@ -200,6 +207,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             child_ended(state, level, fact, event)
         case ScratchWritten():
             scratch_written(state, level, fact, event)
+        case WaitCreated():
+            wait_created(state, fact, event)
+        case WorkFact():
+            work_items_changed(state, fact, event)
         case PlanningStarted():
             planning_started(state, event)
         case PlanningCompleted() | PlanningFailed():
@@ -256,6 +267,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case (
             SessionStarted()
             | LoopFact()
+            | RuntimeFact()
             | MessageDeferred()
             | MessageExpired()
             | ThreadCheckpointed()
@@ -264,7 +276,9 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | ActionStaged()
             | ActionSettled()
             | ApprovalRuleAdded()
+            | BriefCreated()
             | BudgetNoticed()
+            | WaitCancelled()
             | BudgetGranted()
             | SandboxApplied()
             | SandboxViolation()

@@ -143,7 +143,7 @@ def reply_recorded(state: TurnState, level: Level, fact: Fact, event: AssistantR
     for call in this.batch:
         tree.calls.pop(call.call_id, None)
     batch = this.batch = [
-        Call(part, fact.step or 0, position, asked.malformed, level)
+        Call(part, fact.step or 0, position, level)
         for position, (part, asked) in enumerate(zip(item.calls, event.calls, strict=True))
     ]
     for call in batch:

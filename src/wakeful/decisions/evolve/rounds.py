@@ -3,6 +3,7 @@
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.events import ToolFailed
 from wakeful.decisions.delegation import REMINDER
 from wakeful.decisions.guards import CallSeen, IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.levels import Call, Level, as_child
@@ -30,12 +31,12 @@ def round_complete(state: TurnState, level: Level) -> None:
     elif level.config is not None and level.config.workflow is not None:
         level.phase = "answered"
         level.answer.final_text = level.answer.last_text = workflow_words(level)
-    elif is_last_round(state):
+    elif is_last_round(state) or (state.is_to_rest and not _was_spoken_to(level)):
         level.phase = "answered"
     elif state.terms.stop_rule == "caller":
         level.phase = "closing"
     else:
-        goes_on = goes_on or any(note.origin == "person" for note in level.next_request.notes)
+        goes_on = goes_on or _was_spoken_to(level)
         level.phase = "ready" if goes_on else "answered"
 
 
@@ -45,6 +46,11 @@ def is_last_round(state: TurnState) -> bool:
         return True
     completed = state.completed_by
     return completed is not None and any(call.call_id == completed for call in state.round.batch)
+
+
+def _was_spoken_to(level: Level) -> bool:
+    """A person said something meanwhile, and no request has shown it yet."""
+    return any(note.origin == "person" for note in level.next_request.notes)
 
 
 def _child_round_complete(level: Level, goes_on: bool) -> None:
@@ -67,7 +73,8 @@ def watch_repeats(limits: Limits, level: Level, call: Call) -> None:
     arguments = part.arguments
     if arguments is None:
         arguments = {"": part.arguments_ref.digest if part.arguments_ref is not None else ""}
-    kind, words = call.failure
+    end = call.end
+    kind, words = (end.tool_error.kind, end.message) if isinstance(end, ToolFailed) else ("", "")
     seen = CallSeen(part.name, arguments, {}, kind, words)
     repeats = level.repeats
     if limits.stall_repeats is not None:

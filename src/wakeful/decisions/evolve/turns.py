@@ -1,6 +1,8 @@
 """What facts about a turn as a whole do to it: its beginnings and rests, its stops and limits, its end."""
 
 from wakeful.contracts.authority import lowest
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import AssistantItem, UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     AnswerRejected,
@@ -18,7 +20,15 @@ from wakeful.contracts.events import (
     TurnStarted,
     TurnSuspended,
     TurnTimeSkipped,
+    WorkFact,
+    WorkItemCompleted,
+    WorkItemCreated,
+    WorkItemPicked,
+    WorkItemReminded,
+    WorkItemUpdated,
+    WorkQueueProjected,
 )
+from wakeful.contracts.messages import RESULTS
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.decisions.evolve.rounds import is_last_round
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER
@@ -40,7 +50,7 @@ def admitted(state: TurnState, fact: Fact, event: MessageAdmitted) -> None:
     of_message = lowest((event.authority_class, event.derived_from or event.authority_class))
     state.terms.derived_from = lowest((state.terms.derived_from, of_message))
     state.thread.exposure = merged(state.thread.exposure, begun(of_message))
-    if is_instruction(of_message):
+    if is_instruction(of_message) and event.message_kind not in RESULTS:
         state.thread.owner_said.add(event.item.text, turn_id)
     state.scratchpad.visible.update(event.notes)
     state.depth = event.depth
@@ -50,6 +60,11 @@ def history_imported(state: TurnState, event: HistoryImported) -> None:
     """The message opens its turn and is stored first; in the conversation it comes after what it follows."""
     talk = state.conversation
     talk.items[-1:-1] = event.items
+    replies = (each for each in event.items if isinstance(each, AssistantItem))
+    found = next((each for each in replies if each.server_tools or each.citations), None)
+    if found is not None:  # anybody may have written what a provider found, whoever hands it over
+        cause = found.server_tools[0] if found.server_tools else "citations"
+        state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=cause))
     talk.heard.append(talk.heard.pop()._replace(place=len(talk.items) - 1))
 
 
@@ -201,3 +216,31 @@ def answer_rejected(state: TurnState, level: Level, event: AnswerRejected) -> No
         return
     level.conversation.items.append(event.item)
     level.phase = "ready"
+
+
+def work_items_changed(state: TurnState, fact: Fact, event: WorkFact) -> None:
+    items, step = state.work_items, fact.step or 0
+    match event:
+        case WorkQueueProjected():
+            items.bound = items.focus = event.current
+            if event.untrusted:
+                state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=event.untrusted))
+        case WorkItemPicked():
+            items.changed_in = step
+            _focus(state, step, event.work_item_id)
+        case WorkItemCompleted():
+            items.changed_in = step
+            if items.focus == event.work_item_id:
+                _focus(state, step, None)
+        case WorkItemCreated() | WorkItemUpdated():
+            items.changed_in = step
+        case WorkItemReminded():
+            items.reminded_in = state.step
+            state.next_request.notes.append(UserItem(parts=(Text(event.text),), origin="runtime"))
+
+
+def _focus(state: TurnState, step: int, work_item_id: str | None) -> None:
+    items = state.work_items
+    if items.focus_before[0] != step:
+        items.focus_before = step, items.focus
+    items.focus = work_item_id

@@ -33,7 +33,7 @@ PolicyTable: TypeAlias = Mapping[str, Any]
 
 
 class RememberedKey(NamedTuple):
-    """What a remembered approval is kept by."""
+    """The key of a remembered approval."""
 
     workspace: str
     user: str

@@ -1,8 +1,9 @@
 """Tools that run commands: which of them take several at once, and what beside the command decides how it runs.
 
 The rule: whatever an owner says about running one command holds for every way to run it. A batch is judged item by
-item, each item as if it had been called alone. An allow that names a command means that command run as usual: another
-shell, a login shell, a terminal or other variables make something else of the same words.
+item, each item as if it had been called alone. What is typed into a command that runs is judged like a command, too. An
+allow that names a command means that command run as usual: another shell, a login shell, a terminal, other variables or
+being typed somewhere make something else of the same words.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,9 @@ BATCHES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {"wakeful/exec_command_batch": ("wakeful/exec_command", "items")}
 )
 """A tool that takes several calls of another one: that tool, and the argument that holds them."""
+INPUTS: Mapping[str, tuple[str, str]] = MappingProxyType({"wakeful/task_input": ("wakeful/exec_command", "input")})
+"""A tool that types into a command: the tool that ran it, and the argument with what is typed."""
+_TYPED = "typed"
 RUN_SETTINGS = ("shell", "login", "tty", "env")
 """Arguments that decide what a command's words come to."""
 
@@ -20,13 +24,17 @@ _NO_ITEMS: list[Mapping[str, Any]] = []
 
 
 def single_of(name: str) -> str | None:
-    """The tool whose calls this tool takes several of; None for every other tool."""
-    batch = BATCHES.get(name)
-    return batch[0] if batch is not None else None
+    """The tool whose calls this tool takes several of, or whose command it types into; None for every other tool."""
+    whole = BATCHES.get(name) or INPUTS.get(name)
+    return whole[0] if whole is not None else None
 
 
 def items_of(name: str, arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The calls in a batch; empty where there are none, or where one of them is no call."""
+    """The calls in a batch; empty where there are none, or where one of them is no call. What is typed is one call,
+    and not one that runs as usual."""
+    if name in INPUTS:
+        typed = arguments.get(INPUTS[name][1])
+        return [{"cmd": typed.strip(), "tty": _TYPED}] if isinstance(typed, str) else _NO_ITEMS
     batch = BATCHES.get(name)
     items = arguments.get(batch[1]) if batch is not None else None
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
@@ -36,6 +44,8 @@ def items_of(name: str, arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]
 
 def with_item(name: str, arguments: Mapping[str, Any], place: int, item: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a batch with another call in one place."""
+    if name in INPUTS:
+        return {**arguments, INPUTS[name][1]: item.get("cmd")}
     items: list[Any] = [*items_of(name, arguments)]
     items[place] = dict(item)
     return {**arguments, BATCHES[name][1]: items}
@@ -53,6 +63,8 @@ def usual_settings(input_schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def item_schema(name: str, input_schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema of one call in a batch, a reference to a definition followed."""
+    if name in INPUTS:
+        return {}
     declared = input_schema.get("properties", {}).get(BATCHES[name][1], {}).get("items", {})
     definition = str(declared.get("$ref", "")).removeprefix("#/$defs/")
     found = input_schema.get("$defs", {}).get(definition, declared)

@@ -64,21 +64,6 @@ def default_policy(
     )
 
 
-def narrowed(
-    policy: ToolPolicy,
-    *,
-    classes: Iterable[str] | None = None,
-    allowed_mcp_servers: Iterable[str] | None = None,
-) -> ToolPolicy:
-    """The same policy with less: what it does not have cannot be asked for. For children, and for what clients wish."""
-    kept = policy.classes if classes is None else policy.classes & set(classes)
-    servers = policy.allowed_mcp_servers
-    if allowed_mcp_servers is not None:
-        wished = set(allowed_mcp_servers)
-        servers = tuple(server for server in servers if server in wished)
-    return policy.model_copy(update={"classes": kept, "ask": policy.ask & kept, "allowed_mcp_servers": servers})
-
-
 def class_of(declaration: ToolDeclaration) -> PermissionClass:
     """The class a tool is judged by. What a client says of its own tool counts only where it makes it stricter."""
     declared = declaration.permission

@@ -12,6 +12,7 @@ from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import (
     AnswerAccepted,
     AnswerRejected,
+    BriefCreated,
     CompactionCompleted,
     CompactionFailed,
     CompactionStarted,
@@ -47,6 +48,7 @@ from wakeful.contracts.events import (
     TurnSuspended,
     TurnTimeSkipped,
     WarningIssued,
+    WorkFact,
     WorkflowNodeResolved,
 )
 from wakeful.decisions.differences import Difference
@@ -57,7 +59,7 @@ from wakeful.decisions.replay.levels import check_child_end, check_child_start, 
 from wakeful.decisions.replay.redecision import Gate, Redecision
 from wakeful.decisions.replay.requests import asks_for, check_loss, check_request
 from wakeful.decisions.replay.rests import check_resumption, check_settlement, check_suspension
-from wakeful.decisions.runtime_answers import ANSWERED_HERE
+from wakeful.decisions.runtime_answers import ANSWERED_HERE, is_answered_here
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.step import (
     AskCaller,
@@ -194,11 +196,19 @@ class Replay:
             case RoutingFallbackApplied() | CostEstimated():
                 now.hold(lambda each: asks_for(each, fact))
                 return None  # the request it explains follows, and is held to the decision
-            case ScratchWritten():
-                return None
-            case ToolResult() | ToolFailed() if event.tool_name in ANSWERED_HERE:
+            case ScratchWritten() | WorkFact() | BriefCreated():
+                return None  # what is decided from them follows
+            case ToolResult() | ToolFailed() if _is_answered_here(now.state, event.tool_name):
                 return None  # in the commit of a decision: what was decided together with it still follows
         now.decided = []  # an outcome: what is decided from here on is decided anew
         now.unmade = 0
         now.late = False
         return None
+
+
+def _is_answered_here(state: TurnState, name: str) -> bool:
+    """Did the loop answer calls of this tool itself, in this turn?"""
+    if name not in ANSWERED_HERE:
+        return False
+    declared = [each for each in state.config.tools if each.name == name] if state.config is not None else []
+    return not declared or is_answered_here(declared[0])

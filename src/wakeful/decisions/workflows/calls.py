@@ -7,7 +7,7 @@ is skipped; from there on it is a call like any other.
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.events import WorkflowNodeResolved
 from wakeful.contracts.workflows import WorkflowGraph
-from wakeful.decisions.levels import Call, Level
+from wakeful.decisions.levels import Call, Level, NodeWait
 from wakeful.decisions.workflows.node_inputs import arguments_of
 from wakeful.decisions.workflows.progress import planned_calls
 
@@ -24,9 +24,9 @@ def begin_workflow(state: Level) -> list[Call]:
         node = graph.node(planned.call_id)
         arguments = planned.given if planned.after else arguments_of(node, graph, run.inputs, {})
         part = CallPart(call_id=planned.call_id, name=planned.tool_name, arguments=arguments)
-        call = Call(part, STEP, position, False, state)
-        call.after = tuple(calls[before] for before in planned.after)
-        call.open_before, call.unresolved = len(call.after), bool(call.after)
+        call = Call(part, STEP, position, state)
+        after = tuple(calls[before] for before in planned.after)
+        call.node = NodeWait(after, len(after), unresolved=True) if after else None
         calls[planned.call_id] = call
     state.round.batch = list(calls.values())
     state.conversation.items.append(AssistantItem(parts=tuple(call.part for call in state.round.batch)))
@@ -39,15 +39,16 @@ def begin_workflow(state: Level) -> list[Call]:
 def node_resolved(call: Call, event: WorkflowNodeResolved) -> None:
     """The call may be brought before the gate."""
     call.part = call.part.model_copy(update={"arguments": event.arguments, "arguments_ref": event.arguments_ref})
-    call.unresolved = False
+    if call.node is not None:
+        call.node.unresolved = False
 
 
 def let_follow(ended: Call) -> None:
     """A call has an answer: those that waited for the last of theirs may go on."""
     for call in ended.level.round.batch:
-        if any(before is ended for before in call.after):
-            call.open_before -= 1
-            if not call.open_before and not call.taken_up:
+        if (node := call.node) is not None and any(before is ended for before in node.after):
+            node.open_before -= 1
+            if not node.open_before and not call.taken_up:
                 call.level.round.untaken += 1
 
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from wakeful.contracts.content import File, Image, Text, Thinking
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.errors import InvalidValue
+from wakeful.contracts.findings import citation
 
 INVALID = "invalid_history"
 Shown: TypeAlias = Text | Image | File
@@ -73,6 +74,20 @@ def thinking(block: Mapping[str, Any]) -> Thinking | None:
                 opaque=dict(block),
             )
     return None
+
+
+def sources(block: Any) -> list[dict[str, Any] | None]:
+    """The places on the web that a block, or a message, says its words were found at."""
+    if not isinstance(block, Mapping):
+        return []
+    cited = [each for each in block.get("citations") or () if isinstance(each, Mapping)]  # Anthropic
+    found = [citation(each.get("url"), each.get("title"), excerpt=each.get("cited_text")) for each in cited]
+    for each in block.get("annotations") or ():  # OpenAI
+        if isinstance(each, Mapping) and each.get("type") == "url_citation":
+            inner = each.get("url_citation")
+            place = inner if isinstance(inner, Mapping) else each
+            found.append(citation(place.get("url"), place.get("title")))
+    return found
 
 
 def call(call_id: Any, name: Any, arguments: Any, at: str) -> CallPart:

@@ -5,8 +5,11 @@ from typing import Any
 
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, AssistantPart, ToolItem, UserItem
-from wakeful.engine.foreign_history.blocks import Shown, call, refused, shown, thinking
+from wakeful.contracts.findings import WEB_SEARCH, with_findings
+from wakeful.engine.foreign_history.blocks import Shown, call, refused, shown, sources, thinking
 
+_SEARCHES = frozenset({"server_tool_use", "web_search_tool_result"})
+"""Blocks of a search that Anthropic ran. Other models cannot read them: it is kept that there was one."""
 AnyItem = UserItem | AssistantItem | ToolItem
 
 
@@ -22,6 +25,8 @@ def from_response_item(entry: Mapping[str, Any], at: str) -> Iterator[AnyItem]:
             thought = thinking(entry)
             assert thought is not None
             yield AssistantItem(parts=(thought,), provider="openai")
+        case "web_search_call":
+            yield AssistantItem(provider="openai", server_tools=(WEB_SEARCH,))
         case kind:
             raise refused(at, f"an item of type {kind!r} cannot be taken over")
 
@@ -40,7 +45,7 @@ def from_message(message: Mapping[str, Any], at: str) -> Iterator[AnyItem]:
         case "tool" | "function":
             yield _result(message.get("tool_call_id"), content, at, False, message.get("name"))
         case _:
-            raise refused(at, f"nobody speaks as {role!r}: user, assistant, system or tool")
+            raise refused(at, f"{role!r} is not a role; use user, assistant, system or tool")
 
 
 def _user(content: Any, at: str) -> Iterator[AnyItem]:
@@ -65,6 +70,7 @@ def _user(content: Any, at: str) -> Iterator[AnyItem]:
 def _assistant(message: Mapping[str, Any], at: str) -> AssistantItem:
     parts: list[AssistantPart] = []
     content, provider = message.get("content"), ""
+    found, searched = sources(message), False
     if isinstance(content, list | tuple):
         for index, block in enumerate(content):
             place = f"{at}.content[{index}]"
@@ -75,7 +81,10 @@ def _assistant(message: Mapping[str, Any], at: str) -> AssistantItem:
             elif isinstance(block, Mapping) and block.get("type") == "tool_use":
                 parts.append(call(block.get("id"), block.get("name"), block.get("input"), place))
                 provider = "anthropic"
+            elif isinstance(block, Mapping) and block.get("type") in _SEARCHES:
+                searched = True
             else:
+                found += sources(block)
                 parts.extend(shown(block, place))
     else:
         parts.extend(shown(content, f"{at}.content"))
@@ -89,7 +98,7 @@ def _assistant(message: Mapping[str, Any], at: str) -> AssistantItem:
         parts.append(call(made.get("id"), function.get("name"), function.get("arguments"), place))
     if message.get("function_call"):
         raise refused(f"{at}.function_call", "the old function_call has no id; use tool_calls")
-    return AssistantItem(parts=tuple(parts), provider=provider)
+    return with_findings(AssistantItem(parts=tuple(parts), provider=provider), found, searched=searched)
 
 
 def _result(call_id: Any, content: Any, at: str, is_error: bool, name: Any = None) -> ToolItem:

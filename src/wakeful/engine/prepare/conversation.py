@@ -28,7 +28,7 @@ from wakeful.engine.turn_facts import MOST_LIMITS, call_ids_of, note_limit
 from wakeful.engine.turn_messages import deferred_along
 from wakeful.engine.turn_work import TurnPlace, TurnWork
 from wakeful.engine.warm_threads import WarmThread, warm_threads
-from wakeful.ports import Claim, Store, TurnRow
+from wakeful.ports import Claim, Log, MessageLog, Store, TurnRow
 
 CHECKPOINT_FACTS = 64
 """A turn that ends with more facts outside of pages makes a page of them."""
@@ -78,6 +78,9 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Seque
     rows = await store.turns_of_thread(row.agent_id, row.thread_id, last=NEWEST)
     if not rows:  # the thread's first turn is about to be opened
         return await _conversation(ThreadFolder(store, row, empty_thread()), row, claim, facts, 1, row.first_seq)
+    if facts and rows == [row]:  # the thread's first turn
+        own = await _with_deferred(store, row, claim, facts)
+        return await _conversation(ThreadFolder(store, row, empty_thread()), row, claim, own, 1, row.first_seq)
     before = predecessor(row, rows)
     if before is None and len(rows) == NEWEST:
         rows = await store.turns_of_thread(row.agent_id, row.thread_id)
@@ -108,7 +111,9 @@ async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Seque
     return await _conversation(folding, row, claim, own, turn_index, window_from)
 
 
-async def _with_deferred(store: Store, row: TurnRow, claim: Claim, own: Sequence[StoredFact]) -> Sequence[StoredFact]:
+async def _with_deferred(
+    store: MessageLog, row: TurnRow, claim: Claim, own: Sequence[StoredFact]
+) -> Sequence[StoredFact]:
     """With the deferred messages of the thread, where the turn is about to begin and did not take them itself."""
     if row.turn_index or claim.opens:
         return own
@@ -128,7 +133,7 @@ async def _conversation(
     return Conversation(row, folded, own, messages, turn_index, call_ids, Seal())
 
 
-async def _known_from(store: Store, before: TurnRow, later: Sequence[TurnRow]) -> int:
+async def _known_from(store: Log, before: TurnRow, later: Sequence[TurnRow]) -> int:
     """Where to begin to read after a turn: at the pages that it made at its end, or where it began to read itself.
 
     A message that came before those pages were named is read with the turn it waited for.
@@ -141,7 +146,7 @@ async def _known_from(store: Store, before: TurnRow, later: Sequence[TurnRow]) -
     return before.window_from
 
 
-async def _thread_from(store: Store, row: TurnRow, first: int, newest: Sequence[TurnRow]) -> list[StoredFact]:
+async def _thread_from(store: Log, row: TurnRow, first: int, newest: Sequence[TurnRow]) -> list[StoredFact]:
     """The thread's facts from one on. Where its newest turns are all there is to read, no other turn is looked for."""
     if newest[0].first_seq > first:
         return await store.read(row.agent_id, after=first - 1, thread_id=row.thread_id)

@@ -1,6 +1,6 @@
 """Taint travels through files: what a conversation with untrusted input wrote is untrusted input to whoever reads it.
 
-    about to be written          before a call that writes begins: everything that changes from now on (`engine.steps`)
+    about to be written          before a call that writes begins: all that changes from now on (`engine.call_intake`)
     written by a file tool       once the call is over: its path and digest
     changed while a command ran  the same for every file that changed since it began, in every folder it may write, or
                                  for the whole of that folder; also for a command that may have read tainted files
@@ -22,11 +22,11 @@ from typing import Any
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.events import AnyEvent, FilesTainted, ToolFailed, ToolResult
 from wakeful.decisions.state import TurnState
-from wakeful.engine.steps import MAX_CAUSE
+from wakeful.engine.call_intake import MAX_CAUSE
 from wakeful.engine.trusted_files import TrustedFiles, is_guidance, whole_digest
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.turn_gate import AfterCall
-from wakeful.ports import Clock, Store, TaintRow
+from wakeful.ports import Clock, TaintedFiles, TaintRow
 from wakeful.tools.local import unified_diff
 from wakeful.tools.tool import Tool
 from wakeful.workspaces.changed_files import SLACK_NS, changed_at, changed_files, digest_of
@@ -34,9 +34,10 @@ from wakeful.workspaces.changed_files import SLACK_NS, changed_at, changed_files
 READ = "wakeful/read_file"
 WRITES = ("wakeful/write_file", "wakeful/edit_file", "wakeful/apply_patch")
 COMMANDS = ("wakeful/exec_command", "wakeful/exec_command_batch")
+TASK_OUTPUT, TASK_INPUT = "wakeful/task_output", "wakeful/task_input"
 
 
-async def tainted_roots(store: Store, tools: Iterable[Tool[Any]]) -> dict[str, str]:
+async def tainted_roots(store: TaintedFiles, tools: Iterable[Tool[Any]]) -> dict[str, str]:
     """Before the first call: which folders that commands of this turn may write have tainted files, and why."""
     noted: dict[str, str] = {}
     for root in sorted({root for tool in tools for root in tool.write_roots}):
@@ -50,7 +51,7 @@ class FileTaint:
     """Looks, after each call of a turn, at what it did to files and what it read from tainted ones."""
 
     def __init__(
-        self, store: Store, clock: Clock, state: Callable[[], TurnState], tainted_roots: dict[str, str]
+        self, store: TaintedFiles, clock: Clock, state: Callable[[], TurnState], tainted_roots: dict[str, str]
     ) -> None:
         self._store = store
         self._clock = clock
@@ -76,10 +77,17 @@ class FileTaint:
         why, since = "", at.taints_since
         if name == READ or (name in WRITES and isinstance(last, ToolFailed)):
             why = await _read_from(self._store, root, _paths(name, at.arguments))
-        elif name in COMMANDS:
+        elif name in COMMANDS or name == TASK_OUTPUT:
             why = await self._may_have_read(at)
         written: list[AnyEvent] = []
-        if since is not None or (why and name in COMMANDS):
+        goes_on = name == TASK_INPUT or (
+            isinstance(last, ToolResult) and last.details.get("disposition") == "promoted_to_task"
+        )
+        if goes_on and since is None and why:
+            now = self._clock.now() - round(last.duration_ms * 1_000)
+            written = [FilesTainted(workspace=each, cause=why[:MAX_CAUSE], since=now) for each in at.tool.write_roots]
+        elif not goes_on and (since is not None or (why and name in COMMANDS)):
+            # Of a command that goes on, everything stays tainted that is changed from its beginning on.
             cause = self._state().thread.exposure.untrusted or why or name
             began = since if since is not None else self._clock.now() - round(last.duration_ms * 1_000)
             for each in at.tool.write_roots:
@@ -114,7 +122,7 @@ def _changed(root: str, at: CallAtGate, since: int) -> dict[str, str] | None:
     return changed_files(root, since * 1_000)
 
 
-async def _read_from(store: Store, root: str, paths: Sequence[str]) -> str:
+async def _read_from(store: TaintedFiles, root: str, paths: Sequence[str]) -> str:
     """Why what was read is untrusted, or nothing."""
     for given in paths:
         found = await asyncio.to_thread(_found, root, given)

@@ -21,12 +21,13 @@ from wakeful.engine.prepare.file_taint import FileTaint, tainted_roots
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import TurnCode, TurnPlace
+from wakeful.engine.work_items import WorkDesk
 from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.gate.hooks import TurnHooks
 from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.turn_gate import AfterCall, Consult, GateParts
 from wakeful.gate.turn_policy import TurnPolicy
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Blobs, TurnRow
 
 
 class TurnGate(NamedTuple):
@@ -50,12 +51,15 @@ async def turn_gate(
     *,
     context: Mapping[str, Any],
     principal: Principal | None,
+    work_desk: WorkDesk | None = None,
 ) -> TurnGate:
     """The gate. `state` is the turn's as it is when a call comes."""
     parts = _parts(engine, request, agent, place.row, state, config, context, principal)
     after = _hooks(engine, request, code, state, parts)
     roots = await tainted_roots(place.store, code.tools.values())
-    after = _watching_skills(config, place.known, after)
+    after = await _watching_skills(config, place.known, after)
+    if work_desk is not None:
+        after = work_desk.heard(after)
     if code.others or any(tool.workspace_root is not None for tool in code.tools.values()):
         after = FileTaint(place.store, engine.clock, state, roots).before(after)
     return TurnGate(parts, after, roots)
@@ -98,7 +102,7 @@ def _parts(
     )
 
 
-def safe_keeping(store: Store, keys: Callable[[], SecretValues]) -> Callable[[bytes, str], Awaitable[BlobRef]]:
+def safe_keeping(store: Blobs, keys: Callable[[], SecretValues]) -> Callable[[bytes, str], Awaitable[BlobRef]]:
     """Keeps what people, clients and hooks gave; no key of the runtime's own is in it."""
 
     async def keep(data: bytes, media_type: str) -> BlobRef:
@@ -185,14 +189,13 @@ class HooksOfOthers:
         return after
 
 
-def _watching_skills(config: TurnConfig, known: KnownFacts, after: AfterCall | None) -> AfterCall | None:
+async def _watching_skills(config: TurnConfig, known: KnownFacts, after: AfterCall | None) -> AfterCall | None:
     """What is heard after a call, with the skills it activated told beside its result."""
     skills = config.skills
     if not skills:
         return after
-    said = {
-        (event.load_reason, event.path) for entry in known() if isinstance(event := entry.fact.event, SkillActivated)
-    }
+    events = (entry.fact.event for entry in await known.all())
+    said = {(event.load_reason, event.path) for event in events if isinstance(event, SkillActivated)}
 
     async def heard(at: CallAtGate, events: list[AnyEvent]) -> list[AnyEvent]:
         last = events[-1]

@@ -54,6 +54,15 @@ def silent_servers(agent: Agent[Any, Any], offered: Sequence[str], reasons: Mapp
         yield f"Agent {agent.name!r}: no tool of the MCP server {source.name[4:]!r} is offered ({why})."
 
 
+def unheard_times(agent: Agent[Any, Any]) -> Iterator[str]:
+    """Times at which nobody wakes the agent, because no runtime runs it."""
+    if agent.wake:
+        yield (
+            f"Agent {agent.name!r}: wake= has no effect in a run: only a runtime wakes agents. "
+            f"Use `async with Runtime(..., agents=[...])`."
+        )
+
+
 def rules_about_nothing(agent: Agent[Any, Any], tools: Sequence[str]) -> Iterator[str]:
     """Rules about tools that neither the agent nor an agent that it calls has; `tools` are its own, by name."""
     for rule in agent.policy.rules if agent.policy is not None else ():

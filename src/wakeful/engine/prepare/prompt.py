@@ -32,8 +32,10 @@ from wakeful.decisions.prompt import (
     root_blocks,
     taken_up,
 )
+from wakeful.decisions.work_items.projection import Projection
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.tools import Belt
+from wakeful.engine.prepare.work_items import NOTHING
 from wakeful.engine.state_loader import FoldedTurn
 from wakeful.engine.trusted_files import TrustedFiles
 from wakeful.guidance import GuidanceFile, LoadedGuidance, load_guidance
@@ -62,6 +64,8 @@ class TurnMaterial:
     compaction_id: str | None = None
     untrusted: tuple[str, ...] = ()
     """Files among them that the owner has not accepted."""
+    work_items: Projection = NOTHING
+    """What the turn is shown of its agent's work items."""
     took_ms: float = 0.0
 
 
@@ -184,7 +188,7 @@ def turn_prompt(
     max_depth: int | None,
 ) -> AssembledPrompt:
     """The system prompt of a turn. Where nothing but the agent has a say in it, the last one is kept with the agent."""
-    is_lasting = before is None and not looks_around(agent)
+    is_lasting = before is None and not looks_around(agent) and not found.work_items.text
     known = _prompts.get(agent) if is_lasting else None
     if known is None or known.belt is not belt or known.instructions != instructions or known.max_depth != max_depth:
         names = [tool.name for tool in belt.offered]
@@ -212,6 +216,7 @@ def prompt_of(
         workspace_guidance=_guidance(found.guidance.workspace),
         skills=found.skills,
         active=found.active,
+        work_items=found.work_items.text,
         max_depth=max_depth,
     )
     return assembled(root_blocks(parts)) if before is None else taken_up(before, parts)

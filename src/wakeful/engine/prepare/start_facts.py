@@ -31,13 +31,14 @@ from wakeful.engine.prepare.conversation import Conversation
 from wakeful.engine.prepare.prompt import TurnMaterial
 from wakeful.engine.prepare.retrieval import retrieve
 from wakeful.engine.prepare.tools import Belt
+from wakeful.engine.prepare.work_items import projected
 from wakeful.engine.prepare.workflows import workflow_started
 from wakeful.engine.recovery import missing_tools, recovered
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.steps import Steps
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import TurnWork
-from wakeful.ports import Store
+from wakeful.ports import Blobs
 
 NO_EFFECT = "no_effect"
 """The code of warnings about what was given and has no effect."""
@@ -67,7 +68,7 @@ async def start_facts(request: RunRequest, work: TurnWork, record: StartRecord, 
         await _suspend(work, missing)
     config, before = work.config, conversation.folded.state.config
     facts = await recovered(work, steps)
-    catalogued = [*await _cataloged(work, record.belt.catalog), *_warned(work, record.warnings)]
+    catalogued = [*await _cataloged(work, record.belt.catalog), *await _warned(work, record.warnings)]
     if before is not None and config != before:
         ref = await _keep_config(work, record.stored)
         changed = TurnConfigChanged(
@@ -78,7 +79,7 @@ async def start_facts(request: RunRequest, work: TurnWork, record: StartRecord, 
             limits=work.state.limits,
         )
         facts.insert(1, work.fact(changed))
-        facts[2:2] = [*_resolved_again(work, record, before, ref), *catalogued]
+        facts[2:2] = [*await _resolved_again(work, record, before, ref), *catalogued]
     else:
         facts[1:1] = catalogued
     # After what was settled: the decision is about requests to come.
@@ -105,6 +106,7 @@ async def _begun(request: RunRequest, work: TurnWork, record: StartRecord) -> li
         context=dict(work.gate.context),
         principal=messages[0].principal,
         stream=work.terms.stream,
+        **({"continuation": request.continuation} if request.continuation is not None else {}),
     )
     question = "\n".join([message.item.text or message.prompt_preview for message in messages])
     names = messages[0].collections
@@ -122,11 +124,12 @@ async def _begun(request: RunRequest, work: TurnWork, record: StartRecord) -> li
         missing=knowledge.missing,
         took_ms=(time.perf_counter() - began) * 1000,
     )
-    events: list[AnyEvent | None] = [started, context, knowledge.event, *record.routing]
+    shown = projected(record.context.work_items)
+    events: list[AnyEvent | None] = [started, context, shown, knowledge.event, *record.routing]
     return [
         *[work.fact(event) for event in events if event is not None],
         *await _cataloged(work, record.belt.catalog),
-        *_warned(work, record.warnings),
+        *await _warned(work, record.warnings),
         *([work.fact(workflow_started(config.workflow))] if config.workflow is not None else ()),
     ]
 
@@ -153,7 +156,8 @@ async def _cataloged(work: TurnWork, catalog: ToolCatalog, reason: str = "turn_r
     """The turn's tools as a fact: once, and again when they changed."""
     if not catalog.entries:
         return []
-    before = [event for entry in work.place.known() if isinstance(event := entry.fact.event, ToolCatalogResolved)]
+    known = await work.place.known.all()
+    before = [event for entry in known if isinstance(event := entry.fact.event, ToolCatalogResolved)]
     shown = await _referred(work.place.store, work.config, catalog)
     ref = await work.place.store.put_blob(shown.model_dump_json(exclude_defaults=True).encode(), "application/json")
     if before and before[-1].catalog_ref.digest == ref.digest:
@@ -169,7 +173,7 @@ async def _cataloged(work: TurnWork, catalog: ToolCatalog, reason: str = "turn_r
     return [work.fact(event)]
 
 
-async def _referred(store: Store, config: TurnConfig, catalog: ToolCatalog) -> ToolCatalog:
+async def _referred(store: Blobs, config: TurnConfig, catalog: ToolCatalog) -> ToolCatalog:
     """The catalogue as it is put on record: what is large or private of a tool is kept apart, and referred to."""
     entries, changed = [], False
     for entry in catalog.entries:
@@ -181,17 +185,17 @@ async def _referred(store: Store, config: TurnConfig, catalog: ToolCatalog) -> T
     return catalog.model_copy(update={"entries": tuple(entries)}) if changed else catalog
 
 
-def _warned(work: TurnWork, warnings: Sequence[str]) -> list[Fact]:
+async def _warned(work: TurnWork, warnings: Sequence[str]) -> list[Fact]:
     """What was given and has no effect in this turn, as facts: each once."""
     if not warnings:
         return []
-    events = (entry.fact.event for entry in work.place.known())
+    events = (entry.fact.event for entry in await work.place.known.all())
     said = {event.message for event in events if isinstance(event, WarningIssued) and event.code == NO_EFFECT}
     new = [words for words in dict.fromkeys(warnings) if words not in said]
     return [work.fact(WarningIssued(code=NO_EFFECT, message=words)) for words in new]
 
 
-def _resolved_again(work: TurnWork, record: StartRecord, before: TurnConfig, config_ref: BlobRef) -> list[Fact]:
+async def _resolved_again(work: TurnWork, record: StartRecord, before: TurnConfig, config_ref: BlobRef) -> list[Fact]:
     """What the turn rests on, where the code that goes on with it says something else than before."""
     if work.config.instructions == before.instructions:
         return []
@@ -202,14 +206,14 @@ def _resolved_again(work: TurnWork, record: StartRecord, before: TurnConfig, con
         record.context,
         config_ref=config_ref,
         policy_digest=record.belt.policy_digest,
-        revision=1 + _count(work.place.known, ContextResolved),
+        revision=1 + await _count(work.place.known, ContextResolved),
         before=before,
     )
     return [work.fact(event)]
 
 
-def _count(known: KnownFacts, kind: type[AnyEvent]) -> int:
-    return sum(1 for entry in known() if isinstance(entry.fact.event, kind))
+async def _count(known: KnownFacts, kind: type[AnyEvent]) -> int:
+    return sum(1 for entry in await known.all() if isinstance(entry.fact.event, kind))
 
 
 async def _suspend(work: TurnWork, missing: list[str]) -> None:

@@ -22,6 +22,7 @@ from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.policy.verdict import CompiledPolicy, compiled_once
 from wakeful.decisions.secret_values import keys_only
+from wakeful.decisions.waking.wait_tools import is_wait_tool
 from wakeful.engine.agent import Agent, AgentTool
 from wakeful.engine.prepare.idle_options import (
     idle_options,
@@ -29,6 +30,7 @@ from wakeful.engine.prepare.idle_options import (
     rules_about_nothing,
     silent_servers,
     told,
+    unheard_times,
 )
 from wakeful.ports import RuleRow
 from wakeful.tools.runtime_tools import runtime_tools
@@ -68,12 +70,13 @@ async def toolbelt(
 ) -> Belt:
     """Put the belt together. Sources stay open until the stack is left."""
     standing = _held(rules, now)
-    key = (context, *(rule.id for rule in standing)) if standing else (context,)
+    place = f"{context} wakes" if surroundings.wakes else context
+    key = (place, *(rule.id for rule in standing)) if standing else (place,)
     if not agent.sources and (known := _belts.get(agent)) is not None and known[0] == key:
         return known[1]
     tools, withheld = await registered(agent, surroundings, stack)
     confined = _confined(tools)
-    belt = _belt(agent, tools, withheld, confined, standing, now, context)
+    belt = _belt(agent, tools, withheld, confined, standing, now, context, wakes=surroundings.wakes)
     # Of tools that run commands, what they are confined to may change from turn to turn.
     if not agent.sources and not confined and all(rule.expires is None for rule in belt.policy.rules):
         _belts[agent] = key, belt
@@ -88,6 +91,8 @@ def _belt(
     standing: Sequence[Rule],
     now: float,
     context: PolicyContext,
+    *,
+    wakes: bool,
 ) -> Belt:
     if context == "library":  # elsewhere the context may have left a tool out, and that is nobody's mistake
         _check_hitl(agent, tools, withheld)
@@ -106,6 +111,7 @@ def _belt(
     warnings: list[str] = []
     if replaces_default(agent):
         warnings += replaced_policy(agent, policy.tools, default_tools(agent, context), declarations)
+    warnings += unheard_times(agent) if not wakes else ()
     warnings += [*silent_servers(agent, catalog.offered, reasons), *idle_options(agent, has_tools=bool(tools))]
     if context == "library" and not any(isinstance(tool, AgentTool) for tool in tools.values()):
         warnings += rules_about_nothing(agent, list(reasons))
@@ -127,7 +133,7 @@ async def registered(
 ) -> tuple[dict[str, Tool[Any]], list[WithheldTool]]:
     """Every tool there is for an agent, whatever its policy leaves of them, and what its sources hold back."""
     offers = await _offers([source.within(surroundings) for source in agent.sources], surroundings, stack)
-    return _by_name(agent, offers), [each for offer in offers for each in offer.withheld]
+    return _by_name(agent, offers, waits=surroundings.wakes), [each for offer in offers for each in offer.withheld]
 
 
 def _held(rules: Sequence[RuleRow], now: float) -> list[Rule]:
@@ -225,12 +231,17 @@ async def _give_back(source: ToolSource) -> None:
     await source.close()
 
 
-def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer]) -> dict[str, Tool[Any]]:
+def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer], *, waits: bool) -> dict[str, Tool[Any]]:
     tools: dict[str, Tool[Any]] = {}
     own = runtime_tools(
-        subtasks=agent.subtasks, parallel=agent.max_parallel_subagents if agent.allow_parallel_subagents else None
+        subtasks=agent.subtasks,
+        parallel=agent.max_parallel_subagents if agent.allow_parallel_subagents else None,
+        work_items=agent.work_items,
+        waits=waits,
     )
     for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools), *own):
+        if tool.name in tools and is_wait_tool(tool.declaration):
+            continue  # the agent has a tool of its own by that name, and was written before it lived in a runtime
         if tool.name in tools:
             raise InvalidConfig(
                 f"Agent {agent.name!r}: two tools are called {tool.name!r}", "give one of them another name"

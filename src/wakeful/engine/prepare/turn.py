@@ -12,6 +12,7 @@ Each builder returns a value, and each thing is worked out once. What follows fr
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, MessageAdmitted
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.prompt import AssembledPrompt
+from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.engine.admission import allowed, check_deps
 from wakeful.engine.agent import Agent
@@ -34,9 +36,10 @@ from wakeful.engine.prepare.conversation import conversation_of
 from wakeful.engine.prepare.gate import turn_gate
 from wakeful.engine.prepare.idle_options import hooks_about_nothing, idle_compaction, limits_of_nothing
 from wakeful.engine.prepare.models import ModelChoices, model_choices, turn_models
-from wakeful.engine.prepare.prompt import around, gather, instructions_of, turn_prompt
+from wakeful.engine.prepare.prompt import around, gather, instructions_of, turn_prompt, workspace_id
 from wakeful.engine.prepare.start_facts import StartRecord, recataloger
 from wakeful.engine.prepare.tools import Belt, toolbelt
+from wakeful.engine.prepare.work_items import projection_of
 from wakeful.engine.prepare.workflows import named_agents, turn_agent
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.settings_left_out import UnsentSettings
@@ -52,7 +55,8 @@ from wakeful.engine.turn_work import (
     TurnPlace,
     TurnWork,
 )
-from wakeful.ports import Claim, Store, TurnRow
+from wakeful.engine.work_items import WorkDesk
+from wakeful.ports import Claim, Log, TurnReader, TurnRow
 from wakeful.tools.runtime_tools import AnsweredHere
 
 MAX_INLINE_VALUE = 16_000
@@ -97,6 +101,8 @@ async def prepare(
     limits = admitted.limits or allowed(engine, request)
 
     found = await gather(agent, folded, lambda text: engine.keys().hide_keys(text))
+    if before is None and agent.work_items and not request.host.prompt_is_whole:
+        found = replace(found, work_items=await projection_of(store, agent, row, engine.clock.now()))
     rules, now = await store.rules(agent.name), engine.clock.now() / 1_000_000
     belt = await toolbelt(agent, rules, now, around(engine.surroundings, found), stack, admitted.policy_context)
     instructions = await instructions_of(agent, before, given.around)
@@ -132,14 +138,13 @@ async def prepare(
     stored = stored_config(agent, config, routed.window)
     config = stored.config
 
+    known = KnownFacts(row.agent_id, of_turn, _reader(store, row, of_turn))
+    place = TurnPlace(store, claim, row, known, folded.thread.call_ids)
+    work_desk = _work_desk(engine, agent, place, lambda: work.state) if agent.work_items else None
+    if work_desk is not None:
+        tools = {**tools, **{name: tool for name, tool in work_desk.tools().items() if name in tools}}
     work = TurnWork(
-        place=TurnPlace(
-            store,
-            claim,
-            row,
-            KnownFacts(row.agent_id, of_turn, _reader(store, row, of_turn)),
-            folded.thread.call_ids,
-        ),
+        place=place,
         state=folded.state,
         config=config,
         clock=engine.clock,
@@ -175,17 +180,35 @@ async def prepare(
         config,
         context=given.context,
         principal=given.principal,
+        work_desk=work_desk,
     )
+    if engine.surroundings.wakes:
+        work.open_waits = {wait.wait_id: wait for wait in await store.open_waits(row.agent_id)}
     work.recatalog = recataloger(engine, work, belt)
     warnings = _warnings(request, agent, belt, work, admitted, limits.per_tool)
     return ReadyTurn(work, StartRecord(conversation, found, belt, stored, limits, routed.facts, warnings))
 
 
-def _reader(store: Store, row: TurnRow, of_turn: Sequence[StoredFact]) -> Callable[[], list[StoredFact]]:
+def _work_desk(engine: Engine, agent: Agent[Any, Any], place: TurnPlace, state: Callable[[], TurnState]) -> WorkDesk:
+    return WorkDesk(
+        place,
+        engine.clock,
+        state,
+        lambda text: engine.keys().hide_keys(text),
+        workspace_id(str(agent.workspace)) or "" if agent.workspace is not None else "",
+        engine.reminder_terms,
+    )
+
+
+def _reader(log: Log, row: TurnRow, of_turn: Sequence[StoredFact]) -> TurnReader:
     """Reads the turn's facts again, with the messages that stand before its own stream."""
-    read = store.reader(row.agent_id, row.turn_id)
+    read = log.turn_reader(row.agent_id, row.turn_id)
     taken = [entry for entry in of_turn if entry.seq < row.first_seq]
-    return (lambda: [*taken, *read()]) if taken else read
+
+    async def with_taken() -> list[StoredFact]:
+        return [*taken, *await read()]
+
+    return with_taken if taken else read
 
 
 async def _deps(agent: Agent[Any, Any], given: Any, context: Mapping[str, Any], turn_id: str) -> Any:

@@ -19,7 +19,7 @@ from wakeful.engine.state_loader import loaded
 from wakeful.engine.turn_work import WorkflowDesk
 from wakeful.engine.workflow_parts import EDITOR, editor_tools, workflow_registry
 from wakeful.engine.workflow_registry import WorkflowRegistry
-from wakeful.ports import Store
+from wakeful.ports import Blobs
 from wakeful.tools.person import ask_person
 from wakeful.tools.runtime_tools import AnsweredHere
 
@@ -86,7 +86,7 @@ def workflow_started(run: WorkflowRun) -> WorkflowStarted:
     )
 
 
-async def _workflow(store: Store, admitted: MessageAdmitted) -> WorkflowRun | None:
+async def _workflow(store: Blobs, admitted: MessageAdmitted) -> WorkflowRun | None:
     ref = admitted.workflow_ref
     return await loaded(store, ref.digest, WorkflowRun.model_validate_json) if ref is not None else None
 

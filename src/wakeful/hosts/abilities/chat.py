@@ -79,7 +79,7 @@ class ChatAbility:
         try:
             handler = await self._handler(message)
             if handler is None:
-                raise RunRefused(NO_HANDLER, f"nobody answers for the agent {message.agent!r}")
+                raise RunRefused(NO_HANDLER, f"no handler answers for the agent {message.agent!r}")
             said = await awaited(handler(message))
             if isinstance(said, Exception):
                 raise said

@@ -34,7 +34,7 @@ GATE_FAILED = "ability_gate_failed"
 INVALID_INPUT = "ability_invalid_input"
 PERMISSION_DENIED = "ability_permission_denied"
 ENVELOPE_ONLY = ("instruction", "grants")
-"""What a decision may carry for the envelope; it is no part of the action."""
+"""Fields of a decision that belong to the envelope, not to the action."""
 DECISION_HOOK = "ability_pre_execute_decision"
 STORE_HOOK = "pending_action_store"
 
@@ -58,10 +58,10 @@ class Ability:
     description: str = ""
     input_schema: Mapping[str, Any] | None = None
     output_schema: Mapping[str, Any] | None = None
-    """What the result looks like, for whoever calls it."""
+    """The JSON Schema of the result, for callers."""
     category: str = ""
     annotations: Mapping[str, Any] = field(default_factory=dict)
-    """What a client may want to know before it calls: `destructive`, `idempotent`. Shown by `Abilities.described`."""
+    """Hints for a client before it calls: `destructive`, `idempotent`. Shown by `Abilities.described`."""
 
     def __deepcopy__(self, memo: Any) -> "Ability":
         return self  # it does not change, and what is behind its callables is not ours to copy
@@ -125,7 +125,7 @@ class Abilities:
     async def call(self, name: str, given: Any = None) -> Any:
         """The ability's result, or an `approval_required` envelope in its place. Raises AbilityRefused.
 
-        What the ability itself raises is raised: it ran, and only the caller knows what that means.
+        An exception of the ability is passed on: it ran, and the caller has to handle it.
         """
         ability = self._named(name)
         await self._hooks.observe("ability_invoked", ability.name, given, ability)
@@ -243,7 +243,7 @@ class AbilityExecutor:
         self._abilities = abilities
 
     async def execute(self, call: ToolCall, declaration: RuntimeToolDeclaration, context: dict[str, Any]) -> object:
-        """The ability's result. What the ability itself raises is raised: it ran."""
+        """The ability's result. An exception of the ability is passed on."""
         named = (declaration.model_extra or {}).get("ability")
         try:
             result = await self._abilities.call(named if isinstance(named, str) else "", call.parameters)

@@ -37,14 +37,14 @@ Carry: TypeAlias = Callable[[PendingAction], object]
 
 @dataclass(frozen=True, slots=True)
 class ActionOutcome:
-    """What became of a decision."""
+    """The outcome of a decision."""
 
     action: PendingAction
     """As it is now: whoever decided it."""
     duplicate: bool = False
     """It had ended before. Nothing was done."""
     result: Any = None
-    """What carrying it out gave."""
+    """The result of the action."""
 
 
 class PendingActions:
@@ -83,7 +83,7 @@ class PendingActions:
         """Decide once. Raises PendingActionError, and then nothing was decided.
 
         `remember`, of what is accepted: do not ask again about what is like it (`{"scope": "call" | "tool",
-        "for_seconds": n}`; True: this very call). What the one who carries it out raises is raised: it was accepted,
+        "for_seconds": n}`; True: this very call). An exception of the resolver is passed on: it was accepted,
         and only the caller knows what that means.
         """
         _check(decision, resolver, remember)
@@ -127,7 +127,7 @@ class PendingActions:
         return store
 
     async def _who_carries(self, store: Any, action: PendingAction) -> Carry | None:
-        """None: the store's own turn does. Nothing is accepted that nobody would carry out."""
+        """None: the store's own turn does. A decision that nothing would carry out is not accepted."""
         itself = getattr(store, "carries_out", None)
         if callable(itself) and await awaited(itself(action.action_id)):
             return None
@@ -136,7 +136,7 @@ class PendingActions:
             known = ", ".join(sorted(self._carry)) or "none"
             raise PendingActionError(
                 NO_RESOLVER,
-                f"nobody carries out actions of the kind {action.kind!r}",
+                f"no resolver is registered for actions of the kind {action.kind!r}",
                 f"it is still pending and can be rejected; kinds that are carried out: {known}",
             )
         return carry
@@ -146,7 +146,7 @@ def _check(decision: Any, resolver: Any, remember: Any) -> None:
     if decision not in get_args(Decision):
         raise PendingActionError(INVALID_DECISION, f"a decision is accepted or rejected, not {decision!r}")
     if not isinstance(resolver, str) or not resolver.strip():
-        raise PendingActionError(MISSING_RESOLVER, f"nobody is named as the one who decides: {resolver!r}")
+        raise PendingActionError(MISSING_RESOLVER, f"the resolver must be a name, not {resolver!r}")
     if remember is None or remember is False:
         return
     if decision != "accepted":

@@ -1,4 +1,4 @@
-"""Something that waits for a person's decision: what would be done, how it looks, and what became of it."""
+"""An action that waits for a person's decision: its preview, its state and its outcome."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -36,7 +36,7 @@ class PendingAction(Value):
     summary: str = Field(min_length=1)
     """One line for whoever decides."""
     preview: JsonAny
-    """What it would look like."""
+    """A preview of the action."""
     apply_input: JsonAny
     """Exactly what is executed after acceptance, and nothing else."""
     created_at: str = Field(min_length=1)
@@ -47,7 +47,7 @@ class PendingAction(Value):
     expires_at: str | None = None
     resolved_at: str | None = None
     resolver: str | None = None
-    """Who decided."""
+    """The person who decided."""
     resolution_result: JsonAny = None
     resolution_error: str | None = None
     resolution_metadata: JsonDict = {}

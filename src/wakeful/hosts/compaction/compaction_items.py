@@ -35,7 +35,7 @@ class CompactionItem(Value):
     content: JsonAny
     metadata: JsonDict = {}
     group: str | None = None
-    """What it belongs together with."""
+    """The group of items that stay together."""
     boundary: str | None = None
     """Which boundary it stands at, for whoever cuts."""
 

@@ -76,7 +76,7 @@ def summarise_section(section: CompactionItem, summary: str) -> CompactionItem:
 
 
 def point_to_section(section: CompactionItem, destination: str) -> CompactionItem:
-    """The section with a word about where its text is now. What a destination means is its owner's business."""
+    """The section with a word about where its text is now. The meaning of a destination is up to its owner."""
     if not destination.strip():
         raise InvalidValue(INVALID, "metadata.destination", "is empty; a pointer has to point somewhere")
     return _in_its_place(section, POINTER, f"[moved to {destination}]", {"destination": destination})

@@ -40,7 +40,7 @@ Summarizer: TypeAlias = Callable[[list[dict[str, Any]], dict[str, Any]], Any]
 
 @dataclass(slots=True, frozen=True)
 class Compaction:
-    """What came out: `messages` to go on with, and what is to be said about it."""
+    """The result of a compaction: the `messages` to continue with, and its report."""
 
     messages: tuple[Message, ...]
     metadata: dict[str, Any]

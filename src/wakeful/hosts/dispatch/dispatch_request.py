@@ -1,4 +1,4 @@
-"""Dispatches: work that is handed to an executor. What is asked, where it may go, who takes it, and what came of it.
+"""Dispatches: work that is handed to an executor. The request, its targets, and its result.
 
 Placement is made of hints. Capabilities and kinds are free words, metadata is the host's own. There is no field here
 for what an executor does with its hands: that is behind its target.
@@ -27,7 +27,7 @@ METRICS_SCHEMA: Literal["wakeful/execution-metrics/v1"] = "wakeful/execution-met
 GENERIC = "generic"
 """The resource class of whoever names none."""
 FALLBACKS = ("instructions", "input", "attachments")
-"""What may stand beside `task` instead of in it."""
+"""Fields that may stand beside `task` instead of in it."""
 
 DispatchStatus: TypeAlias = Literal["queued", "running", "cancelling", "cancelled", "succeeded", "failed"]
 TERMINAL: frozenset[DispatchStatus] = frozenset({"succeeded", "failed", "cancelled"})
@@ -73,7 +73,7 @@ class _Schematic(Value):
 
 
 class DispatchedTask(Value):
-    """What is to be done."""
+    """The task."""
 
     id: str = Field(min_length=1)
     instructions: str = ""
@@ -159,7 +159,7 @@ class DispatchRequest(_Schematic):
 
 
 class ExecutorTarget(_Schematic):
-    """Somebody who takes tasks."""
+    """A target that takes tasks."""
 
     schema_id: Literal["wakeful/executor-target/v1"] = Field(TARGET_SCHEMA, alias="schema")
     id: str = Field(min_length=1)
@@ -199,7 +199,7 @@ class ExecutorTarget(_Schematic):
 
 
 class ExecutionMetrics(_Schematic):
-    """What a run took. What is no number, or a negative one, is left out; it was no measurement."""
+    """The measurements of a run. Values that are not numbers, or negative, are left out."""
 
     schema_id: Literal["wakeful/execution-metrics/v1"] = Field(METRICS_SCHEMA, alias="schema")
     environment: str | None = None
@@ -217,7 +217,7 @@ class ExecutionMetrics(_Schematic):
 
     @classmethod
     def normalise(cls, raw: Mapping[str, Any], executor_id: str) -> "ExecutionMetrics":
-        """Whatever is usable of it. Never raises for a value; raises InvalidValue for what is no object or no JSON."""
+        """The usable measurements. Bad values are left out; raises InvalidValue if it is not a JSON object."""
         if not isinstance(raw, Mapping):
             raise InvalidValue(INVALID_RESULT, "execution_metrics", f"an object is needed, not a {type(raw).__name__}")
         kept: dict[str, Any] = {}
@@ -238,14 +238,14 @@ class ExecutionMetrics(_Schematic):
 
 
 class RunOwner(Value):
-    """Whose run it is."""
+    """The owner of the run."""
 
     type: str = Field(min_length=1)
     key: str = Field(min_length=1)
 
 
 class DispatchResult(_Schematic):
-    """What became of a run, so far or for good."""
+    """The state and result of a run, finished or not."""
 
     schema_id: Literal["wakeful/task-result/v1"] = Field(alias="schema")
     run_id: str = Field(min_length=1)

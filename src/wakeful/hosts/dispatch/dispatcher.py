@@ -99,7 +99,7 @@ INVALID_CANCEL = "task_run_invalid_cancel_result"
 NOT_RESUMABLE = "task_run_not_resumable"
 
 HandlerAnswer: TypeAlias = DispatchResult | Mapping[str, Any] | Exception
-"""What a handler answers: a result, an object like one, or an error, returned or raised."""
+"""The answer of a handler: a result, an object like one, or an error, returned or raised."""
 Handler: TypeAlias = Callable[[DispatchRequest, ExecutorTarget], PlainOrAsync[HandlerAnswer]]
 Control: TypeAlias = Callable[[DispatchResult], PlainOrAsync[HandlerAnswer | None]]
 """A host's own word on a run, answered as by a handler; None: nothing to say."""
@@ -167,8 +167,8 @@ class Dispatcher:
     async def run(self, raw: DispatchRequest | Mapping[str, Any], caller: ExecutionPrincipal | None) -> DispatchResult:
         """Hand a task to a target and wait for what its handler says.
 
-        Raises InvalidValue for a task that is none, RunRefused when nobody takes it, when its id is taken, and with the
-        handler's own error; the run is on record as failed then.
+        Raises InvalidValue for a task that is none. Raises RunRefused when no target takes it, when its id is taken,
+        and with the handler's own error; the run is on record as failed then.
         """
         given = DispatchRequest.normalise(raw, self._engine.ids.new)
         selection = select(await self.targets(), given.placement)
@@ -178,7 +178,7 @@ class Dispatcher:
                 "no target fits its placement" if selection.target is None else f"{selection.target.id} has no handler"
             )
             await self._told(NO_HANDLER, given)
-            raise RunRefused(NO_HANDLER, f"nobody takes the task {given.task_id!r}: {why}", HINT)
+            raise RunRefused(NO_HANDLER, f"no target takes the task {given.task_id!r}: {why}", HINT)
         return await self._dispatched(given, selection.target, handler, selection.fallback, owner_of(caller))
 
     async def resume(self, session_id: str, run_id: str, caller: ExecutionPrincipal | None) -> DispatchResult:
@@ -296,7 +296,7 @@ class Dispatcher:
         raise RunRefused(NOT_FOUND, f"there is no run {named!r}", "List the runs: wakeful dispatch list")
 
     async def events(self, session_id: str, run_id: str, caller: ExecutionPrincipal | None) -> list[dict[str, Any]]:
-        """What happened to a run, in order."""
+        """The log of a run, in order."""
         await self._found(session_id, run_id, caller)
         return await self._records.events(run_id)
 

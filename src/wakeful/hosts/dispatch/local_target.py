@@ -20,7 +20,8 @@ from wakeful.hosts.dispatch.dispatch_request import DispatchRequest, DispatchSta
 from wakeful.hosts.run_access import RunRefused, principal_id
 from wakeful.ports import TurnRow
 from wakeful.service.commands.interruption import cancel_turn
-from wakeful.service.commands.turns import recall, run_turn
+from wakeful.service.commands.turn_claims import recall
+from wakeful.service.commands.turns import run_turn
 from wakeful.service.run_result import RunResult
 
 LOCAL = "local"

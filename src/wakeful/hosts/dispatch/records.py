@@ -16,7 +16,7 @@ from wakeful.hosts.dispatch.dispatch_request import (
     ExecutorTarget,
     RunOwner,
 )
-from wakeful.ports import TaskRunRow
+from wakeful.ports import DispatchRow
 
 OURS = ("schema", "run_id", "session_id", "executor_id", "owner", "started_at", "updated_at")
 """What nobody else says of a run."""
@@ -36,7 +36,7 @@ class DispatchRecords:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._store = engine.store.task_runs
+        self._store = engine.store.dispatches
 
     async def start(
         self,
@@ -69,7 +69,7 @@ class DispatchRecords:
         payload = {"task_id": given.task_id, "executor_id": target.id, **place}
         claimed = await self._store.claim(
             given.run_id,
-            "task",
+            "target",
             given.session_id,
             result.status,
             self._record(given, result),
@@ -83,11 +83,11 @@ class DispatchRecords:
 
     async def get(self, run_id: str) -> DispatchRun | None:
         row = await self._store.get(run_id)
-        return _run(row) if row is not None and row.kind == "task" else None
+        return _run(row) if row is not None and row.kind == "target" else None
 
     async def all(self, limit: int | None = None) -> list[DispatchRun]:
         """Newest first."""
-        return [_run(row) for row in await self._store.all("task", limit=limit)]
+        return [_run(row) for row in await self._store.all("target", limit=limit)]
 
     async def _note(self, run_id: str, event: str, payload: Mapping[str, Any]) -> None:
         await self._store.note(run_id, at=self._engine.clock.now(), event=event, payload=self._text(payload))
@@ -172,7 +172,7 @@ def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _run(row: TaskRunRow) -> DispatchRun:
+def _run(row: DispatchRow) -> DispatchRun:
     record = json.loads(row.record)
     given = DispatchRequest.model_validate(record["input"])
     return DispatchRun(row.revision, given, DispatchResult.normalise(record["result"]))

@@ -46,7 +46,7 @@ class IterationBudget:
 
     @property
     def dimension(self) -> str:
-        """What it bounds, in the words of events."""
+        """The name of the limit, as events spell it."""
         if self.name == WALL_CLOCK:
             return "wall_clock"
         return TOOL_CALLS if self.tool is not None else self.name
@@ -109,7 +109,7 @@ class RunBudgets:
         self._seconds = self.wall_clock.remaining() if self.wall_clock is not None else None
 
     def allowed(self) -> Budget:
-        """What the turn may use, beside its rounds."""
+        """The limits of the turn, without its rounds."""
         total = self._named.get(TOOL_CALLS)
         return Budget(
             seconds=self._seconds,

@@ -1,4 +1,4 @@
-"""What a conversation came to: `wakeful.conversation-result` version 1, the stable surface for replays and stores.
+"""The result of a conversation: `wakeful.conversation-result` version 1, the stable surface for replays and stores.
 
 Nothing in it needs a provider's own fields: transcript, pairing and stop reason can be rebuilt from it alone.
 Parameters in it are redacted; the raw ones never left the executor.
@@ -45,7 +45,7 @@ class ToolEvent(Value):
 
 
 class ArgumentsSeen(Value):
-    """What may be known of a call's arguments: their names."""
+    """The names of a call's arguments, without their values."""
 
     keys: tuple[str, ...] = ()
     count: int = 0
@@ -53,7 +53,7 @@ class ArgumentsSeen(Value):
 
 
 class ResultShape(Value):
-    """What a result looks like, without what it says."""
+    """The shape of a result, without its content."""
 
     type: Literal["object", "array", "string", "number", "boolean", "null"]
     keys: tuple[str, ...] | None = None
@@ -82,7 +82,7 @@ class ToolObservability(Value):
 
 
 class StructuredOutputDiagnostics(Value):
-    """What became of a request for structured output."""
+    """The outcome of a request for structured output."""
 
     status: str
     code: str | None = None
@@ -122,7 +122,7 @@ class ConversationResult(Value):
     interrupted: JsonDict | None = None
     """The metadata of the interrupt."""
     stalled: JsonDict | None = None
-    """What was repeated without progress."""
+    """Calls that were repeated without progress."""
     approval_required: Message | None = None
     """The question that waits for an answer."""
     runtime_tool_pending: JsonDict | None = None
@@ -132,7 +132,7 @@ class ConversationResult(Value):
     tool_observability: ToolObservability = ToolObservability()
     """Calls by their shapes: neither arguments nor results."""
     provider_diagnostics: tuple[JsonDict, ...] = ()
-    """What the turn runner reported about its provider."""
+    """The turn runner's report about its provider."""
     structured_output: JsonAny = None
     """The latest turn's, when it had one."""
     structured_output_diagnostics: StructuredOutputDiagnostics | None = None

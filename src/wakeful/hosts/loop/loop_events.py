@@ -33,7 +33,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.hosts.host_calls import at_once
 from wakeful.hosts.loop.budgets import RunBudgets
-from wakeful.ports import Clock, Store
+from wakeful.ports import Clock, Log
 from wakeful.service.hooks import HookRegistry
 from wakeful.views.conversation_export import ResultEvent, event_of
 from wakeful.views.mapping import VIEWS
@@ -148,7 +148,7 @@ class Teller:
 
     def __init__(
         self,
-        store: Store,
+        store: Log,
         clock: Clock,
         agent_id: str,
         take: Callable[[StoredFact], list[LoopEvent]],

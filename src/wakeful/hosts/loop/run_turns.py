@@ -44,7 +44,8 @@ from wakeful.hosts.policies.host_policy import visible_tools
 from wakeful.hosts.ports import ToolCall, TurnRunner
 from wakeful.hosts.tools.tool_execution import ToolExecutionCore
 from wakeful.service.commands.interruption import cancel_turn
-from wakeful.service.commands.turns import recall, run_turn
+from wakeful.service.commands.turn_claims import recall
+from wakeful.service.commands.turns import run_turn
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.run_result import RunResult
 from wakeful.tools.context import RunContext

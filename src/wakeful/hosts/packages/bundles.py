@@ -72,7 +72,7 @@ def bundled_agent(bundle: Mapping[str, Any], spec: Mapping[str, Any], given: Map
                 REGISTER_FAILED,
                 f"agent.{field}",
                 "a bundle cannot say this",
-                "what an agent may touch and spend is the host's",
+                "the host decides what an agent may use and spend",
             )
     config = {"name": slug, **{field: agent[field] for field in BROUGHT if field in agent}}
     own = agent.get("metadata") or {}

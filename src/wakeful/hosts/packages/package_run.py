@@ -1,6 +1,6 @@
 """Runs of portable packages: the request, the result, and the words for what can go wrong with a bundle.
 
-The core owns these envelopes. What a package is, how it is made real and what running it means is the host's.
+The core owns these envelopes. The host defines what a package is and how it runs.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ OVER: frozenset[PackageStatus] = frozenset({"succeeded", "failed", "cancelled", 
 
 
 class PackageRunRequest(Value):
-    """What is to be run of which package."""
+    """A request to run a workflow of a package."""
 
     package: JsonDict
     workflow: JsonDict
@@ -73,7 +73,7 @@ class PackageRunRequest(Value):
 
 
 class PackageRunResult(Value):
-    """What became of such a run. A status is said, never supposed."""
+    """The result of such a run. Its status is always given."""
 
     status: PackageStatus
     run_id: str = Field(min_length=1)

@@ -22,7 +22,7 @@ from wakeful.hosts.packages.package_run import (
     PackageRunResult,
 )
 from wakeful.hosts.run_access import RunRefused, failure_of
-from wakeful.ports import TaskRunRow
+from wakeful.ports import DispatchRow
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
 
@@ -40,7 +40,7 @@ class PackageRuns:
         self, engine: Engine, *, hooks: HookRegistry = default_hooks, otherwise: FindHandler | None = None
     ) -> None:
         self._engine = engine
-        self._store = engine.store.task_runs
+        self._store = engine.store.dispatches
         self._hooks = hooks
         self._otherwise = otherwise
         """Who runs a package that no hook knows."""
@@ -71,7 +71,7 @@ class PackageRuns:
             if not callable(handler) and self._otherwise is not None:
                 handler = await self._otherwise(request)
             if not callable(handler):
-                raise RunRefused(NO_HANDLER, "nobody here runs packages", "register runtime_package_run_handler")
+                raise RunRefused(NO_HANDLER, "no handler runs packages here", "register runtime_package_run_handler")
             said = await awaited(handler(request.model_dump(mode="json")))
             if isinstance(said, Exception):
                 raise said
@@ -129,7 +129,7 @@ class PackageRuns:
 
     # --- the record -----------------------------------------------------------------------------------------------
 
-    async def _row(self, run_id: str) -> TaskRunRow:
+    async def _row(self, run_id: str) -> DispatchRow:
         row = await self._store.get(run_id)
         if row is None or row.kind != "package":
             raise RunRefused(NOT_FOUND, f"there is no package run {run_id!r}")
@@ -150,7 +150,7 @@ class PackageRuns:
             if await self._change(row, result):
                 return result
 
-    async def _change(self, row: TaskRunRow, result: PackageRunResult) -> bool:
+    async def _change(self, row: DispatchRow, result: PackageRunResult) -> bool:
         return await self._store.change(
             row.run_id,
             row.revision,
@@ -169,7 +169,7 @@ class PackageRuns:
         return json.dumps(self._engine.keys().hide_in(data))
 
 
-def _result(row: TaskRunRow) -> PackageRunResult:
+def _result(row: DispatchRow) -> PackageRunResult:
     return PackageRunResult.model_validate(json.loads(row.record)["result"])
 
 

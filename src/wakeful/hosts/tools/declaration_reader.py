@@ -1,6 +1,6 @@
 """Reading tool declarations from outside: what is accepted, completed, refused.
 
-    validate(raw)                             the names of the wrong fields of a client tool
+    validate_declaration(raw)                 the names of the wrong fields of a client tool
     normalize(raw)                            a client tool, strictly: nothing is assumed but its source
     normalize_for_server(raw)                 a tool of the host
     normalize_for_conversation_request(raw)   either, with what goes without saying for `client/*`
@@ -32,8 +32,8 @@ TEXTS = ("required_capability", "category", "mode", "action_policy")
 Raw = RuntimeToolDeclaration | Mapping[str, Any]
 
 
-def validate(raw: Raw) -> list[str]:
-    """The wrong fields of a client tool, by name; empty when it is fit. What is no object lacks them all."""
+def validate_declaration(raw: Raw) -> list[str]:
+    """The wrong fields of a client tool, by name; empty when it is fit. Anything but an object lacks them all."""
     return list(_wrong_client_fields(_fields(raw) if _is_object(raw) else {}))
 
 

@@ -24,7 +24,7 @@ async def runtime_local_declarations(
     *,
     hooks: HookRegistry = default_hooks,
 ) -> tuple[RuntimeToolDeclaration, ...]:
-    """What a runtime is offered of these tools: none of the control plane is among it, whatever a hook says."""
+    """The tools that a runtime is offered: never those of the control plane, also when a hook adds one."""
     listed = tuple(tools)
     allowed = {
         entry["id"] for entry in (await runtime_tool_policy(listed, context, hooks=hooks))["tools"] if entry["allowed"]

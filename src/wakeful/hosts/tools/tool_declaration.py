@@ -46,22 +46,22 @@ class RuntimeToolDeclaration(Value):
     parameter_defaults: JsonDict = {}
     """Shown to models; a secret in it is `[redacted]` and never sent to an executor."""
     required_capability: str = ""
-    """What the principal's ceiling must permit before the tool runs; empty for nothing."""
+    """Capabilities that the principal's ceiling must permit before the tool runs."""
     sensitive_parameters: tuple[str, ...] = ()
     """Dotted paths, `*` for list items."""
     effect: Effect = "irreversible"
-    """What a repeat would do; a host that says nothing is taken to mean the worst."""
+    """Whether a retry is safe. Default: irreversible."""
     reads_private: bool = False
-    """What it returns is the owner's private data."""
+    """The result holds the owner's private data."""
     leaves_machine: bool = False
-    """Something of a call leaves the machine."""
+    """Data of a call leaves the machine."""
     untrusted: bool | None = None
-    """Anybody may have written what it returns. None: of a client's tool yes, of the host's own when it leaves the
+    """The result may hold text from strangers. None: of a client's tool yes, of the host's own when it leaves the
     machine."""
     content: tuple[str, ...] = ()
     """Parameters that hold free text, by dotted path: where their words come from is not compared."""
     parallel_safe: bool | None = None
-    """May it run beside others? What changes anything may not, whatever it says; a client's tool has to say so."""
+    """May it run beside others? A tool that changes something never may; a client's tool has to declare it."""
     requires_exclusive_lock: str | None = None
     """A name that no two running calls may hold together."""
 
@@ -93,7 +93,7 @@ class RuntimeToolDeclaration(Value):
 
     @property
     def executor_target(self) -> str:
-        """Who is to execute it, when not the host's own executor."""
+        """The executor of the tool, when it is not the host's own."""
         target = self.runtime.get("executor_target")
         return target if isinstance(target, str) else ""
 
@@ -114,12 +114,12 @@ class RuntimeToolDeclaration(Value):
 
     @cached_property
     def visible_schema(self) -> dict[str, Any]:
-        """What a model is shown: without the parameters that are not its to give."""
+        """The schema for the model, without parameters that the model must not give."""
         plan = self.plan
         return relaxed(without(self.input_schema, plan.authoritative), optional=plan.fillable, ignored=())
 
     def to_declaration(self) -> ToolDeclaration:
-        """What the runtime holds the model's own arguments to; the final parameters are held to `input_schema`."""
+        """The schema for the model's own arguments; the final parameters must match `input_schema`."""
         plan = self.plan
         stated: dict[str, Any] = {}
         if self.parallel_safe is not None or self.effect != "pure":

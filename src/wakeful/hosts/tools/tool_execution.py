@@ -92,7 +92,7 @@ class ToolExecutionCore:
         return self._tools.get(name) or self._tools.get(self._aliases.get(name, ""))
 
     def contract(self, tool: RuntimeToolDeclaration) -> ToolDeclaration:
-        """What the runtime holds the tool to."""
+        """The declaration that the runtime enforces."""
         return self._contracts[tool.name]
 
     async def execute(

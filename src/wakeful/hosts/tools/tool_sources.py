@@ -77,7 +77,7 @@ class ToolSourceRegistry:
         self._sources[source] = provide
 
     async def gather(self, context: Mapping[str, Any] | None = None) -> Declarations:
-        """What all of them offer now, in the order in which they were registered."""
+        """The tools of all sources now, in the order of registration."""
         found: dict[str, Any] = {}
         rejected: list[RejectedDeclaration] = []
         for source, provide in self._sources.items():
@@ -96,7 +96,7 @@ class ToolSourceRegistry:
 
 @dataclass(frozen=True, slots=True)
 class Tiers:
-    """What a model is told outright, and what it can search for."""
+    """Tools that a model is shown at once, and tools that it can search for."""
 
     first: dict[str, Declared]
     rest: dict[str, Declared]

@@ -33,6 +33,7 @@ class AnthropicMessages(HttpModel[AnthropicEncoder]):
 
     path = "/v1/messages"
     vendor = VENDOR
+    searches = True
     request_id_header = "request-id"
 
     def __init__(

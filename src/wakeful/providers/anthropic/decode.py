@@ -14,11 +14,11 @@ from pydantic_core import from_json
 from wakeful.contracts.content import Part, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart, UserItem
 from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.findings import SEARCHES, citation, with_findings
 from wakeful.contracts.models import ModelGlimpse, Reply, Stage, StopReason, TokenUsage
 from wakeful.providers.anthropic.block_reader import TEXT_FIELDS, GrowingBlock
 from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.server_tools import citation, with_findings
 from wakeful.providers.wire.sse import SseEvent
 
 ANTHROPIC = Peer("anthropic")
@@ -262,6 +262,9 @@ def _reply(message: dict[str, Any], blocks: list[GrowingBlock], peer: Peer, more
     if stop == "refusal" and (item.calls or not item.text):
         raise _refused(message, peer, usage)
     paused = stop == "pause"
+    kept = [part.opaque for part in item.parts if isinstance(part, Thinking) and part.opaque]
+    if searches := sum(each.get("type") == "server_tool_use" for each in kept):
+        more = {**more, SEARCHES: searches}
     return Reply(
         item=item,
         stop_reason=stop,

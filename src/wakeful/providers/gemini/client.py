@@ -32,6 +32,7 @@ class Gemini(HttpModel[GeminiEncoder]):
 
     path = "/models"
     vendor = VENDOR
+    searches = True
 
     def __init__(
         self,

@@ -10,11 +10,11 @@ from typing import Any
 from wakeful.contracts.content import Thinking
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.findings import SEARCHES, citation, with_findings
 from wakeful.contracts.models import FailureKind, ModelGlimpse, Reply, Stage, StopReason, TokenUsage
 from wakeful.providers.gemini.part_reader import GrowingParts
 from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.server_tools import citation, with_findings
 from wakeful.providers.wire.sse import SseEvent
 from wakeful.providers.wire.text import parsed, storable
 
@@ -125,6 +125,12 @@ class GeminiDecoder:
             found += [citation(page.get("uri"), page.get("title")) for page in pages]
         return with_findings(item, found, searched=True)
 
+    def _searches(self) -> int | None:
+        """How often it searched: once at least, where it says on what the reply rests."""
+        grounding = self._candidate.get("groundingMetadata")
+        queries = grounding.get("webSearchQueries") if isinstance(grounding, dict) else None
+        return (len(queries) if isinstance(queries, list) and queries else 1) if grounding else None
+
     @property
     def usage(self) -> TokenUsage | None:
         """As far as it was reported."""
@@ -141,6 +147,7 @@ class GeminiDecoder:
             "service_tier": usage.get("serviceTier") if isinstance(usage, dict) else None,
             **{key: value for key, value in self._answer.items() if key not in _ANSWER_FIELDS},
             **{key: value for key, value in self._candidate.items() if key not in _CANDIDATE_FIELDS},
+            SEARCHES: self._searches(),
         }
         told = {key: storable(value) for key, value in told.items() if value is not None}
         kept = {key: value for key, value in told.items() if _is_small(value)}

@@ -29,7 +29,7 @@ class Dialect:
     strict_field: bool = True
     """Knows `strict` in a function declaration."""
     response_format: Literal["json_schema", "json_object", "none"] = "json_schema"
-    """What it can be held to. Whatever it is, the answer is checked against the schema when it is here."""
+    """The kind of schema that it can enforce. The answer is checked against the schema in any case."""
     content_parts: bool = True
     """Takes a list of parts as content, also where there is nothing but text; otherwise texts are joined."""
     json_arguments: bool = True

@@ -226,7 +226,7 @@ class Background:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise invalid(self._line.peer, "what came is not a JSON object")
+            raise invalid(self._line.peer, "the answer is not a JSON object")
         return value
 
     def _gone(self) -> ResponseGone:

@@ -53,6 +53,7 @@ class OpenAIResponses(HttpModel[ResponsesEncoder]):
 
     path = "/responses"
     vendor = VENDOR
+    searches = True
 
     def __init__(
         self,

@@ -195,9 +195,9 @@ def _parsed(data: bytes, peer: Peer) -> dict[str, Any]:
     except ValueError as error:
         value = _with_lone_surrogates(data)
         if value is None:
-            raise invalid(peer, f"what came is not JSON ({error})") from None
+            raise invalid(peer, f"the answer is not JSON ({error})") from None
     if not isinstance(value, dict):
-        raise invalid(peer, f"what came is JSON and no object but a {type(value).__name__}")
+        raise invalid(peer, f"the answer is JSON, but a {type(value).__name__} and not an object")
     return value
 
 

@@ -11,10 +11,10 @@ from pydantic_core import from_json
 
 from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, AssistantPart, CallPart
+from wakeful.contracts.findings import SEARCHES, citation, with_findings
 from wakeful.contracts.models import Reply, StopReason, TokenUsage
 from wakeful.providers.wire.failures import Peer, invalid
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.server_tools import citation, with_findings
 
 SAID = {"output_text": "text", "refusal": "refusal"}
 """Content of a message that holds words, and the field they stand in."""
@@ -40,6 +40,8 @@ def reply_of(
         metadata["incomplete_details"] = response.get("incomplete_details")
     if unknown:
         metadata["unknown_events"] = unknown
+    if searches := sum(each.get("type") == "web_search_call" for each in output):
+        metadata[SEARCHES] = searches
     return Reply(
         item=_with_findings(AssistantItem(parts=tuple(parts), provider=peer.provider), output),
         stop_reason=stop_reason,

@@ -13,7 +13,7 @@ from wakeful.contracts.conversation import AssistantItem, CallPart, Item
 from wakeful.contracts.errors import MalformedScript, ModelFailure
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
 from wakeful.ports import Clock, ModelRequest
-from wakeful.providers.prices import FREE
+from wakeful.providers.prices import FREE, ListedPrice
 from wakeful.providers.scripted.script_files import load
 from wakeful.providers.scripted.steps import ReadyStep, failure_of, ready
 
@@ -29,7 +29,7 @@ class ScriptedModel:
     Past its end a text repeats: the conversation is over and the model says so again. Calls do not repeat.
     """
 
-    price = FREE
+    price: ListedPrice | None = FREE
     """Nobody is paid for a script, so a limit in money leaves room for it."""
 
     def __init__(

@@ -71,6 +71,8 @@ class HttpModel(ABC, Generic[EncoderT]):
     """Where requests go, below the endpoint's address."""
     vendor: ClassVar[str]
     """Whose format it is."""
+    searches: ClassVar[bool] = False
+    """Its provider can search the web by itself."""
     request_id_header: ClassVar[str] = "x-request-id"
 
     def __init__(

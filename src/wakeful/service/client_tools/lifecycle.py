@@ -37,7 +37,7 @@ ENDING = ("get", "complete", "timeout")
 
 
 class RuntimeToolLifecycle:
-    """What may be done with requests, over any store. `record` writes each step into a log, before anybody is told."""
+    """Operations on requests, over any store. `record` writes each step into a log, before anybody is told."""
 
     def __init__(self, hooks: HookRegistry = default_hooks, *, record: Record | None = None) -> None:
         self._hooks = hooks
@@ -110,7 +110,7 @@ class RuntimeToolLifecycle:
     async def recent_pending_requests(
         self, store: RuntimeToolRequestStore, query: Mapping[str, Any] | None = None
     ) -> list[RuntimeToolRequest]:
-        """What waits, for clients that poll and for scans. Keys: run_id, tool_name, before, limit."""
+        """Pending requests, for clients that poll and for scans. Keys: run_id, tool_name, before, limit."""
         found = await _done(store.recent_pending(dict(query or {})))
         requests = [RuntimeToolRequest.normalise(request) for request in found]
         return [request for request in requests if request.is_pending]

@@ -13,7 +13,7 @@ from wakeful.contracts.events import ActionSettled, ActionStaged, AnyEvent, Sess
 from wakeful.contracts.events.gate import StagedType
 from wakeful.engine.run_request import Engine
 from wakeful.gate.large_content import INLINE_BYTES
-from wakeful.ports import ActionRow, Store
+from wakeful.ports import ActionRow, Blobs, Store
 
 STREAM = "hosted-actions"
 """The agent whose stream these facts are in."""
@@ -33,7 +33,7 @@ async def stage(
         action_id=action_id, action_type=kind, name=name, expires_at=expires_at, record=kept, record_ref=ref
     )
     begun: list[AnyEvent] = []
-    if STREAM not in await store.agents():
+    if not await store.read(STREAM, limit=1):
         begun = [SessionStarted(agent_name=STREAM, temporary=True)]
     try:
         await store.admit(STREAM, [*(Fact(each, engine.clock.now()) for each in begun), _fact(engine, event)])
@@ -74,14 +74,14 @@ async def recorded(store: Store, row: ActionRow) -> tuple[dict[str, Any], dict[s
     return asked, await _whole(store, settled.fact.event)
 
 
-async def _placed(store: Store, record: dict[str, Any]) -> tuple[dict[str, Any] | None, BlobRef | None]:
+async def _placed(store: Blobs, record: dict[str, Any]) -> tuple[dict[str, Any] | None, BlobRef | None]:
     encoded = json.dumps(record).encode()
     if len(encoded) <= INLINE_BYTES:
         return record, None
     return None, await store.put_blob(encoded, "application/json")
 
 
-async def _whole(store: Store, event: ActionStaged | ActionSettled) -> dict[str, Any]:
+async def _whole(store: Blobs, event: ActionStaged | ActionSettled) -> dict[str, Any]:
     if event.record_ref is None:
         return event.record or {}
     loaded = json.loads(await store.get_blob(event.record_ref.digest))

@@ -153,7 +153,11 @@ def _tools(who: str, config: TurnConfig, supplied: Sequence[Tool[Any]]) -> list[
 
 
 def _wanted(config: TurnConfig) -> list[str]:
-    given = tools_of_the_runtime(subtasks=config.subtasks, allow_parallel_subagents=config.allow_parallel_subagents)
+    given = tools_of_the_runtime(
+        subtasks=config.subtasks,
+        allow_parallel_subagents=config.allow_parallel_subagents,
+        work_items=bool(rebuilt_options(config).get("work_items")),
+    )
     agents = agent_names(config.workflow.graph) if config.workflow is not None else ()
     built_in = {*_built_in(config.profile), ask_person.name, *given, *(AGENT_CALL + name for name in agents)}
     servers = tuple(f"mcp.{name}/" for name in rebuilt_options(config).get("mcp", ()))

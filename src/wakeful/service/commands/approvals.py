@@ -40,7 +40,7 @@ from wakeful.engine.state_loader import load_config
 from wakeful.gate import argument_validation
 from wakeful.gate.approval_binding import bind
 from wakeful.gate.large_content import INLINE_BYTES, arguments_of
-from wakeful.ports import ActionRow, RuleRow, Store
+from wakeful.ports import ActionRow, Blobs, Log, RuleRow, Store, TableReads
 from wakeful.service.queries.record_names import begin_with, several
 from wakeful.views.approval_record import approval
 
@@ -175,7 +175,7 @@ async def revoke_rule(engine: Engine, rule_id: str, *, by: str = OPERATOR) -> Ru
     if row.revoked_at is None:
         event, now = ApprovalRuleRevoked(rule_id=row.rule_id, revoked_by=by), engine.clock.now()
         await engine.store.admit(row.agent_id, [Fact(event, now)])
-        for turn in await engine.store.turns(open_only=True):
+        async for turn in engine.store.open_turns():
             if turn.agent_name == row.agent_name:  # whoever works on it has the rule in hand
                 await engine.store.admit(turn.agent_id, [Fact(event, now, turn.thread_id, turn.turn_id)])
     return next(each for each in await engine.store.rules() if each.rule_id == row.rule_id)
@@ -201,7 +201,7 @@ async def _find(store: Store, approval_id: str) -> ActionRow:
     raise ApprovalNotFound(f"there is no approval {approval_id!r} in {store.location}", hint)
 
 
-async def _pending_of(store: Store, turn: str) -> list[str]:
+async def _pending_of(store: TableReads, turn: str) -> list[str]:
     """What is pending in a turn that is named by its id or its key."""
     row = await store.turn(turn) or (await store.turn_of_key(turn) if turn else None)
     if row is None:
@@ -210,7 +210,7 @@ async def _pending_of(store: Store, turn: str) -> list[str]:
     return [each.action_id for each in pending if each.kind in KINDS]
 
 
-async def _record(store: Store, row: ActionRow) -> Approval:
+async def _record(store: Log, row: ActionRow) -> Approval:
     asked = await _asked(store, row)
     said: ActionResolved | None = None
     if row.resolved_seq is not None:
@@ -220,7 +220,7 @@ async def _record(store: Store, row: ActionRow) -> Approval:
     return approval(row, row.call_id, asked, said, requested_at=row.requested_at, decided_at=row.decided_at)
 
 
-async def _asked(store: Store, row: ActionRow) -> ActionRequired:
+async def _asked(store: Log, row: ActionRow) -> ActionRequired:
     (required,) = await store.read(row.agent_id, after=row.required_seq - 1, limit=1)
     assert isinstance(required.fact.event, ActionRequired)
     return required.fact.event
@@ -305,7 +305,7 @@ def _plain(field: str, value: Any) -> Any:
         raise InvalidValue("invalid_decision", field, str(error), "give JSON data") from None
 
 
-async def _answer(store: Store, content: Any) -> dict[str, Any]:
+async def _answer(store: Blobs, content: Any) -> dict[str, Any]:
     """The answer where the event has it: by itself, or behind a reference when it is large."""
     encoded = json.dumps(content).encode()
     if len(encoded) <= INLINE_BYTES:

@@ -8,8 +8,9 @@ it is answered, and that is all.
 from typing import Literal
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import InvalidValue, TurnNotFound
+from wakeful.contracts.errors import EventRefused, InvalidValue, TurnNotFound
 from wakeful.contracts.events import (
+    MessageExpired,
     Terminal,
     TurnInterruptApplied,
     TurnInterruptIgnored,
@@ -18,9 +19,10 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.turns import IgnoreReason, InterruptReason
 from wakeful.contracts.values import Value
 from wakeful.engine.run_request import Engine
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import MessageRow, TurnRow, Turns
 from wakeful.service.commands.turns_at_rest import end_at_rest
 
+PAGE = 100
 NAMED = 20
 """At most so many agents are looked at to say whose a thread may be."""
 
@@ -52,13 +54,19 @@ async def interrupt_turn(
 ) -> InterruptAnswer:
     """Ask a turn, or the turn that a thread is at, to stop. Does not wait until it has.
 
-    `queue="clear"` also stops the turns of the thread that wait for it. The same `interrupt_id` again is the same
+    `queue="clear"` also stops the turns of the thread that wait for it, and no turn takes the messages that wait in
+    its queue. The same `interrupt_id` again is the same
     request: it is answered as before, and nothing is written. Raises InvalidValue for a target that is none or several.
     """
     wanted = interrupt_id if interrupt_id is not None else engine.ids.new("int")
     row = await _target(engine.store, turn_id, thread_id, agent)
     if row is None:
-        return InterruptAnswer(answer="no_op", interrupt_id=wanted, ignore_reason="unknown_target")
+        ignored: IgnoreReason = "unknown_target"
+        if agent is not None and thread_id is not None and await engine.store.thread(agent, thread_id) is not None:
+            ignored = "no_active_turn"  # messages wait in it, and no turn was opened yet
+            if queue == "clear":
+                await _clear(engine, agent, thread_id, requested_by)
+        return InterruptAnswer(answer="no_op", interrupt_id=wanted, ignore_reason=ignored)
     answer = await _ask(
         engine, row, TurnInterruptRequested(interrupt_id=wanted, requested_by=requested_by, reason=reason, queue=queue)
     )
@@ -69,7 +77,33 @@ async def interrupt_turn(
                     interrupt_id=engine.ids.new("int"), requested_by=requested_by, reason=reason, queue=queue
                 )
                 await _ask(engine, waiting, event)
+        await _clear(engine, row.agent_id, row.thread_id, requested_by)
     return answer
+
+
+async def _clear(engine: Engine, agent_id: str, thread_id: str, requested_by: str) -> None:
+    """Let no turn take the messages that wait in a thread, deferred ones included. Their callers' turns are stopped
+    one by one; what comes from now on is not meant."""
+    store, upto = engine.store, engine.clock.now()
+    while True:
+        names = [row.message_id for row in await _queued(engine, agent_id, thread_id) if row.admitted_at <= upto]
+        names += [wake.subject for wake in await store.deferrals(agent_id, thread_id)]
+        if not names:
+            return
+        events = [MessageExpired(message_id=name, reason=f"{requested_by} cleared the queue") for name in names]
+        try:
+            await store.admit(agent_id, [Fact(event, engine.clock.now(), thread_id) for event in events])
+        except EventRefused:
+            continue  # a turn has taken one of them meanwhile: it is left to that
+
+
+async def _queued(engine: Engine, agent_id: str, thread_id: str) -> list[MessageRow]:
+    """The messages of a thread's queue that no turn was opened for."""
+    found: list[MessageRow] = []
+    page: list[MessageRow] = []
+    while page := await engine.store.queued(agent_id, thread_id, after=page[-1] if page else None, limit=PAGE):
+        found += [row for row in page if not row.turn_id]
+    return found
 
 
 async def cancel_turn(
@@ -91,7 +125,7 @@ async def supersede(engine: Engine, agent_id: str, thread_id: str, *, requested_
         await _ask(engine, row, event)
 
 
-async def _target(store: Store, turn_id: str | None, thread_id: str | None, agent: str | None) -> TurnRow | None:
+async def _target(store: Turns, turn_id: str | None, thread_id: str | None, agent: str | None) -> TurnRow | None:
     """The turn that is meant: one by its id, or of a thread its oldest open one, or its last."""
     if (turn_id is None) == (thread_id is None):
         given = f"turn_id={turn_id!r}, thread_id={thread_id!r}"

@@ -7,12 +7,13 @@ from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, TurnFailed
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
+from wakeful.decisions.failures import turn_failure
 from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.state import TurnState
 from wakeful.engine.agent import Agent
 from wakeful.engine.output_type import AnswerMisfit
 from wakeful.gate.large_content import arguments_of, resolve
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Blobs, Store, TurnRow, UnknownOutcomes
 from wakeful.service.run_result import RunResult, RunStatus, UnknownOutcome
 from wakeful.views.approval_record import approval_of
 from wakeful.views.client_requests import request_view
@@ -34,14 +35,15 @@ async def report(
     message = terminal.message if isinstance(terminal, TurnFailed) else ""
     reason: str = terminal.stop_reason if terminal is not None else "suspended"
     if suspended is not None and terminal is None:
-        message, reason = f"it waits for {', '.join(suspended.waiting_for)}", suspended.reason
+        message, reason = f"the turn waits for {', '.join(suspended.waiting_for)}", suspended.reason
         if suspended.reason == "budget_window":
             reason = "cost"
             message = (
-                f"there is no money left in {', '.join(suspended.waiting_for)}; nothing is lost, and it goes on then"
+                f"there is no money left in {', '.join(suspended.waiting_for)}; "
+                "nothing is lost, and the turn can continue then"
             )
         if suspended.reason == "paused":
-            message = "somebody paused it: it goes on when it is resumed"
+            message = "the turn was paused; it continues when it is resumed"
     waiting = [
         approval_of(row, call, call.pending)
         for call in state.all_open_calls()
@@ -73,7 +75,7 @@ async def report(
         questions=tuple(record for record in waiting if record.kind == "question"),
         runtime_tools=tuple(await _requests(store, row, state)),
         cost_usd=float(state.bill.cost) if state.bill.answers and state.bill.priced == state.bill.answers else None,
-        failure_artifact=terminal.failure_artifact if isinstance(terminal, TurnFailed) else None,
+        failure_artifact=turn_failure(terminal) if terminal is not None else None,
         items=items,
         facts=facts,
         config=state.config,
@@ -81,7 +83,7 @@ async def report(
     )
 
 
-async def _requests(store: Store, row: TurnRow, state: TurnState) -> list[RuntimeToolRequest]:
+async def _requests(store: Blobs, row: TurnRow, state: TurnState) -> list[RuntimeToolRequest]:
     """What clients have to run, with the real parameters."""
     injected = tuple(state.config.injected_tool_args) if state.config is not None else ()
     found = []
@@ -116,7 +118,7 @@ def _output(state: TurnState, agent: Agent[Any, Any] | None, last_text: str) -> 
     return state.answer.accepted.value if state.answer.accepted is not None else text
 
 
-async def _unknown(store: Store, row: TurnRow) -> list[UnknownOutcome]:
+async def _unknown(store: UnknownOutcomes, row: TurnRow) -> list[UnknownOutcome]:
     """The turn's calls whose outcome is still open, oldest first."""
     return [
         UnknownOutcome(call_id=open_.call_id, tool=open_.tool, arguments=open_.arguments, reason=open_.reason)

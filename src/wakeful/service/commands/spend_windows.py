@@ -46,14 +46,16 @@ async def grant(
     """Allow more in the window that is under way. Without a period: of the scope's only one. Raises InvalidConfig."""
     amount = checked_money("grant: usd", usd)
     if amount is None or nanodollars(amount) == 0:
-        raise InvalidConfig(f"a grant of {usd!r} dollars", "give an amount above 0: --usd 5")
+        raise InvalidConfig(f"a grant of {usd!r} dollars", "give an amount above 0, for example 5")
     now, zone = engine.clock.now(), engine.owner_windows.zone
     known = [row for row in await spending(engine) if row.scope == scope]
     if period is None:
         if len(known) != 1:
-            there = ", ".join(row.period for row in known) or "none that was used"
+            several = f"has limits for: {', '.join(row.period for row in known)}"
+            none = "has no spending limit that was used in this hour, day or month"
             raise InvalidConfig(
-                f"{scope_words(scope)} has several windows, or none yet ({there})", "say which: --window day"
+                f"{scope_words(scope)} {several if known else none}",
+                'name the limit to raise: --window day, or window="day" in Python',
             )
         period = known[0].period
     said = {window.key: window.usd for window in _of_the_owner(engine.owner_windows, now)}
@@ -61,7 +63,7 @@ async def grant(
     window = window.model_copy(update={"usd": said.get(window.key, "0")})
     granted = BudgetGranted(window=window, usd=amount, granted_by=by, reason=reason)
     facts = [Fact(granted, now)]
-    if STREAM not in await engine.store.agents():
+    if not await engine.store.read(STREAM, limit=1):
         facts.insert(0, Fact(SessionStarted(agent_name=STREAM, temporary=True), now))
     await engine.store.admit(STREAM, facts)
     return next(row for row in await spending(engine) if row.key == window.key)

@@ -1,116 +1,29 @@
-"""The queue of a thread: put a message in that nobody waits for, set one aside, and run the turn that comes next.
+"""The queue of a thread: run the turn that comes next in it. Messages are put in by `runtime.inbox`.
 
 One entrance to whoever runs agents: it looks when a wake is due, and to look too early changes nothing. What is taken
 together is decided in `decisions.intake`; it is taken by the fact that opens the turn.
 """
 
-import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from wakeful.contracts.authority import Authority
-from wakeful.contracts.content import Prompt, parts_of
-from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact
-from wakeful.contracts.errors import EventRefused, KeyReused
-from wakeful.contracts.events import MessageAdmitted, MessageDeferred, MessageExpired, SessionStarted
-from wakeful.contracts.messages import (
-    AdmissionContext,
-    DeliverySurface,
-    MessageKind,
-    OperatorOrigin,
-    Origin,
-    Priority,
-)
-from wakeful.contracts.tools import PREVIEW_CHARS
-from wakeful.decisions.intake import DEFER_DEADLINE, MOST_TAKEN, choose_intake, is_over
-from wakeful.engine.admission import fingerprint_of, storable
+from wakeful.contracts.errors import AgentBusy, EventRefused, KeyReused, StoreProblem
+from wakeful.contracts.events import MessageAdmitted, MessageDeferred, MessageExpired
+from wakeful.contracts.waking import ContinuationResolution
+from wakeful.decisions.intake import MOST_TAKEN, choose_intake, id_of_key, is_over, pause_before_retry
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.turn_messages import admitted_message, admitted_messages, deferred_messages, of_turn
-from wakeful.gate.large_content import offload
-from wakeful.ports import Claim, MessageRow, TurnRow
-from wakeful.service.commands.turns import run_claimed, run_on
+from wakeful.ports import Claim, MessageRow, TurnRow, Watch
+from wakeful.runtime.continuations import resolve_queue
+from wakeful.service.commands.turn_claims import recall, run_claimed, run_on
 from wakeful.service.run_result import RunResult
 
-_OPERATOR = OperatorOrigin()
-
-
-@dataclass(slots=True, frozen=True)
-class QueuedMessage:
-    """A message for a thread's queue: its body, and what its envelope says."""
-
-    prompt: Prompt
-    kind: MessageKind = "operator_prompt"
-    origin: Origin = _OPERATOR
-    authority: Authority = "operator_instruction"
-    derived_from: Authority | None = None
-    priority: Priority = "normal"
-    surface: DeliverySurface = "runtime_system"
-    admission: AdmissionContext = "runtime_owned"
-    key: str | None = None
-    """The same key again is the same message. Its sender waits for the answer to it alone."""
-    expires_at: int | None = None
-    principal: str | None = None
-    context: Mapping[str, Any] = field(default_factory=dict)
-    source_refs: Mapping[str, str] = field(default_factory=dict)
-    correlation_id: str | None = None
-    causation_id: str | None = None
-    work_item_id: str | None = None
-    task_id: str | None = None
-
-
-async def queue_message(engine: Engine, agent_name: str, thread: str, message: QueuedMessage) -> MessageRow:
-    """Make a message safe, without a turn: what returns survives a power cut. Raises KeyReused for another content."""
-    store, now = engine.store, engine.clock.now()
-    said = UserItem(parts=storable(parts_of(message.prompt)))
-    stored = await offload(said, store.put_blob)
-    assert isinstance(stored, UserItem)
-    message_id = engine.ids.new("msg") if message.key is None else _id_of_key(agent_name, message.key)
-    admitted = MessageAdmitted(
-        message_id=message_id,
-        item=stored,
-        message_kind=message.kind,
-        origin=message.origin,
-        authority_class=message.authority,
-        derived_from=message.derived_from,
-        priority=message.priority,
-        expires_at=message.expires_at,
-        delivery_surface=message.surface,
-        admission_context=message.admission,
-        source_refs=dict(message.source_refs),
-        correlation_id=message.correlation_id,
-        causation_id=message.causation_id,
-        work_item_id=message.work_item_id,
-        task_id=message.task_id,
-        key=message.key,
-        fingerprint=fingerprint_of(agent_name, said),
-        prompt_preview=said.text[:PREVIEW_CHARS],
-        context=dict(message.context),
-        principal=message.principal,
-    )
-    facts = [Fact(admitted, now, thread)]
-    if not await store.read(agent_name, limit=1):
-        facts.insert(0, Fact(SessionStarted(agent_name=agent_name), now))
-    answer = await store.admit(agent_name, facts)
-    assert answer is not None
-    if not answer.created:
-        await _check_same(engine, admitted)
-    row = await store.message(message_id)
-    assert row is not None
-    return row
-
-
-async def defer_message(engine: Engine, message_id: str, *, reason: str = "", within: int = DEFER_DEADLINE) -> None:
-    """Let a queued message start no turn by itself for so many microseconds; the next turn is shown it all the same.
-
-    Raises EventRefused where a turn has it, or its caller waits for it.
-    """
-    row, now = await engine.store.message(message_id), engine.clock.now()
-    if row is None:
-        raise EventRefused(f"there is no message {message_id}", "Name a message of a thread's queue.")
-    event = MessageDeferred(message_id=message_id, deadline=now + within, reason=reason)
-    await engine.store.admit(row.agent_id, [Fact(event, now, row.thread_id)])
+NOTHING_RESOLVED: Mapping[str, ContinuationResolution] = {}
+REASON_CHARS = 500
+"""Of what kept a turn from beginning, so much is kept with its messages."""
 
 
 async def take_next(engine: Engine, request: RunRequest) -> RunResult[Any] | None:
@@ -129,21 +42,106 @@ async def take_next(engine: Engine, request: RunRequest) -> RunResult[Any] | Non
             return await run_on(engine, row, request)
         claim = await store.claim_thread(agent_id, thread, engine.ids.new("turn"))
         try:
-            messages = await _intake(engine, agent_id, thread)
+            messages, continuation = await _intake(engine, agent_id, thread)
             if not messages:
                 return None
+            request = replace(request, continuation=continuation)
             taken = of_turn(claim.turn_id, messages)
             return await run_claimed(engine, _row_to_open(engine, request, claim), request, None, claim, taken)
         except EventRefused:
             if not claim.opens or messages == refused:
                 raise
             refused = messages  # a caller opened a turn meanwhile, or a message was set aside: look again
+        except StoreProblem:
+            raise  # nothing can be noted, and the store says itself when to look again
+        except Exception as failure:
+            if claim.opens:
+                await _set_aside(engine, agent_id, thread, messages, failure)
+            raise
         finally:
             await store.release(claim)
 
 
-async def _intake(engine: Engine, agent_id: str, thread_id: str) -> list[StoredFact]:
-    """What the next turn takes, after what expired was told so."""
+async def _set_aside(
+    engine: Engine, agent_id: str, thread_id: str, messages: Sequence[StoredFact], failure: Exception
+) -> None:
+    """The turn could not be begun: a tool is missing, say. Its messages are tried again later, and not at once."""
+    now, why = engine.clock.now(), f"{type(failure).__name__}: {failure}"[:REASON_CHARS]
+    events = [
+        MessageDeferred(message_id=_event(entry).message_id, deadline=now + pause, reason=why)
+        for entry in messages
+        for pause in (pause_before_retry(entry.fact.at, now),)
+    ]
+    await engine.store.admit(agent_id, [Fact(event, now, thread_id) for event in events])
+
+
+async def message_of_key(engine: Engine, agent_name: str, key: str) -> MessageRow | None:
+    """The message that was queued with this key."""
+    return await engine.store.message(id_of_key(agent_name, key))
+
+
+async def follow_queued(engine: Engine, request: RunRequest, message: MessageRow, fingerprint: str) -> RunResult[Any]:
+    """The answer to a message of a queue, for a caller with the same key: from the turn that took it, or by running the
+    queue of its thread until one has. Raises KeyReused for another content, and for a message that no turn will take.
+    """
+    there = await admitted_message(engine.store, message.message_id)
+    if there is not None and _event(there).fingerprint != fingerprint:
+        raise KeyReused(
+            f"key {request.key!r} belongs to a message of a queue: {_event(there).prompt_preview!r}",
+            "give this run a key of its own, or repeat the message exactly",
+        )
+    request = replace(request, thread=message.thread_id)
+    news = engine.store.watch(message.agent_id, thread_id=message.thread_id, feed="outsiders")
+    release: Watch | None = None
+    try:
+        while not (row := await engine.store.message(message.message_id) or message).turn_id:
+            if row.state == "expired":
+                raise KeyReused(
+                    f"key {request.key!r} belongs to a message that no turn takes any more: its time was over, or its "
+                    "queue was cleared",
+                    "give this run a key of its own",
+                )
+            try:
+                if await take_next(engine, request) is not None:
+                    continue
+                is_held = bool(await engine.store.turns_of_thread(row.agent_id, row.thread_id, open_only=True))
+            except AgentBusy:
+                is_held = True
+            if is_held and release is None:  # somebody else is at the thread: look again, so that nothing is missed
+                release = engine.store.watch(row.agent_id, thread_id=row.thread_id, feed="lease")
+                continue
+            await _until_something_happens(engine, row, [news, release] if is_held and release is not None else [news])
+    finally:
+        for watch in (news, release):
+            if watch is not None:
+                watch.close()
+    turn = await engine.store.turn(row.turn_id)
+    assert turn is not None, f"{row.turn_id} took the message"
+    if request.on_turn is not None:
+        request.on_turn(turn.turn_id, turn.agent_id)
+    if not turn.is_open:
+        return await recall(engine, turn, request.agent)
+    return await run_on(engine, turn, request, waits=True)
+
+
+async def _until_something_happens(engine: Engine, row: MessageRow, watches: Sequence[Watch]) -> None:
+    """In a thread: somebody says something to it or lets go of it, or what waits in it is due."""
+    now = engine.clock.now()
+    wakes = await engine.store.wakes_of_thread(row.agent_id, row.thread_id)
+    waiting = [asyncio.ensure_future(watch.wait()) for watch in watches]
+    if later := [wake.due_at for wake in wakes if wake.due_at is not None and wake.due_at > now]:
+        waiting.append(asyncio.ensure_future(engine.clock.sleep((min(later) - now) / 1_000_000)))
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()
+
+
+async def _intake(
+    engine: Engine, agent_id: str, thread_id: str
+) -> tuple[list[StoredFact], ContinuationResolution | None]:
+    """What the next turn takes, after what expired was told so, and what its first message means to the agent."""
     store, now = engine.store, engine.clock.now()
     while True:
         rows = await store.queued(agent_id, thread_id, limit=MOST_TAKEN)
@@ -152,8 +150,13 @@ async def _intake(engine: Engine, agent_id: str, thread_id: str) -> list[StoredF
         known = {_event(entry).message_id: entry for entry in (*queue, *(entry for entry, _ in deferred))}
         over = [name for name, entry in known.items() if is_over(_event(entry), now)]
         if not over:
+            wakes = engine.surroundings.wakes and bool(queue)
+            resolved = await resolve_queue(engine, agent_id, thread_id, queue) if wakes else NOTHING_RESOLVED
+            if resolved is None:
+                continue
             taken = choose_intake([_event(entry) for entry in queue], [each for _, each in deferred], now)
-            return [known[message.message_id] for message in taken]
+            first = resolved.get(taken[0].message_id) if taken else None
+            return [known[message.message_id] for message in taken], first
         await store.admit(agent_id, [Fact(MessageExpired(message_id=name), now, thread_id) for name in over])
 
 
@@ -188,19 +191,3 @@ def _row_to_open(engine: Engine, request: RunRequest, claim: Claim) -> TurnRow:
         created_at=engine.clock.now(),
         ended_at=None,
     )
-
-
-def _id_of_key(agent_name: str, key: str) -> str:
-    """One id for one key: the message is admitted once, whoever comes first."""
-    return "msg_" + hashlib.sha256(f"{agent_name}\0{key}".encode()).hexdigest()[:32]
-
-
-async def _check_same(engine: Engine, message: MessageAdmitted) -> None:
-    there = await admitted_message(engine.store, message.message_id)
-    if there is not None and _event(there).fingerprint != message.fingerprint:
-        raise KeyReused(
-            f"key {message.key!r} belongs to another message:\n"
-            f"  then: {_event(there).prompt_preview!r}\n"
-            f"  now:  {message.prompt_preview!r}",
-            "give this message a key of its own, or repeat the first one exactly",
-        )

@@ -1,16 +1,18 @@
 """The artifacts of turns: listed, and read with the secrets of their run hidden."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from wakeful.contracts.errors import ArtifactNotFound
 from wakeful.ports import Store, TurnRow
 from wakeful.service.queries.turns import EventReader, find_turn, turn_events
 from wakeful.views.store_records import Artifact, ArtifactContent, artifacts_of
 
-LOOKED_THROUGH = 1_000
-"""How many of the newest turns are looked through for an artifact whose turn is not named."""
+SHA256 = "sha256:"
+"""What every id begins with, and nobody has to write."""
 SHORTEST = 6
 """Characters of a hash that may stand for all of it."""
+NAMED = 5
+"""How many ids an error names."""
 
 
 async def list_artifacts(store: Store, turn: str | None, *, keys: Iterable[str]) -> list[Artifact]:
@@ -27,26 +29,39 @@ async def read_artifact(
 
     Raises ArtifactNotFound.
     """
-    rows = [await find_turn(store, turn)] if turn is not None else await store.turns(limit=LOOKED_THROUGH)
-    for row in rows:
-        found, reader = await _of_turn(store, row, keys)
-        meant = [each for each in found if _is_meant(artifact_id, each.artifact_id)]
-        if len(meant) > 1:
-            names = " or ".join(each.artifact_id for each in meant[:5])
-            raise ArtifactNotFound(f"{artifact_id!r} stands for several artifacts of turn {row.turn_id}", names)
-        for artifact in meant:
-            data = await store.get_blob(artifact.artifact_id)
-            if artifact.is_text and not reveal:
-                data = reader.secrets.hide(data.decode("utf-8", "replace")).encode()
-            known = artifact.model_copy(update={"preview": reader.secrets.hide(artifact.preview)})
-            return ArtifactContent(**known.model_dump(), data=data)
-    where = (
-        f"turn {rows[0].turn_id}" if turn is not None else f"the newest {LOOKED_THROUGH:,} turns of {store.location}"
-    )
-    raise ArtifactNotFound(
-        f"there is no artifact {artifact_id!r} in {where}",
-        "List them: wakeful artifacts TURN, or store.artifacts(turn).",
-    )
+    row = await find_turn(store, turn) if turn is not None else await _turn_with(store, artifact_id)
+    found, reader = await _of_turn(store, row, keys) if row is not None else ([], None)
+    meant = [each for each in found if _is_meant(artifact_id, each.artifact_id)]
+    if len(meant) > 1:
+        raise _ambiguous(artifact_id, [each.artifact_id for each in meant])
+    if row is None or reader is None or not meant:
+        where = f"turn {row.turn_id}" if row is not None and turn is not None else store.location
+        raise ArtifactNotFound(
+            f"there is no artifact {artifact_id!r} in {where}",
+            "List them: wakeful artifacts TURN, or store.artifacts(turn).",
+        )
+    artifact = meant[0]
+    data = await store.get_blob(artifact.artifact_id)
+    if artifact.is_text and not reveal:
+        data = reader.secrets.hide(data.decode("utf-8", "replace")).encode()
+    known = artifact.model_copy(update={"preview": reader.secrets.hide(artifact.preview)})
+    return ArtifactContent(**known.model_dump(), data=data)
+
+
+async def _turn_with(store: Store, artifact_id: str) -> TurnRow | None:
+    """The newest turn that left the artifact of this id, or of the one id that begins so."""
+    whole = artifact_id if artifact_id.startswith(SHA256) else SHA256 + artifact_id
+    there = await store.turns_of_artifact(whole, limit=1)
+    if not there and len(whole) >= len(SHA256) + SHORTEST:
+        ids = await store.artifacts_from(whole, limit=NAMED)
+        if len(ids) > 1:
+            raise _ambiguous(artifact_id, ids)
+        there = await store.turns_of_artifact(ids[0], limit=1) if ids else []
+    return await store.turn(there[0].turn_id) if there else None
+
+
+def _ambiguous(artifact_id: str, ids: Sequence[str]) -> ArtifactNotFound:
+    return ArtifactNotFound(f"{artifact_id!r} stands for several artifacts", " or ".join(ids[:NAMED]))
 
 
 async def _of_turn(store: Store, row: TurnRow, keys: Iterable[str]) -> tuple[list[Artifact], EventReader]:
@@ -59,5 +74,5 @@ async def _of_turn(store: Store, row: TurnRow, keys: Iterable[str]) -> tuple[lis
 
 
 def _is_meant(name: str, digest: str) -> bool:
-    bare = name.removeprefix("sha256:")
-    return digest == name or (len(bare) >= SHORTEST and digest.removeprefix("sha256:").startswith(bare))
+    bare = name.removeprefix(SHA256)
+    return digest == name or (len(bare) >= SHORTEST and digest.removeprefix(SHA256).startswith(bare))

@@ -9,9 +9,10 @@ from typing import Literal, TypeAlias
 
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.errors import InvalidConfig
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import MessageLog, Store, TurnRow
 from wakeful.service.queries.turns import find_turn, turn_events
-from wakeful.views.cost import CallGroup, CostReport, TurnCost, call_groups, cost_report, model_calls
+from wakeful.views.cost import CostReport, cost_report
+from wakeful.views.model_calls import CallGroup, TurnCost, call_groups, model_calls
 
 Grouping: TypeAlias = Literal["model", "agent", "day", "depth"]
 
@@ -44,7 +45,7 @@ async def costs_of(
 
 
 async def _named(
-    store: Store, row: TurnRow, cost: TurnCost | None, by: Grouping, day: Callable[[int], str], since: int | None
+    store: MessageLog, row: TurnRow, cost: TurnCost | None, by: Grouping, day: Callable[[int], str], since: int | None
 ) -> list[tuple[str, CallGroup]]:
     """The turn's calls in groups, each with its name. From its row where that tells enough, else from its log."""
     names: dict[Grouping, Callable[[CallGroup], str]] = {

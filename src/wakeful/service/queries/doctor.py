@@ -103,7 +103,7 @@ async def examine(store: Store, figures: StoreFigures) -> DoctorReport:
         found["damage"] = tuple(damage)
         problems += [each.what if each.agent_id else f"the database file: {each.what}" for each in damage]
         found["turns"] = await store.count_turns()
-        rows = await store.turns(open_only=True)
+        rows = [row async for row in store.open_turns()][::-1]
         found["open_turns"] = tuple(
             OpenTurn(turn_id=row.turn_id, agent=row.agent_name, state=state, waiting_for=row.waiting_for)
             for row, state in zip(rows, await shown_states(store, rows), strict=True)

@@ -10,7 +10,7 @@ from wakeful.contracts.events import ToolCatalogResolved, TurnConfigChanged, Tur
 from wakeful.contracts.policies import Rule
 from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry, ToolCatalog
 from wakeful.engine.state_loader import load_config
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Blobs, Store, TurnRow
 from wakeful.service.queries.record_names import SHORTEST, several
 from wakeful.service.queries.turns import EventReader, find_turn
 from wakeful.views.explanation import CallExplanation, explained, rules_by_ref
@@ -60,7 +60,7 @@ def _is_beginning(given: str, name: str) -> bool:
     return len(given) >= SHORTEST and name.startswith(given)
 
 
-async def _withheld(store: Store, facts: list[StoredFact]) -> dict[str, CatalogEntry]:
+async def _withheld(store: Blobs, facts: list[StoredFact]) -> dict[str, CatalogEntry]:
     """Every tool that the turn was not to have at some time, by its name."""
     found: dict[str, CatalogEntry] = {}
     for entry in facts:
@@ -71,7 +71,7 @@ async def _withheld(store: Store, facts: list[StoredFact]) -> dict[str, CatalogE
     return found
 
 
-async def _rules(store: Store, facts: list[StoredFact]) -> dict[str, Rule]:
+async def _rules(store: Blobs, facts: list[StoredFact]) -> dict[str, Rule]:
     """Every rule that held at some time in the turn."""
     known: dict[str, Any] = {}
     for entry in facts:

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from wakeful.contracts.errors import InvalidRequest
-from wakeful.ports import Store, ThreadRow, TurnFilter, TurnRow, UnknownRow
+from wakeful.contracts.policies import Rule
+from wakeful.contracts.spending import SpendRow, dollars
+from wakeful.ports import RuleRow, Store, ThreadRow, TurnFilter, TurnRow, Turns, UnknownRow
 from wakeful.service.queries.turns import EventReader, find_turn
 from wakeful.views import tree
-from wakeful.views.store_records import ThreadRecord, TurnRecord, UnknownCall
+from wakeful.views.explanation import rule_words
+from wakeful.views.store_records import ApprovalRule, SpendingLimit, ThreadRecord, TurnRecord, UnknownCall
 from wakeful.views.tree import ThreadMessage
 
 MOST_AGENTS = 50
@@ -31,13 +34,24 @@ def turn_record(row: TurnRow) -> TurnRecord:
     )
 
 
-def thread_record(row: ThreadRow) -> ThreadRecord:
-    """A thread's row for readers."""
-    last = row.newest
+async def threads(store: Store, agent: str | None, limit: int) -> list[ThreadRecord]:
+    """The threads of all agents, or of those of one name, that have had a turn: last active first."""
+    found: list[ThreadRecord] = []
+    before: ThreadRow | None = None
+    while len(found) < limit and (page := await store.threads(agent, limit=limit, before=before)):
+        before = page[-1]
+        for row in page:
+            last = await store.turn(row.newest_turn)
+            if last is not None:
+                found.append(_thread_record(row, last))
+    return found[:limit]
+
+
+def _thread_record(row: ThreadRow, last: TurnRow) -> ThreadRecord:
     return ThreadRecord(
-        thread=last.thread_id,
-        agent=last.agent_name,
-        agent_id=last.agent_id,
+        thread=row.thread_id,
+        agent=row.agent_name,
+        agent_id=row.agent_id,
         turns=row.turns,
         last_turn=turn_record(last),
     )
@@ -57,6 +71,36 @@ def unknown_record(row: UnknownRow, others: Sequence[UnknownRow] = ()) -> Unknow
         reason=row.reason,
         since=row.since / 1_000_000,
         reference=row.call_id if alone else f"{row.turn_id}/{row.call_id}",
+    )
+
+
+def rule_record(row: RuleRow) -> ApprovalRule:
+    """A rule made with `Always`, for readers."""
+    return ApprovalRule(
+        rule_id=row.rule_id,
+        agent=row.agent_name,
+        agent_id=row.agent_id,
+        words=rule_words(Rule.model_validate(row.rule)),
+        rule=row.rule,
+        added_at=row.added_at / 1_000_000,
+        added_by=row.added_by,
+        revoked_at=row.revoked_at / 1_000_000 if row.revoked_at is not None else None,
+        revoked_by=row.revoked_by,
+    )
+
+
+def limit_record(row: SpendRow) -> SpendingLimit:
+    """A spend window, for readers."""
+    return SpendingLimit(
+        scope=row.scope,
+        window=row.period,
+        began_at=row.began / 1_000_000,
+        resets_at=row.turns / 1_000_000,
+        limit_usd=dollars(row.limit),
+        granted_usd=dollars(row.granted),
+        spent_usd=dollars(row.spent),
+        reserved_usd=dollars(row.held),
+        noticed=row.noticed,
     )
 
 
@@ -98,7 +142,7 @@ async def messages(
     return [message for message in said if before is None or message.event_seq < before][-limit:]
 
 
-async def _newest_of(store: Store, thread: str) -> list[TurnRow]:
+async def _newest_of(store: Turns, thread: str) -> list[TurnRow]:
     """The newest turn of each agent that has a thread of that name."""
     found = [
         await store.turns_of_thread(agent_id, thread, last=1)

@@ -5,7 +5,7 @@ Tools stand in as their stored declarations: they can be let through or refused,
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import StoredFact, step_id
@@ -23,6 +23,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.gate import RunKind
 from wakeful.contracts.events.tools import Opinion
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.values import Value
 from wakeful.decisions.levels import Call, artifacts_of
 from wakeful.decisions.replay.turn_replay import Divergence, Replay
 from wakeful.decisions.state import TurnState, after
@@ -39,31 +40,53 @@ from wakeful.tools.results import READ_ARTIFACT
 from wakeful.tools.tool import DeclaredTool
 
 
-class ReplayReport(NamedTuple):
-    """What became of the proof."""
+class ReplayReport(Value):
+    """Every decision of a stored turn, made again from its log and compared with the recorded one."""
 
-    turn: TurnRow
+    turn_id: str
+    agent: str
+    agent_id: str
+    state: str
+    is_open: bool
+    """The turn has not ended: so far, that is."""
     events: int
-    """Facts of the turn that were folded."""
+    """Events of the turn that were read."""
     checked: dict[str, int]
-    """Decisions that came out the same, by the kind of their event."""
+    """Decisions that came out the same, by the type of their event."""
     divergence: Divergence | None
+    """The first decision that came out differently."""
 
     @property
     def identical(self) -> bool:
+        """Every decision came out the same."""
         return self.divergence is None
 
+    @property
+    def decisions(self) -> int:
+        """How many came out the same."""
+        return sum(self.checked.values())
+
     def to_dict(self) -> dict[str, Any]:
+        """As JSON data."""
         return {
-            "turn_id": self.turn.turn_id,
-            "agent_id": self.turn.agent_id,
-            "state": self.turn.state,
-            "events": self.events,
-            "checked": self.checked,
-            "decisions": sum(self.checked.values()),
+            **self.model_dump(mode="json", exclude={"divergence"}),
+            "decisions": self.decisions,
             "identical": self.identical,
             "divergence": self.divergence._asdict() if self.divergence is not None else None,
         }
+
+
+def _report(row: TurnRow, events: int, checked: dict[str, int], divergence: Divergence | None) -> ReplayReport:
+    return ReplayReport(
+        turn_id=row.turn_id,
+        agent=row.agent_name,
+        agent_id=row.agent_id,
+        state=row.state,
+        is_open=row.is_open,
+        events=events,
+        checked=checked,
+        divergence=divergence,
+    )
 
 
 class _OnlyDeclared(DeclaredTool):
@@ -121,7 +144,7 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[StoredFact]) -
     thread, ordered = await beginning(store, row, recorded)
     first = next((place for place, entry in enumerate(ordered) if entry.fact.turn_id == row.turn_id), None)
     if first is None:
-        return ReplayReport(row, 0, {}, None)
+        return _report(row, 0, {}, None)
     own = [entry for entry in ordered[first:] if entry.fact.turn_id == row.turn_id]
     folding = ThreadFolder(store, row, thread)
     await folding.take(ordered[:first])
@@ -150,7 +173,7 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[StoredFact]) -
         await check.look(replay.state, at_end=True)
         if check.named is not None:
             replay.same_page(check.named, check.differs)
-    return ReplayReport(row, len(own), replay.checked, replay.divergence)
+    return _report(row, len(own), replay.checked, replay.divergence)
 
 
 class _PageCheck:

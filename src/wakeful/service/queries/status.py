@@ -9,7 +9,7 @@ from collections import Counter
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import TurnCompleted
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Log, Store, TurnRow
 from wakeful.views.agent_status import AgentStatus
 
 PAGE = 20
@@ -25,13 +25,12 @@ async def agents_status(store: Store, agent: str | None = None) -> list[AgentSta
     if agent is not None and agent not in known:
         hint = f"there are: {', '.join(known[:20])}" if known else "nothing has been run here yet"
         raise InvalidConfig(f"there is no agent {agent!r} in {store.location}", hint)
-    open_turns = await store.turns(open_only=True)  # a message that is queued has one
-    is_open = Counter(row.agent_name for row in open_turns)
+    is_open = Counter([row.agent_name async for row in store.open_turns()])
     actions = Counter(row.agent_name for row in await store.actions(pending_only=True))
     queued = Counter[str]()
-    names = {row.agent_id: row.agent_name for row in open_turns}
-    for thread in await store.busy_threads():
-        queued[names.get(thread.agent_id, "")] += thread.queued
+    for busy in await store.busy_threads():
+        thread = await store.thread(busy.agent_id, busy.thread_id) if busy.queued else None
+        queued[thread.agent_name if thread is not None else ""] += busy.queued
     turns = Counter(row.turn_id for row in await store.unknown())
     unknown = Counter[str]()
     for turn_id, count in turns.items():
@@ -67,7 +66,7 @@ async def _last(store: Store, name: str) -> TokenUsage | None:
     return None
 
 
-async def _tokens(store: Store, row: TurnRow) -> TokenUsage | None:
+async def _tokens(store: Log, row: TurnRow) -> TokenUsage | None:
     for after in (max(0, row.last_seq - TAIL), 0):
         for entry in await store.read(row.agent_id, after=after, turn_id=row.turn_id):
             event = entry.fact.event

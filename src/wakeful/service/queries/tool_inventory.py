@@ -15,7 +15,7 @@ from wakeful.contracts.values import Value
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.tools import toolbelt
 from wakeful.engine.run_request import Engine
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Store, TurnRow, Turns
 
 PAGE = 20
 """So many turns are looked up at a time: the newest one answers, unless it had no tools."""
@@ -57,7 +57,7 @@ async def tool_inventory(
 
 
 async def _scope(
-    store: Store, turn: TurnRow | None, agent_id: str | None, thread_id: str | None
+    store: Turns, turn: TurnRow | None, agent_id: str | None, thread_id: str | None
 ) -> AsyncIterator[TurnRow]:
     """The turns that may answer, newest first, page by page."""
     if turn is not None:

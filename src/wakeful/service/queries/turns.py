@@ -20,7 +20,7 @@ from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.engine.state_loader import load_config
 from wakeful.engine.turn_messages import read_turn, with_messages
 from wakeful.gate.large_content import arguments_of
-from wakeful.ports import Store, TurnFilter, TurnRow
+from wakeful.ports import Leases, MessageLog, Store, TurnFilter, TurnRow, Turns
 from wakeful.service.queries.record_names import MOST, SHORTEST, several
 from wakeful.views.latency import turn_latency
 from wakeful.views.turn_record import TurnLatency
@@ -58,7 +58,7 @@ async def find_turn(store: Store, name: str | None) -> TurnRow:
     raise TurnNotFound(f"there is no turn {name!r} in {store.location}", hint)
 
 
-async def _beginning_with(store: Store, name: str) -> list[TurnRow]:
+async def _beginning_with(store: Turns, name: str) -> list[TurnRow]:
     """Turns whose id begins so, the word in front included or not."""
     bare = name.removeprefix(TURN)
     if len(bare) < SHORTEST:
@@ -66,7 +66,7 @@ async def _beginning_with(store: Store, name: str) -> list[TurnRow]:
     return await store.find_turns(TurnFilter(prefix=TURN + bare), limit=MOST + 1)
 
 
-async def turn_events(store: Store, row: TurnRow) -> list[StoredFact]:
+async def turn_events(store: MessageLog, row: TurnRow) -> list[StoredFact]:
     """All stored facts of a turn, with the messages that it took."""
     return await read_turn(store, row)
 
@@ -161,7 +161,7 @@ class EventReader:
             self._secrets.given(arguments or {}, self._secrets.declarations.get(part.name))
 
 
-async def latency_of(store: Store, row: TurnRow) -> TurnLatency:
+async def latency_of(store: MessageLog, row: TurnRow) -> TurnLatency:
     """Where a turn's time went, from the durations its facts carry."""
     return turn_latency(row.turn_id, await turn_events(store, row))
 
@@ -171,16 +171,11 @@ def wire(event: RuntimeEvent) -> dict[str, object]:
     return event.model_dump(mode="json", exclude_none=True)
 
 
-async def newest_turns(store: Store, limit: int) -> Sequence[TurnRow]:
-    """The newest turns first."""
-    return await store.turns(limit=limit)
-
-
 CUT_OFF = "cut off"
 """A turn whose process is gone: it goes on when somebody takes it up."""
 
 
-async def shown_states(store: Store, rows: Sequence[TurnRow]) -> list[str]:
+async def shown_states(store: Leases, rows: Sequence[TurnRow]) -> list[str]:
     """The states of turns for people: one that runs in no process any more is cut off."""
     running = {(row.agent_id, row.thread_id) for row in rows if row.state == "running"}
     held = {thread for thread in running if await store.is_held(*thread)}
@@ -188,6 +183,6 @@ async def shown_states(store: Store, rows: Sequence[TurnRow]) -> list[str]:
     return [CUT_OFF if cut_off else row.state for cut_off, row in zip(is_cut_off, rows, strict=True)]
 
 
-async def open_turns(store: Store) -> list[TurnRow]:
+async def open_turns(store: Turns) -> list[TurnRow]:
     """Turns that are not over, in the order they were asked for."""
-    return sorted(await store.turns(open_only=True), key=lambda row: row.created_at)
+    return [row async for row in store.open_turns()]

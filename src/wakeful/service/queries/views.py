@@ -1,4 +1,4 @@
-"""The store, seen as clients see it: a turn's tree, its wire messages, a thread after a reload.
+"""The store, seen as clients see it: a turn's tree and its wire messages.
 
 Everything is made from the log when it is asked for. What a turn's tools declare as secret is known before anything is
 shown, and so are arguments that are too long to stand in their fact.
@@ -12,7 +12,7 @@ from wakeful.engine.turn_messages import read_turn
 from wakeful.ports import Store, TurnRow
 from wakeful.service.queries.turns import EventReader, find_turn
 from wakeful.views import tree
-from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
+from wakeful.views.tree import ExecutionTreeSnapshot
 from wakeful.views.wire import WireView
 from wakeful.views.wire_messages import WireReplay
 
@@ -38,14 +38,6 @@ async def wire_messages(
         last_event_seq=max(after_seq, facts[-1].seq if facts else 0),
         ended=view.ended or not row.is_open,
     )
-
-
-async def thread_messages(
-    store: Store, agent_id: str, thread_id: str, *, keys: Iterable[str] = ()
-) -> list[ThreadMessage]:
-    """A thread as a client shows it after a reload: what was said, and under each answer what was done for it."""
-    facts = await store.read(agent_id, thread_id=thread_id)
-    return tree.thread_messages(facts, await _secrets(store, facts, keys))
 
 
 async def _secrets(store: Store, facts: list[StoredFact], keys: Iterable[str]) -> RunSecrets:

@@ -28,7 +28,7 @@ from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.turn_messages import read_turn
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.gate.large_content import resolve
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Blobs, Log, Store, TurnRow
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.run_result import RunResult
 
@@ -85,7 +85,7 @@ async def run_workflow(
     return WorkflowOutcome(done, await workflow_result(engine.store, row))
 
 
-async def runs_workflow(store: Store, row: TurnRow) -> bool:
+async def runs_workflow(store: Log, row: TurnRow) -> bool:
     """Is the turn the run of a workflow?"""
     recorded = await store.read(row.agent_id, turn_id=row.turn_id, limit=FIRST)
     events = [entry.fact.event for entry in recorded]
@@ -113,7 +113,7 @@ async def workflow_result(store: Store, row: TurnRow) -> WorkflowRunResult | Non
     return run_result(run.graph, ended, revision=run.revision)
 
 
-async def _value(store: Store, event: ToolResult) -> Any:
+async def _value(store: Blobs, event: ToolResult) -> Any:
     """What a node gave: JSON where it is an object or a list, else its text."""
     if event.result_ref is not None:
         text = (await store.get_blob(event.result_ref.digest)).decode("utf-8", "replace")

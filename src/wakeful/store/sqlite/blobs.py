@@ -14,14 +14,14 @@ from pathlib import Path
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import StoreDamaged
 from wakeful.store.sqlite.connection import Statements, translated
+from wakeful.store.sqlite.dispatches import StoreRead
 from wakeful.store.sqlite.file_rights import create_file, make_folder
 from wakeful.store.sqlite.helper import sync_folder
-from wakeful.store.sqlite.task_runs import StoreRead
 
 IN_ROW = 1_048_576
 
 
-class Blobs:
+class SqliteBlobs:
     """Blobs of one database."""
 
     def __init__(

@@ -106,6 +106,16 @@ class Claims:
         self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, ?, NULL)", (turn_id, turn_epoch + 1))
         return self._take(agent, thread, turn_id, turn_epoch + 1, lease, old, head)
 
+    def claim_new(self, agent: int, head: int, turn: TurnRow) -> Claim | None:
+        """Claim a turn in the transaction that opens it, as the only one of its thread; None: wait for the thread."""
+        thread = turn.agent_id, turn.thread_id
+        old = self._lease(agent, turn.thread_id)
+        if old.owner is not None or thread in self._mine:
+            return None  # of a turn that has ended, and is about to be let go
+        lease = Lease(self._owners.me, old.epoch + 1, self._clock() + self._ttl)
+        self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, ?, NULL)", (turn.turn_id, FIRST_EPOCH))
+        return self._take(agent, thread, turn.turn_id, FIRST_EPOCH, lease, old, head)
+
     def claim_thread(self, agent_id: str, thread_id: str, turn_id: str) -> Claim:
         """Claim a turn that its owner opens."""
         found = self._sql.one("SELECT id, seq FROM agents WHERE agent_id = ?", (agent_id,))
@@ -158,7 +168,7 @@ class Claims:
             head=head,
             fresh=turn_epoch == FIRST_EPOCH,
             taken_from=before,
-            late_upto=self._late_upto(agent, thread_id),
+            late_upto=self._late_upto(agent, thread_id) if old.epoch else 0,  # nobody had it before
         )
 
     def _lease(self, agent: int, thread_id: str) -> Lease:
@@ -198,6 +208,17 @@ class Claims:
     def let_go(self, claim: Claim) -> None:
         if (claim.agent_id, claim.thread_id) in self._mine:
             return  # claimed again in the meantime
+        self._give_back(claim)
+
+    def let_go_with(self, claim: Claim) -> bool:
+        """In the transaction of the turn's last facts. False: another turn of the thread goes on under the lease."""
+        mine = self._held(claim)
+        if mine is None or len(mine.turns) > 1:
+            return False
+        self._give_back(claim)
+        return True
+
+    def _give_back(self, claim: Claim) -> None:
         self._sql.do(
             "UPDATE leases SET owner = NULL, expires = ? WHERE agent = (SELECT id FROM agents WHERE agent_id = ?)"
             " AND thread_id = ? AND owner = ? AND epoch = ?",

@@ -18,23 +18,23 @@ from wakeful.contracts.errors import (
     StoreProblem,
     StoreReadOnly,
 )
-from wakeful.store.sqlite.migrations import Fill, migrate, shipped, version_of
+from wakeful.store.sqlite.migrations import REBUILD_DUE, migrate, shipped, version_of
 from wakeful.store.sqlite.new_file import prepare
 
 
-def connect_for_reading(path: Path, scratch: Callable[[], Path], fill: Fill) -> Callable[[], apsw.Connection]:
+def connect_for_reading(path: Path, scratch: Callable[[], Path]) -> Callable[[], apsw.Connection]:
     """What opens a connection to it. `scratch` makes the private folder, when one is needed: on a system that is
-    read-only altogether there is none; `fill` makes the rows of tables that an older version has not. Raises what
-    SQLite or the operating system say."""
+    read-only altogether there is none. Rows of a private copy may have to be made again (`is_rebuild_due`). Raises
+    what SQLite or the operating system say."""
     try:
         return _usable(partial(_connect, path, "mode=ro"), path)
-    except (apsw.CantOpenError, apsw.ReadOnlyError, _TooOld):
+    except (apsw.CantOpenError, apsw.ReadOnlyError, _Unready):
         pass
     wal = path.with_name(f"{path.name}-wal")
     if not wal.exists() or wal.stat().st_size == 0:
         try:
             return _usable(partial(_connect, path, "immutable=1"), path)
-        except _TooOld:
+        except _Unready:
             pass
     copy = scratch() / path.name
     for name in (path, wal):
@@ -42,22 +42,27 @@ def connect_for_reading(path: Path, scratch: Callable[[], Path], fill: Fill) -> 
             shutil.copyfile(name, copy.with_name(name.name))
     connection = connect(copy)
     try:
-        migrate(connection, copy, shipped(), fill)
+        migrate(connection, copy, shipped())
     finally:
         connection.close()
     return partial(connect, copy)
 
 
-class _TooOld(Exception):
-    """An older version, which has to be changed before it can be read."""
+class _Unready(Exception):
+    """It has to be changed before it can be read: of an older version, or in the middle of a rebuild."""
+
+
+def is_rebuild_due(connection: apsw.Connection) -> bool:
+    """Was a table added, or was a rebuild cut off?"""
+    return connection.execute("SELECT 1 FROM meta WHERE key = ?", (REBUILD_DUE,)).get is not None
 
 
 def _usable(again: Callable[[], apsw.Connection], path: Path) -> Callable[[], apsw.Connection]:
     connection = again()
     try:
         newest = shipped()[-1].version
-        if version_of(connection, path, newest) < newest:
-            raise _TooOld
+        if version_of(connection, path, newest) < newest or is_rebuild_due(connection):
+            raise _Unready
     finally:
         connection.close()
     return again
@@ -145,6 +150,8 @@ class NotAsWritten(Exception):
 def translated(error: Exception, path: Path, agent_id: str = "") -> StoreProblem:
     """What an error of SQLite or the operating system means for whoever uses the store."""
     name = f"agent {agent_id} in {path}" if agent_id else str(path)
+    if path.is_dir():
+        return StoreProblem(f"{path} is a folder, not a store", f"Name a file, for example {path / 'runs.db'}.")
     if isinstance(error, apsw.FullError) or (isinstance(error, OSError) and error.errno in _NO_ROOM):
         return StoreFull(
             f"there is no room left to write to {path}; what was acknowledged is safe",

@@ -3,9 +3,9 @@
 Everything that writes runs inside the writer's transaction and checks before its first write.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 from pydantic_core import from_json
@@ -13,17 +13,18 @@ from pydantic_core import from_json
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreDamaged
 from wakeful.ports import AdmissionAnswer, Claim, Damage, TurnRow
-from wakeful.ports.mailbox import MESSAGES
+from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES, BusyThread
 from wakeful.ports.turns import TURN_OF_KEY, TURNS
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, PackedRow
 from wakeful.store.leases import Lease, check, fenced
 from wakeful.store.sqlite.connection import Statements
+from wakeful.store.sqlite.row_cache import UNKNOWN, RowCache
 from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.table_changes import Changes, changes, message_of, needs_of
 from wakeful.store.tables.row_rules import Need, OpenCall, OpenCost, RowKey, RowList
-from wakeful.views.cost import CALL_FACTS, CostTally
+from wakeful.views.model_calls import CALL_FACTS, CostTally
 
 # Look-ups by number take 0.7 us each; a join of the same rows takes several times that.
 _AGENT = "SELECT seq, hash, name FROM agents WHERE id = ?"
@@ -36,11 +37,11 @@ _MOVE_HEAD = "UPDATE agents SET seq = ?, hash = ? WHERE id = ?"
 _APPEND = "INSERT INTO appends (id, turn, header, body, hash) VALUES (?, ?, ?, ?, ?)"
 
 
-KEPT = 32
-"""At most so many rows a turn are kept from one append to the next."""
+TakeNew: TypeAlias = Callable[[int, int, TurnRow], Claim | None]
+"""Claims a new turn, given the number of its agent and the newest event of its stream."""
 
 
-class Log:
+class SqliteLog:
     """The events of one database."""
 
     def __init__(self, sql: Statements, path: Path) -> None:
@@ -59,29 +60,47 @@ class Log:
         """Where streams of open turns end, as we found or left them, by the agent's number."""
         self._owned: dict[str, Claim] = {}
         """Claims that were held against the database, by the id of their turn."""
-        self._kept: dict[str, tuple[int, dict[Need, Any]]] = {}
-        """Of a turn that is run here: rows as they were when its stream ended with that event. They follow from the
-        stream alone: as long as nobody adds to it, they are what the database holds."""
+        self._cache = RowCache()
 
-    def admit(self, agent_id: str, facts: Sequence[Fact], stored: Sequence[PackedRow]) -> AdmissionAnswer | None:
+    def admit(
+        self, agent_id: str, facts: Sequence[Fact], stored: Sequence[PackedRow], take: TakeNew | None = None
+    ) -> AdmissionAnswer | None:
+        """`take` claims a new turn that is all that is open in its thread, if it can be claimed."""
         message, event = message_of(facts)
         if event is not None and event.key is not None:
             for taken in self._tables.page(TURNS, TURN_OF_KEY, (event.key,)):
                 return AdmissionAnswer(taken, created=False)
-        is_queued = message is not None and message.turn_id is None
-        if is_queued and event is not None and self._tables.get(MESSAGES, (event.message_id,)) is not None:
-            return AdmissionAnswer(None, created=False)
+        if message is not None and event is not None and (message.turn_id is None or event.key is not None):
+            there = self._tables.get(MESSAGES, (event.message_id,))
+            if there is not None:
+                return AdmissionAnswer(self._tables.get(TURNS, (there.turn_id,)), created=False)
         place = self.streams.place(agent_id)
         seq, name = (0, "") if place is None else (place.seq, place.name)
-        made = changes(facts, seq, agent_id, name, self._find(agent_id, needs_of(facts, agent_id), {}))
+        found = self._find(agent_id, needs_of(facts, agent_id))
+        made = changes(facts, seq, agent_id, name, found)
         if place is None:
             place = self._make_agent(agent_id)
-        self._write(place, stored, made)
+        end = self._write(place, stored, made, found)
         if message is None:
             return None
         if message.turn_id is None:
             return AdmissionAnswer(None, created=True)
-        return AdmissionAnswer(made.rows[TURNS][message.turn_id,], created=True)
+        row: TurnRow = made.rows[TURNS][message.turn_id,]
+        alone = BusyThread(agent_id, row.thread_id, turns=0, queued=1)
+        if take is not None and made.rows[BUSY_THREADS].get(BUSY_THREADS.key_of(alone)) == alone:
+            claim = take(end.agent, end.seq, row)
+            if claim is not None:
+                self._own(claim, end, row, found, made)
+                return AdmissionAnswer(row, created=True, claim=claim)
+        return AdmissionAnswer(row, created=True)
+
+    def _own(self, claim: Claim, end: Place, row: TurnRow, found: Mapping[Need, Any], made: Changes) -> None:
+        """A turn that is new and ours: what its first append needs is known."""
+        self._turns[row.turn_id] = end.agent, row.first_seq
+        self._ends[end.agent] = end
+        self._owned[row.turn_id] = claim
+        self._cache.keep(row.turn_id, found)
+        self._cache.change(made.rows, found, row.turn_id)
 
     def append(
         self, claim: Claim, facts: Sequence[Fact], stored: Sequence[PackedRow], rest: bool
@@ -104,12 +123,10 @@ class Log:
         if facts:
             if claim.fresh and claim.turn_id not in self._costs_so_far:
                 self._costs_so_far[claim.turn_id] = CostTally()
-            kept_at, kept = self._kept.get(claim.turn_id, (0, {}))
-            needs = needs_of(facts, claim.agent_id)
-            found = self._find(claim.agent_id, needs, kept if kept_at == seq else {})
+            found = self._find(claim.agent_id, needs_of(facts, claim.agent_id))
             made = changes(facts, seq, claim.agent_id, end.name, found)
-            self._write(end, stored, made)
-            self._kept[claim.turn_id] = seq + len(facts), _still_true(found, made)
+            self._cache.keep(claim.turn_id, found)
+            self._write(end, stored, made, found, claim.turn_id)
             if (tally := self._costs_so_far.get(claim.turn_id)) is not None:
                 for fact in facts:
                     if type(fact.event) in _CALL_FACTS:
@@ -125,9 +142,9 @@ class Log:
         owner, epoch = owned
         check(claim, Lease(owner, epoch, 0.0), claim.turn_epoch)
         if facts:
-            found = self._find(claim.agent_id, needs_of(facts, claim.agent_id), {})
+            found = self._find(claim.agent_id, needs_of(facts, claim.agent_id))
             made = changes(facts, place.seq, claim.agent_id, place.name, found)
-            self._write(place, stored, made)
+            self._write(place, stored, made, found)
             self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, ?, NULL)", (claim.turn_id, claim.turn_epoch))
             self._costs_so_far[claim.turn_id] = CostTally(f for f in facts if type(f.event) in _CALL_FACTS)
         return place.seq + len(facts)
@@ -156,15 +173,16 @@ class Log:
     def _forget_ends(self) -> None:
         self._ends.clear()
         self._owned.clear()
-        self._kept.clear()
+        self._cache.clear()
 
-    def events_of(self, agent_id: str, turn_id: str) -> list[StoredFact]:
-        """A turn's events, all at once."""
+    def pieces_of(self, agent_id: str, turn_id: str) -> Iterator[list[StoredFact]]:
+        """A turn's events, piece by piece."""
         row = self._turn_of(agent_id, turn_id)
         span = None if row is None else self.streams.of_turn(agent_id, row)
-        if span is None:
-            return []
-        return [self.streams.recorded(agent_id, entry) for entry in self.streams.entries(span)]
+        at = 0
+        while span is not None and at < span.upto:
+            entries, at = self.streams.piece(span, at)
+            yield [self.streams.recorded(agent_id, entry) for entry in entries]
 
     def damage(self, agent_id: str) -> Damage | None:
         """The first place where the agent's stream is not what was written."""
@@ -187,11 +205,12 @@ class Log:
         row = self._tables.get(TURNS, (turn_id,))
         return row if row is not None and row.agent_id == agent_id else None
 
-    def _find(self, agent_id: str, needs: Sequence[Need], kept: Mapping[Need, Any]) -> dict[Need, Any]:
+    def _find(self, agent_id: str, needs: Sequence[Need]) -> dict[Need, Any]:
         """What rules of declared tables named beforehand."""
-        found: dict[Need, Any] = {**kept}
+        found: dict[Need, Any] = {}
         for need in needs:
-            if need in kept:
+            if (known := self._cache.get(need)) is not UNKNOWN:
+                found[need] = known
                 continue
             match need:
                 case RowKey(table, key):
@@ -253,7 +272,7 @@ class Log:
         """A turn that nobody here owns needs no place in memory."""
         self._costs_so_far.pop(turn_id, None)
         self._owned.pop(turn_id, None)
-        self._kept.pop(turn_id, None)
+        self._cache.forget(turn_id)
         if (numbers := self._turns.pop(turn_id, None)) is not None:
             self._ends.pop(numbers[0], None)
 
@@ -271,7 +290,15 @@ class Log:
         self._sql.do("INSERT INTO agents (agent_id, hash) VALUES (?, ?)", (agent_id, origin))
         return Place(self._sql.new_id(), 0, origin)
 
-    def _write(self, place: Place, stored: Sequence[PackedRow], made: Changes) -> None:
+    def _write(
+        self,
+        place: Place,
+        stored: Sequence[PackedRow],
+        made: Changes,
+        found: Mapping[Need, Any],
+        turn_id: str | None = None,
+    ) -> Place:
+        """Where the stream ends now. `turn_id`: of a turn that is run here, whose rows are needed again."""
         agent, seq, digest, name = place
         base = agent << SHIFT
         for row in stored:
@@ -284,17 +311,10 @@ class Log:
             self._sql.do("UPDATE agents SET name = ? WHERE id = ?", (made.agent_name, agent))
         if made.rows:
             self._tables.write(agent, made.rows)
+            self._cache.change(made.rows, found, turn_id)
         self.written.pop(agent, None)  # last in order, as it is the newest
         self.written[agent] = (seq, digest)
+        end = Place(agent, seq, digest, made.agent_name or name)
         if agent in self._ends:
-            self._ends[agent] = Place(agent, seq, digest, made.agent_name or name)
-
-
-def _still_true(found: Mapping[Need, Any], made: Changes) -> dict[Need, Any]:
-    """The rows that were found one by one, with what an append made of them; not too many."""
-    kept: dict[Need, Any] = {}
-    for need, row in found.items():
-        if isinstance(need, RowKey) and need.table.merge is None:
-            changed = made.rows.get(need.table)
-            kept[need] = row if changed is None else changed.get(need.key, row)
-    return kept if len(kept) <= KEPT else {}
+            self._ends[agent] = end
+        return end

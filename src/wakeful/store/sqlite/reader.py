@@ -27,6 +27,7 @@ from wakeful.ports import (
     RowQuery,
     Table,
     TableReads,
+    TurnReader,
     TurnRow,
     Value,
     Watch,
@@ -36,17 +37,25 @@ from wakeful.store.encoding import EncodedFact
 from wakeful.store.leases import TTL, Elapsed, elapsed
 from wakeful.store.sqlite.anchor import Seals, read_anchor
 from wakeful.store.sqlite.anchor_checks import all_damage, check_recent, refuse_missing
-from wakeful.store.sqlite.blobs import Blobs
+from wakeful.store.sqlite.blobs import SqliteBlobs
 from wakeful.store.sqlite.claims import Claims
-from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect_for_reading, locked, not_text, translated
+from wakeful.store.sqlite.connection import (
+    UNREADABLE,
+    Statements,
+    connect_for_reading,
+    is_rebuild_due,
+    locked,
+    not_text,
+    translated,
+)
+from wakeful.store.sqlite.dispatches import SqliteDispatches, SqliteImportedAgents
 from wakeful.store.sqlite.forks import refuse_inherited
-from wakeful.store.sqlite.log import Log
+from wakeful.store.sqlite.log import SqliteLog
 from wakeful.store.sqlite.owners import LivingOwners
-from wakeful.store.sqlite.rebuild import remake_tables
+from wakeful.store.sqlite.rebuild import rebuild
 from wakeful.store.sqlite.streams import PIECE, Span
 from wakeful.store.sqlite.tables import SqliteTables
-from wakeful.store.sqlite.task_runs import SqliteImportedAgents, SqliteTaskRuns
-from wakeful.store.sqlite.workflows import Workflows
+from wakeful.store.sqlite.workflows import SqliteWorkflows
 from wakeful.store.sqlite.writer import PATIENCE
 from wakeful.store.watches import Wake, Watches
 
@@ -81,12 +90,12 @@ class SqliteReader(TableReads):
         self._patience = patience
         self._scratch = scratch
         sql = self._sql = Statements(connection)
-        self._log = Log(sql, path)
+        self._log = SqliteLog(sql, path)
         self._claims = Claims(sql, living, ttl, clock)
-        self._workflows = Workflows(sql)
+        self._workflows = SqliteWorkflows(sql)
         self._tables = SqliteTables(sql)
-        self._blobs = Blobs(sql, path, self._read, self._put_row)
-        self.task_runs = SqliteTaskRuns(sql, self._read, self._written)
+        self._blobs = SqliteBlobs(sql, path, self._read, self._put_row)
+        self.dispatches = SqliteDispatches(sql, self._read, self._written)
         self.imported_agents = SqliteImportedAgents(sql, self._read, self._written)
         self._watches = Watches()
         self._heads: dict[str, int] = {}
@@ -107,10 +116,12 @@ class SqliteReader(TableReads):
             refuse_inherited(path)
             anchored = read_anchor(path)
             refuse_missing(path, anchored)
-            make = partial(connect_for_reading, path, partial(_private, scratch), remake_tables)
+            make = partial(connect_for_reading, path, partial(_private, scratch))
             again = await retried(make, path, patience)
             connection = again()
             try:
+                if is_rebuild_due(connection):
+                    await asyncio.to_thread(rebuild, again, path, patience, leave_damaged=True)
                 check_recent(Statements(connection), path, anchored)
                 return cls(connection, location, path, LivingOwners(path), again=again, key=key, scratch=scratch)
             except BaseException:
@@ -209,15 +220,18 @@ class SqliteReader(TableReads):
         self._check_open()
         return await self._blobs.get(digest)
 
-    def reader(self, agent_id: str, turn_id: str) -> Callable[[], list[StoredFact]]:
-        path, again = self._path, self._again
+    def turn_reader(self, agent_id: str, turn_id: str) -> TurnReader:
+        path, again = self._path, self._again  # and not this store, which may be closed by then
 
-        def read() -> list[StoredFact]:
+        async def read() -> list[StoredFact]:
             try:
                 connection = again()
                 try:
-                    sql = Statements(connection)
-                    return Log(sql, path).events_of(agent_id, turn_id)
+                    found: list[StoredFact] = []
+                    for piece in SqliteLog(Statements(connection), path).pieces_of(agent_id, turn_id):
+                        found += piece
+                        await asyncio.sleep(0)
+                    return found
                 finally:
                     connection.close()
             except UNREADABLE as error:
@@ -232,13 +246,20 @@ class SqliteReader(TableReads):
         self._tick()
         return watch
 
+    def watch_wakes(self) -> Watch:
+        watch = self._watches.open_wakes()
+        self._tick()
+        return watch
+
     async def verify(self) -> list[Damage]:
         self._check_open()
         return await asyncio.to_thread(_verify, self._again, self._path, self._seals)
 
     # --- writing, which `SqliteStore` does ----------------------------------------------------------------------
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
         raise self._refusal()
 
     async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
@@ -257,7 +278,7 @@ class SqliteReader(TableReads):
         raise self._refusal()
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         raise self._refusal()
 
@@ -339,6 +360,7 @@ class SqliteReader(TableReads):
         if version == self._data_version:
             return
         self._data_version = version
+        self._watches.wake_scheduler()
         before, self._heads = self._heads, {agent_id: self._head(agent_id) for agent_id in self._watches.agents()}
         for agent_id, head in self._heads.items():
             if head != before.get(agent_id):
@@ -379,7 +401,7 @@ def _verify(again: Callable[[], apsw.Connection], path: Path, seals: Seals) -> l
         connection = again()
         try:
             sql = Statements(connection)
-            log = Log(sql, path)
+            log = SqliteLog(sql, path)
             found = [Damage("", 0, what) for what in _integrity(sql) if what != "ok"]
             found += [damage for _, agent_id in log.streams.agents() if (damage := log.damage(agent_id))]
             return found + _of_anchor(sql, path, seals)

@@ -19,7 +19,7 @@ from wakeful.store.encoding import OUTSIDER, OWNER, encode
 from wakeful.store.leases import TTL, Elapsed, check_turn, elapsed
 from wakeful.store.sqlite.anchor import Anchor, read_anchor
 from wakeful.store.sqlite.anchor_checks import check_recent, refuse_missing
-from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect, looked_at, translated
+from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect, is_rebuild_due, looked_at, translated
 from wakeful.store.sqlite.doorbell import Doorbell
 from wakeful.store.sqlite.file_rights import narrow_database
 from wakeful.store.sqlite.forks import forked, note_closed, note_open, refuse_inherited
@@ -28,7 +28,7 @@ from wakeful.store.sqlite.migrations import backup_path, migrate, shipped
 from wakeful.store.sqlite.new_file import put_new
 from wakeful.store.sqlite.owners import Owners
 from wakeful.store.sqlite.reader import SqliteReader, retried
-from wakeful.store.sqlite.rebuild import rebuild, remake_tables
+from wakeful.store.sqlite.rebuild import rebuild
 from wakeful.store.sqlite.writer import PATIENCE, Writer
 from wakeful.store.watches import Wake
 
@@ -99,6 +99,9 @@ class SqliteStore(SqliteReader):
             refuse_inherited(path)
             connection = await retried(lambda: _ready(path, vfs), path, patience)
             undo.callback(connection.close)
+            if is_rebuild_due(connection):
+                again = partial(connect, path, vfs)
+                await asyncio.to_thread(rebuild, again, path, patience, leave_damaged=True)
             owners = Owners(path)
             undo.callback(owners.close)
             make = partial(cls, connection, location, path, owners, vfs=vfs, sync=sync, ttl=ttl)
@@ -111,18 +114,31 @@ class SqliteStore(SqliteReader):
             raise
         return store
 
-    async def admit(self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False) -> AdmissionAnswer | None:
+    async def admit(
+        self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
         stored = encode(facts, OUTSIDER)
+        given: list[Claim] = []
 
         def work() -> AdmissionAnswer | None:
-            answer = self._log.admit(agent_id, facts, stored)
-            if answer is None or answer.turn is None or not answer.created or not reserve:
+            answer = self._log.admit(agent_id, facts, stored, self._claims.claim_new if claim else None)
+            if answer is None or answer.turn is None or not answer.created:
                 return answer
-            return answer._replace(reservation=self._claims.reserve(answer.turn))
+            if answer.claim is not None:
+                given.append(answer.claim)
+            elif reserve:
+                answer = answer._replace(reservation=self._claims.reserve(answer.turn))
+            return answer
 
-        answer = await self._writer.submit(work, agent_id, Wake.outsiders(agent_id, facts))
-        # Also when nothing was written: whoever took the key may not have made it safe yet.
-        await self._barrier()
+        try:
+            answer = await self._writer.submit(work, agent_id, Wake.outsiders(agent_id, facts))
+            # Also when nothing was written: whoever took the key may not have made it safe yet.
+            await self._barrier()
+        except BaseException:
+            self._take_back(given)
+            raise
+        if given:
+            self._tick()
         return answer
 
     async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
@@ -141,13 +157,17 @@ class SqliteStore(SqliteReader):
         try:
             claim = await self._writer.submit(work)
         except BaseException:
-            # Not committed, or nobody is there any more to use it.
-            for claim in given:
-                if self._claims.released(claim) and self._unusable is None:
-                    self._writer.submit(partial(self._claims.let_go, claim), claim.agent_id, _let_go(claim))
+            self._take_back(given)
             raise
         self._tick()
         return claim
+
+    def _take_back(self, given: Sequence[Claim]) -> None:
+        """Claims that were not committed, or that nobody is there any more to use."""
+        for claim in given:
+            self._log.forget(claim.turn_id)
+            if self._claims.released(claim) and self._unusable is None:
+                self._writer.submit(partial(self._claims.let_go, claim), claim.agent_id, _let_go(claim))
 
     async def release(self, claim: Claim) -> None:
         self._log.forget(claim.turn_id)
@@ -169,13 +189,20 @@ class SqliteStore(SqliteReader):
             await self._writer.submit(lambda: self._claims.renew(claim))
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         self._claims.check(claim)
         check_turn(claim, facts)
         stored = encode(facts, OWNER)
         wake = Wake(claim.agent_id, claim.thread_id, "all") if facts else None
-        work = partial(self._log.append, claim, facts, stored, rest)
+        let_go = False
+
+        def work() -> tuple[list[StoredFact], int]:
+            nonlocal let_go
+            appended = self._log.append(claim, facts, stored, rest)
+            let_go = last and self._claims.let_go_with(claim)
+            return appended
+
         try:
             made = self._writer.alone(work, claim.agent_id, wake) if self._claims.has_one_turn else None
             others, seen = made if made is not None else await self._writer.submit(work, claim.agent_id, wake)
@@ -185,6 +212,13 @@ class SqliteStore(SqliteReader):
         claim.seen = max(claim.seen, seen)
         if claim.opens and facts:
             self._claims.opened(claim)
+        if let_go:
+            self._claims.released(claim)
+            self._log.forget(claim.turn_id)
+            self._watches.wake(_let_go(claim))
+            self._doorbell.ring([_let_go(claim)])
+        elif last:
+            await self.release(claim)  # another turn of the thread went on under the lease
         if barrier:
             await self._barrier()
         return others
@@ -326,7 +360,7 @@ def _ready(path: Path, vfs: str | None) -> apsw.Connection:
     with looked_at(connection):
         check_recent(Statements(connection), path, anchored)
     try:
-        migrate(connection, path, shipped(), remake_tables)
+        migrate(connection, path, shipped())
         if connection.execute("SELECT 1 FROM meta WHERE key = 'runtime_id'").get is None:
             own = (f"rt_{secrets.token_hex(8)}", secrets.token_hex(32))
             connection.execute("INSERT OR IGNORE INTO meta VALUES ('runtime_id', ?), ('secret', ?)", own)

@@ -7,10 +7,8 @@ from operator import itemgetter
 from typing import Any
 
 from wakeful.ports.tables import ColumnKind, Match, Row, RowQuery, Table, TableKey, Value
-from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.schema import columns_of, condition
-from wakeful.store.tables import TABLES
 
 _AGENT = "(SELECT id FROM agents WHERE agent_id = ?)"
 _DECODE: dict[ColumnKind, Callable[[Any], Any]] = {
@@ -68,15 +66,16 @@ class SqliteTables:
                 else:
                     self._sql.do(made.put, made.values(agent, row))
 
-    def rewrite(self, rebuilt: MemoryTables, numbers: Mapping[str, int]) -> None:
-        """Replace all rows by the rebuilt ones. `numbers` are those of the agents in this database."""
-        for table in TABLES:
-            made = _statements(table)
-            self._sql.do(f"DELETE FROM {table.name}")
-            self._sql.many(
-                made.put,
-                (made.values(numbers[row.agent_id] if made.has_agent else 0, row) for row in rebuilt.all(table)),
-            )
+    def page_by_key(self, table: Table[Row], after: TableKey, limit: int) -> list[Row]:
+        """The next rows of the whole table, in the order of their keys."""
+        return self.page(table, RowQuery(table.key, served_by="key"), (), after, limit)
+
+    def replace(self, table: Table[Row], key: TableKey, row: Row | None, agent: int) -> None:
+        """Put this row in the place of whatever has its key, with the fields that do not change, too."""
+        made = _statements(table)
+        self._sql.do(made.drop, key)
+        if row is not None:
+            self._sql.do(made.put, made.values(agent, row))
 
 
 class _TableStatements:

@@ -8,7 +8,7 @@ _ROW = "SELECT workflow_id, revision, name, graph, created_at FROM workflows"
 _NEWEST = f"{_ROW} w WHERE revision = (SELECT max(revision) FROM workflows o WHERE o.workflow_id = w.workflow_id)"
 
 
-class Workflows:
+class SqliteWorkflows:
     """Everything that writes runs inside the writer's transaction: two who save at once get two revisions."""
 
     def __init__(self, sql: Statements) -> None:

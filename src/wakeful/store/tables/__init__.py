@@ -7,39 +7,66 @@ from collections.abc import Mapping
 from typing import Any
 
 from wakeful.ports.approvals import ACTIONS, APPROVAL_RULES
+from wakeful.ports.artifacts import ARTIFACTS
+from wakeful.ports.briefs import BRIEFS
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
+from wakeful.ports.runtime_agents import RUNTIME_AGENTS
 from wakeful.ports.spending import HOLDS, SPENDING
 from wakeful.ports.tables import Table
 from wakeful.ports.taint import TAINTED_FILES
+from wakeful.ports.tasks import TASKS
+from wakeful.ports.threads import THREADS
+from wakeful.ports.timers import TIMERS
 from wakeful.ports.turn_costs import TURN_COSTS
 from wakeful.ports.turns import TURNS
 from wakeful.ports.unknown_outcomes import UNKNOWN_OUTCOMES
 from wakeful.ports.usage import USAGE
+from wakeful.ports.waits import CONTINUATIONS, PENDING_HINTS, WAITS
 from wakeful.ports.wakes import WAKES
+from wakeful.ports.work_items import WORK_FOCUS, WORK_ITEMS
 from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
-from wakeful.store.tables.mailbox import MESSAGE_RULES, THREAD_RULES
-from wakeful.store.tables.row_rules import RowRule, Rules
+from wakeful.store.tables.artifacts import ARTIFACT_RULES
+from wakeful.store.tables.briefs import BRIEF_RULES
+from wakeful.store.tables.mailbox import BUSY_RULES, MESSAGE_RULES
+from wakeful.store.tables.row_rules import Needs, RowRule, Rules
+from wakeful.store.tables.runtime_agents import RUNTIME_AGENT_RULES
 from wakeful.store.tables.spending import HOLD_RULES, SPENDING_RULES
 from wakeful.store.tables.taint import TAINT_RULES
+from wakeful.store.tables.tasks import TASK_RULES
+from wakeful.store.tables.threads import THREAD_RULES
+from wakeful.store.tables.timers import TIMER_RULES, TIMER_WAKES
 from wakeful.store.tables.turn_costs import TURN_COST_RULES
 from wakeful.store.tables.turns import TURN_RULES
 from wakeful.store.tables.unknown_outcomes import UNKNOWN_RULES
 from wakeful.store.tables.usage import USAGE_RULES
+from wakeful.store.tables.waits import CONTINUATION_RULES, HINT_RULES, WAIT_RULES, WAIT_WAKES
 from wakeful.store.tables.wakes import WAKE_RULES
+from wakeful.store.tables.work_items import FOCUS_RULES, WORK_ITEM_RULES, WORK_WAKES
 
 TABLES: Mapping[Table[Any], Rules] = {
     TURNS: TURN_RULES,
+    THREADS: THREAD_RULES,
     TURN_COSTS: TURN_COST_RULES,
     UNKNOWN_OUTCOMES: UNKNOWN_RULES,
     ACTIONS: ACTION_RULES,
     APPROVAL_RULES: RULE_RULES,
     TAINTED_FILES: TAINT_RULES,
+    ARTIFACTS: ARTIFACT_RULES,
     MESSAGES: MESSAGE_RULES,
-    BUSY_THREADS: THREAD_RULES,
-    WAKES: WAKE_RULES,
+    BUSY_THREADS: BUSY_RULES,
+    TIMERS: TIMER_RULES,
+    WAITS: WAIT_RULES,
+    PENDING_HINTS: HINT_RULES,
+    CONTINUATIONS: CONTINUATION_RULES,
+    WAKES: {**WAKE_RULES, **TIMER_WAKES, **WAIT_WAKES, **WORK_WAKES},
     USAGE: USAGE_RULES,
     SPENDING: SPENDING_RULES,
     HOLDS: HOLD_RULES,
+    RUNTIME_AGENTS: RUNTIME_AGENT_RULES,
+    TASKS: TASK_RULES,
+    WORK_ITEMS: WORK_ITEM_RULES,
+    WORK_FOCUS: FOCUS_RULES,
+    BRIEFS: BRIEF_RULES,
 }
 
 
@@ -53,3 +80,8 @@ def _by_event() -> dict[type, tuple[tuple[Table[Any], RowRule], ...]]:
 
 RULES_OF_EVENT = _by_event()
 """What an event is about: its tables, each with its rule. Most events are not in here."""
+NEEDS_OF_EVENT: Mapping[type, tuple[Needs, ...]] = {
+    event: tuple(dict.fromkeys(need for _, rule in rules for need in rule.needs))
+    for event, rules in RULES_OF_EVENT.items()
+}
+"""What the rules of an event read: each function once, whichever tables name it."""

@@ -82,21 +82,21 @@ def _decide(entry: LogEntry, rows: AtHand, action_id: str, status: str, by: str)
     return [row._replace(status=status, decided_at=entry.fact.at, decided_by=by, resolved_seq=entry.seq)]
 
 
-def _action(fact: Fact, event: Any) -> Sequence[RowKey]:
+def _action(agent_id: str, fact: Fact, event: Any) -> Sequence[RowKey]:
     return (RowKey(ACTIONS, (event.action_id,)),)
 
 
-def _request(fact: Fact, event: Any) -> Sequence[RowKey]:
+def _request(agent_id: str, fact: Fact, event: Any) -> Sequence[RowKey]:
     return (RowKey(ACTIONS, (event.request_id,)),)
 
 
 ACTION_RULES: Rules = {
-    ActionRequired: RowRule(_action_required, _action),
-    ActionResolved: RowRule(_action_resolved, _action),
-    RuntimeToolRequested: RowRule(_runtime_tool_requested, _request),
-    RuntimeToolResolved: RowRule(_runtime_tool_resolved, _request),
-    ActionStaged: RowRule(_action_staged, _action),
-    ActionSettled: RowRule(_action_settled, _action),
+    ActionRequired: RowRule(_action_required, (_action,)),
+    ActionResolved: RowRule(_action_resolved, (_action,)),
+    RuntimeToolRequested: RowRule(_runtime_tool_requested, (_request,)),
+    RuntimeToolResolved: RowRule(_runtime_tool_resolved, (_request,)),
+    ActionStaged: RowRule(_action_staged, (_action,)),
+    ActionSettled: RowRule(_action_settled, (_action,)),
 }
 
 
@@ -112,11 +112,11 @@ def _rule_revoked(entry: LogEntry, event: ApprovalRuleRevoked, rows: AtHand) -> 
     return [row._replace(revoked_at=entry.fact.at, revoked_by=event.revoked_by)]
 
 
-def _rule(fact: Fact, event: Any) -> Sequence[RowKey]:
+def _rule(agent_id: str, fact: Fact, event: Any) -> Sequence[RowKey]:
     return (RowKey(APPROVAL_RULES, (event.rule_id,)),)
 
 
 RULE_RULES: Rules = {
     ApprovalRuleAdded: RowRule(_rule_added),
-    ApprovalRuleRevoked: RowRule(_rule_revoked, _rule),
+    ApprovalRuleRevoked: RowRule(_rule_revoked, (_rule,)),
 }

@@ -1,7 +1,7 @@
 """Rules of `messages` and `busy_threads`: where each message is, and what is open in a thread."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
@@ -9,6 +9,7 @@ from wakeful.contracts.events import (
     MessageAdmitted,
     MessageDeferred,
     MessageExpired,
+    MessageSettled,
     Terminal,
     TurnCompleted,
     TurnFailed,
@@ -25,7 +26,10 @@ from wakeful.ports.mailbox import (
     MessageRow,
     MessageState,
 )
-from wakeful.store.tables.row_rules import OWN_AGENT, AtHand, Gone, LogEntry, Need, RowKey, RowList, RowRule, Rules
+from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey, RowList, RowRule, Rules
+
+Unread: TypeAlias = MessageDeferred | MessageExpired | MessageSettled
+"""What is said of a message that no turn has."""
 
 
 def is_under_way(messages: Sequence[MessageRow]) -> bool:
@@ -39,13 +43,13 @@ def is_new(rows: AtHand, event: MessageAdmitted) -> bool:
 
 def is_queued(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> bool:
     """Does the message wait for a turn? One that is admitted to a turn under way does not."""
+    if not is_new(rows, event):
+        return False
     turn_id = entry.fact.turn_id
-    if turn_id is None:
-        return is_new(rows, event)
-    return is_new(rows, event) and not is_under_way(rows.list(MESSAGES, OPEN_OF_TURN, turn_id))
+    return turn_id is None or not is_under_way(rows.list(MESSAGES, OPEN_OF_TURN, turn_id))
 
 
-def was_queued(event: MessageDeferred | MessageExpired, rows: AtHand) -> bool:
+def was_queued(event: Unread, rows: AtHand) -> bool:
     """Did the message wait in its thread's queue? One that was deferred before did not."""
     row = rows.get(MESSAGES, event.message_id)
     return row is not None and row.state == "queued"
@@ -67,7 +71,7 @@ def thread_after_end(entry: LogEntry, rows: AtHand) -> BusyThread:
     return BusyThread(entry.agent_id, thread_id, max(0, thread.turns - begun), max(0, thread.queued - unread))
 
 
-def thread_without(entry: LogEntry, event: MessageDeferred | MessageExpired, rows: AtHand) -> BusyThread:
+def thread_without(entry: LogEntry, event: Unread, rows: AtHand) -> BusyThread:
     """What is open in the thread once this message is out of its queue."""
     thread = thread_row(entry, rows)
     return thread._replace(queued=max(0, thread.queued - was_queued(event, rows)))
@@ -78,35 +82,39 @@ def thread_row(entry: LogEntry, rows: AtHand) -> BusyThread:
     return rows.get(BUSY_THREADS, entry.agent_id, thread_id) or BusyThread(entry.agent_id, thread_id, 0, 0)
 
 
-def needs_admitted(fact: Fact, event: MessageAdmitted) -> Sequence[Need]:
-    turn = needs_turn(fact, event) if fact.turn_id is not None else (_thread(fact),)
-    return (RowKey(MESSAGES, (event.message_id,)), *turn)
+def needs_thread(agent_id: str, fact: Fact, event: Any) -> Sequence[Need]:
+    return (RowKey(BUSY_THREADS, (agent_id, fact.thread_id or "")),)
 
 
-def needs_started(fact: Fact, event: TurnStarted) -> Sequence[Need]:
-    queue = [RowList(MESSAGES, QUEUED_IN_THREAD, (OWN_AGENT, fact.thread_id or ""))] if event.opens_turn else []
-    return (_thread(fact), *queue, *(RowKey(MESSAGES, (message_id,)) for message_id in event.message_ids))
+def needs_message(agent_id: str, fact: Fact, event: MessageAdmitted | Unread) -> Sequence[Need]:
+    return (RowKey(MESSAGES, (event.message_id,)),)
 
 
-def needs_turn(fact: Fact, event: Any) -> Sequence[Need]:
-    return (_thread(fact), RowList(MESSAGES, OPEN_OF_TURN, (fact.turn_id or "",)))
+def needs_turn(agent_id: str, fact: Fact, event: Any) -> Sequence[Need]:
+    """What is open of the turn, if the fact names one."""
+    return () if fact.turn_id is None else (RowList(MESSAGES, OPEN_OF_TURN, (fact.turn_id,)),)
 
 
-def needs_waiting(fact: Fact, event: MessageDeferred | MessageExpired) -> Sequence[Need]:
-    return (_thread(fact), RowKey(MESSAGES, (event.message_id,)))
+def needs_taken(agent_id: str, fact: Fact, event: TurnStarted) -> Sequence[Need]:
+    taken: list[Need] = [RowKey(MESSAGES, (message_id,)) for message_id in event.message_ids]
+    if event.opens_turn:
+        taken.append(RowList(MESSAGES, QUEUED_IN_THREAD, (agent_id, fact.thread_id or "")))
+    return taken
 
 
-def _thread(fact: Fact) -> RowKey:
-    return RowKey(BUSY_THREADS, (OWN_AGENT, fact.thread_id or ""))
+NEEDS_ADMITTED = (needs_thread, needs_message, needs_turn)
+NEEDS_STARTED = (needs_thread, needs_taken)
+NEEDS_WAITING = (needs_thread, needs_message)
+NEEDS_ENDED = (needs_thread, needs_turn)
 
 
 # --- messages ----------------------------------------------------------------------------------------------------
 
 
 def _admitted(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> list[MessageRow]:
-    if not is_new(rows, event):
-        return []
-    return [_message(entry, event, "queued" if is_queued(entry, event, rows) else "interjected")]
+    if is_queued(entry, event, rows):
+        return [_message(entry, event, "queued")]
+    return [_message(entry, event, "interjected")] if is_new(rows, event) else []
 
 
 def _interjected(entry: LogEntry, event: TurnInterjected, rows: AtHand) -> list[MessageRow]:
@@ -170,7 +178,11 @@ def _expired(entry: LogEntry, event: MessageExpired, rows: AtHand) -> list[Messa
     return [_waiting(entry, event, rows)._replace(state="expired", ended_at=entry.fact.at)]
 
 
-def _waiting(entry: LogEntry, event: MessageDeferred | MessageExpired, rows: AtHand) -> MessageRow:
+def _settled(entry: LogEntry, event: MessageSettled, rows: AtHand) -> list[MessageRow]:
+    return [_waiting(entry, event, rows)._replace(state="processed", ended_at=entry.fact.at)]
+
+
+def _waiting(entry: LogEntry, event: Unread, rows: AtHand) -> MessageRow:
     """A message that no turn has. Raises EventRefused: it is elsewhere, its caller waits, or a turn was faster."""
     row = rows.get(MESSAGES, event.message_id)
     if row is None or row.thread_id != entry.fact.thread_id:
@@ -193,13 +205,14 @@ def _processed(entry: LogEntry, event: Terminal, rows: AtHand) -> list[MessageRo
 
 
 MESSAGE_RULES: Rules = {
-    MessageAdmitted: RowRule(_admitted, needs_admitted),
-    TurnInterjected: RowRule(_interjected, needs_turn),
-    TurnStarted: RowRule(_started, needs_started),
-    MessageDeferred: RowRule(_deferred, needs_waiting),
-    MessageExpired: RowRule(_expired, needs_waiting),
-    TurnCompleted: RowRule(_processed, needs_turn),
-    TurnFailed: RowRule(_processed, needs_turn),
+    MessageAdmitted: RowRule(_admitted, NEEDS_ADMITTED),
+    TurnInterjected: RowRule(_interjected, (needs_turn,)),
+    TurnStarted: RowRule(_started, NEEDS_STARTED),
+    MessageDeferred: RowRule(_deferred, NEEDS_WAITING),
+    MessageExpired: RowRule(_expired, NEEDS_WAITING),
+    MessageSettled: RowRule(_settled, NEEDS_WAITING),
+    TurnCompleted: RowRule(_processed, NEEDS_ENDED),
+    TurnFailed: RowRule(_processed, NEEDS_ENDED),
 }
 
 
@@ -216,7 +229,7 @@ def _more_under_way(entry: LogEntry, event: TurnStarted, rows: AtHand) -> list[B
     return [thread._replace(turns=thread.turns + 1, queued=max(0, thread.queued - waiting(event, rows)))]
 
 
-def _less_queued(entry: LogEntry, event: MessageDeferred | MessageExpired, rows: AtHand) -> list[BusyThread | Gone]:
+def _less_queued(entry: LogEntry, event: Unread, rows: AtHand) -> list[BusyThread | Gone]:
     return _left(thread_without(entry, event, rows)) if was_queued(event, rows) else []
 
 
@@ -228,11 +241,12 @@ def _left(thread: BusyThread) -> list[BusyThread | Gone]:
     return [thread if thread.turns or thread.queued else Gone((thread.agent_id, thread.thread_id))]
 
 
-THREAD_RULES: Rules = {
-    MessageAdmitted: RowRule(_more_queued, needs_admitted),
-    TurnStarted: RowRule(_more_under_way, needs_started),
-    MessageDeferred: RowRule(_less_queued, needs_waiting),
-    MessageExpired: RowRule(_less_queued, needs_waiting),
-    TurnCompleted: RowRule(_less_open, needs_turn),
-    TurnFailed: RowRule(_less_open, needs_turn),
+BUSY_RULES: Rules = {
+    MessageAdmitted: RowRule(_more_queued, NEEDS_ADMITTED),
+    TurnStarted: RowRule(_more_under_way, NEEDS_STARTED),
+    MessageDeferred: RowRule(_less_queued, NEEDS_WAITING),
+    MessageExpired: RowRule(_less_queued, NEEDS_WAITING),
+    MessageSettled: RowRule(_less_queued, NEEDS_WAITING),
+    TurnCompleted: RowRule(_less_open, NEEDS_ENDED),
+    TurnFailed: RowRule(_less_open, NEEDS_ENDED),
 }

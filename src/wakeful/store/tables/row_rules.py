@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.ports.tables import Row, RowQuery, Table, TableKey, Value
-from wakeful.views.cost import TurnCost
+from wakeful.views.model_calls import TurnCost
 
 
 class RowKey(NamedTuple):
@@ -17,10 +17,6 @@ class RowKey(NamedTuple):
 
     table: Table[Any]
     key: TableKey
-
-
-OWN_AGENT = "\0"
-"""In the key of a row that a rule names: the agent of the fact, whichever that is."""
 
 
 class RowList(NamedTuple):
@@ -80,15 +76,16 @@ Change: TypeAlias = Callable[[LogEntry, Any, AtHand], Iterable[tuple[Any, ...]]]
 """From an entry, its event and what is at hand to changed rows: whole ones, or `Gone`."""
 
 
-def _nothing(fact: Fact, event: Any) -> Sequence[Need]:
-    return ()
+Needs: TypeAlias = Callable[[str, Fact, Any], Sequence[Need]]
+"""From the id of an agent, a fact of its log and the fact's event to what is read."""
 
 
 class RowRule(NamedTuple):
     """What one kind of event does to one table."""
 
     change: Change
-    needs: Callable[[Fact, Any], Sequence[Need]] = _nothing
+    needs: tuple[Needs, ...] = ()
+    """Rules of several tables may name the same function: it is asked once."""
 
 
 Rules: TypeAlias = Mapping[type, RowRule]

@@ -146,37 +146,37 @@ def _key(fact: Fact) -> tuple[str, str]:
     return fact.turn_id or "", fact.level or ""
 
 
-def _own(fact: Fact, event: Any) -> Sequence[Need]:
+def _own(agent_id: str, fact: Fact, event: Any) -> Sequence[Need]:
     return (RowKey(HOLDS, (fact.turn_id or "", fact.level or "")),)
 
 
-def _of_turn(fact: Fact, event: Any) -> Sequence[Need]:
+def _of_turn(agent_id: str, fact: Fact, event: Any) -> Sequence[Need]:
     return (RowList(HOLDS, HOLDS_OF_TURN, (fact.turn_id or "",)),)
 
 
-def _of_windows(fact: Fact, event: ModelRequested) -> Sequence[Need]:
-    return (*_own(fact, event), *(RowKey(SPENDING, window.key) for window in event.windows))
+def _of_windows(agent_id: str, fact: Fact, event: ModelRequested) -> Sequence[Need]:
+    return [RowKey(SPENDING, window.key) for window in event.windows] if event.windows else ()
 
 
-def _of_window(fact: Fact, event: Any) -> Sequence[Need]:
+def _of_window(agent_id: str, fact: Fact, event: Any) -> Sequence[Need]:
     return (RowKey(SPENDING, event.window.key),)
 
 
 SPENDING_RULES: Rules = {
-    ModelRequested: RowRule(_requested, _of_windows),
-    CostRecorded: RowRule(_paid, _own),
-    AssistantRecorded: RowRule(_recorded, _own),
-    ModelFailed: RowRule(_lost, _own),
-    TurnCompleted: RowRule(_turn_ended, _of_turn),
-    TurnFailed: RowRule(_turn_ended, _of_turn),
-    BudgetNoticed: RowRule(_noticed, _of_window),
+    ModelRequested: RowRule(_requested, (_own, _of_windows)),
+    CostRecorded: RowRule(_paid, (_own,)),
+    AssistantRecorded: RowRule(_recorded, (_own,)),
+    ModelFailed: RowRule(_lost, (_own,)),
+    TurnCompleted: RowRule(_turn_ended, (_of_turn,)),
+    TurnFailed: RowRule(_turn_ended, (_of_turn,)),
+    BudgetNoticed: RowRule(_noticed, (_of_window,)),
     BudgetGranted: RowRule(_granted),
 }
 HOLD_RULES: Rules = {
-    ModelRequested: RowRule(_hold_requested, _own),
-    CostRecorded: RowRule(_hold_paid, _own),
-    AssistantRecorded: RowRule(_hold_settled, _own),
-    ModelFailed: RowRule(_hold_lost, _own),
-    TurnCompleted: RowRule(_holds_ended, _of_turn),
-    TurnFailed: RowRule(_holds_ended, _of_turn),
+    ModelRequested: RowRule(_hold_requested, (_own,)),
+    CostRecorded: RowRule(_hold_paid, (_own,)),
+    AssistantRecorded: RowRule(_hold_settled, (_own,)),
+    ModelFailed: RowRule(_hold_lost, (_own,)),
+    TurnCompleted: RowRule(_holds_ended, (_of_turn,)),
+    TurnFailed: RowRule(_holds_ended, (_of_turn,)),
 }

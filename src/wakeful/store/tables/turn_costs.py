@@ -14,11 +14,11 @@ def _turn_ended(entry: LogEntry, event: Terminal, rows: AtHand) -> list[TurnCost
     return [TurnCostRow.of(turn_id, entry.agent_id, entry.fact.at, rows.cost_so_far(turn_id))]
 
 
-def _cost(fact: Fact, event: Any) -> Sequence[OpenCost]:
+def _cost(agent_id: str, fact: Fact, event: Any) -> Sequence[OpenCost]:
     return (OpenCost(fact.turn_id or ""),)
 
 
 TURN_COST_RULES: Rules = {
-    TurnCompleted: RowRule(_turn_ended, _cost),
-    TurnFailed: RowRule(_turn_ended, _cost),
+    TurnCompleted: RowRule(_turn_ended, (_cost,)),
+    TurnFailed: RowRule(_turn_ended, (_cost,)),
 }

@@ -103,7 +103,7 @@ def _not_open(entry: LogEntry) -> EventRefused:
     )
 
 
-def _turn(fact: Fact, event: Any) -> Sequence[RowKey]:
+def own_turn(agent_id: str, fact: Fact, event: Any) -> Sequence[RowKey]:
     return () if fact.turn_id is None else (RowKey(TURNS, (fact.turn_id,)),)
 
 
@@ -115,9 +115,9 @@ _MOVES: dict[type, Callable[[LogEntry, Any, AtHand], list[TurnRow]]] = {
     TurnCompleted: _turn_ended,
     TurnFailed: _turn_ended,
 }
-SAID = RowRule(_said, _turn)
+SAID = RowRule(_said, (own_turn,))
 """Of every kind that others than a turn's owner may write."""
 TURN_RULES: Rules = {
     **{event: SAID for event in EVENTS if event.outsider},
-    **{event: RowRule(move, _turn) for event, move in _MOVES.items()},
+    **{event: RowRule(move, (own_turn,)) for event, move in _MOVES.items()},
 }

@@ -28,7 +28,7 @@ def _tool_failed(entry: LogEntry, event: ToolFailed, rows: AtHand) -> list[Unkno
     return [row]
 
 
-def _call(fact: Fact, event: ToolFailed) -> Sequence[OpenCall]:
+def _call(agent_id: str, fact: Fact, event: ToolFailed) -> Sequence[OpenCall]:
     return (OpenCall(fact.turn_id or "", fact.call_id or ""),) if event.effects == "unknown" else ()
 
 
@@ -37,6 +37,6 @@ def _unknown_resolved(entry: LogEntry, event: UnknownResolved, rows: AtHand) -> 
 
 
 UNKNOWN_RULES: Rules = {
-    ToolFailed: RowRule(_tool_failed, _call),
+    ToolFailed: RowRule(_tool_failed, (_call,)),
     UnknownResolved: RowRule(_unknown_resolved),
 }

@@ -6,9 +6,7 @@ from typing import Any
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import ModelCompleted, TurnCompleted
 from wakeful.ports.usage import USAGE, UsageRow
-from wakeful.store.tables.row_rules import OWN_AGENT, AtHand, LogEntry, RowKey, RowRule, Rules
-
-_OWN = (RowKey(USAGE, (OWN_AGENT,)),)
+from wakeful.store.tables.row_rules import AtHand, LogEntry, RowKey, RowRule, Rules
 
 
 def _model_completed(entry: LogEntry, event: ModelCompleted, rows: AtHand) -> list[UsageRow]:
@@ -38,11 +36,11 @@ def _turn_completed(entry: LogEntry, event: TurnCompleted, rows: AtHand) -> list
     return [row._replace(last_turn=event.token_usage.model_dump(exclude_defaults=True))]
 
 
-def _own(fact: Fact, event: Any) -> Sequence[RowKey]:
-    return _OWN
+def _own(agent_id: str, fact: Fact, event: Any) -> Sequence[RowKey]:
+    return (RowKey(USAGE, (agent_id,)),)
 
 
 USAGE_RULES: Rules = {
-    ModelCompleted: RowRule(_model_completed, _own),
-    TurnCompleted: RowRule(_turn_completed, _own),
+    ModelCompleted: RowRule(_model_completed, (_own,)),
+    TurnCompleted: RowRule(_turn_completed, (_own,)),
 }

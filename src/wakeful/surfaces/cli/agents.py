@@ -73,7 +73,11 @@ def check_approved(agent: Agent[Any, Any], approve: Sequence[str] | None) -> Non
         return
     there = [tool.name for tool in agent.tools]
     there += PROFILES[agent.profile] if agent.workspace is not None and agent.profile is not None else ()
-    there += tools_of_the_runtime(subtasks=agent.subtasks, allow_parallel_subagents=agent.allow_parallel_subagents)
+    there += tools_of_the_runtime(
+        subtasks=agent.subtasks,
+        allow_parallel_subagents=agent.allow_parallel_subagents,
+        work_items=agent.work_items,
+    )
     for name in approve or ():
         if not any(any_named((name,), known) for known in there):
             raise WrongRequest(f"--approve {name}: no tool of this run has that name", f"there are: {', '.join(there)}")

@@ -5,7 +5,6 @@ the decision does not fit, or the person is not entitled.
 """
 
 import json
-import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -14,26 +13,25 @@ import typer
 
 from wakeful.contracts.approvals import Always, Answer, Approve, Decided, Reject
 from wakeful.service import Engine
-from wakeful.service.operations import DECIDE, OPERATOR, ApprovalDecision, ArgumentChange
+from wakeful.service.operations.approvals import DECIDE, ApprovalDecision, ArgumentChange
+from wakeful.service.operations.operation import OPERATOR
 from wakeful.surfaces.cli.approval_words import call_text, decided_words, rule_line
-from wakeful.surfaces.cli.options import ApprovalArgument, StoreOption
+from wakeful.surfaces.cli.options import ApprovalArgument, StoreOption, seconds_of
 from wakeful.surfaces.cli.outcomes import resume_line
 from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.problems import Failure, WrongRequest, unreadable
-from wakeful.surfaces.cli.screen import short
-from wakeful.surfaces.cli.shown_values import DAY, HOUR, MINUTE, out
+from wakeful.surfaces.cli.screen import prose, short
+from wakeful.surfaces.cli.shown_values import out
 
 As: TypeAlias = Annotated[
     str,
     typer.Option(
         "--as",
         metavar="NAME",
-        help="Who decides. Recorded in the log; must be an approver where the rule names some.",
+        help="Your name, for the log. Must be an approver where the rule names some.",
     ),
 ]
 Note: TypeAlias = Annotated[str, typer.Option("--note", metavar="TEXT", help="A note for the log.")]
-_SPAN = re.compile(r"^(\d+(?:\.\d+)?)(s|m|min|h|d|w)$")
-_UNITS = {"s": 1, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 
 Decide: TypeAlias = Callable[[Engine], Awaitable[Decided]]
 
@@ -119,7 +117,7 @@ def always(
     """
     if tool and pattern:
         raise WrongRequest("--tool and --pattern were both given", "give one of them")
-    seconds = _seconds(duration) if duration is not None else None
+    seconds = seconds_of(duration) if duration is not None else None
     named = [each for each in pattern or () if "=" not in each]
     if len(named) > 1:
         raise WrongRequest(f"several tool names were given: {', '.join(named)}", "give one, * allowed")
@@ -161,13 +159,6 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-def _seconds(text: str) -> float:
-    found = _SPAN.match(text.strip().lower())
-    if found is None or float(found[1]) == 0:
-        raise WrongRequest(f"--for {text} is not a duration", "give a number and s, m, h, d or w: --for 7d")
-    return float(found[1]) * _UNITS[found[2]]
-
-
 # --- deciding and telling --------------------------------------------------------------------------------------------
 
 
@@ -179,14 +170,14 @@ def _decide(approval: str, decided: Decided | ArgumentChange, by: str, store: Pa
         raise Failure(f"{short(record.id)} was decided before: {decided_words(record)}", "nothing was changed")
     out(f"{short(record.id)}  {decided_words(record)}")
     if isinstance(decided, ArgumentChange):
-        out([f"  was  {call_text(record)}", f"  now  {call_text(record, arguments=told.outcome.arguments)}"])
+        prose([f"  was  {call_text(record)}", f"  now  {call_text(record, arguments=told.outcome.arguments)}"])
     else:
-        out(f"  {call_text(record)}")
+        prose(f"  {call_text(record)}")
     if told.rule is not None:
-        out(f"new rule: {rule_line(told.rule)}")
+        prose(f"new rule: {rule_line(told.rule)}")
         out(f"revoke it: wakeful approvals revoke {short(told.rule.rule_id)}{place.flag}")
     for other in told.others:
-        out(f"still pending: {short(other.id)}  {call_text(other)}")
+        prose(f"still pending: {short(other.id)}  {call_text(other)}")
     if told.ahead is not None and not told.others:
         if told.ahead.row.state == "running":
             out("The process that runs the turn continues by itself. If it has ended:")

@@ -5,26 +5,24 @@ from typing import Annotated
 import typer
 
 from wakeful.contracts.approvals import Approval
-from wakeful.contracts.envelope import iso
-from wakeful.contracts.policies import Rule
 from wakeful.service import RuleRow
-from wakeful.service.operations import (
+from wakeful.service.operations.agents import AgentName
+from wakeful.service.operations.approvals import (
     LIST_APPROVALS,
     LIST_RULES,
-    OPERATOR,
     REVOKE_RULE,
     SHOW_APPROVAL,
-    AgentName,
     ApprovalFilter,
     ApprovalName,
     RuleName,
 )
+from wakeful.service.operations.operation import OPERATOR
+from wakeful.service.queries.history import rule_record
 from wakeful.surfaces.cli.approval_words import call_text, details, left, pending_lines, rule_line
 from wakeful.surfaces.cli.options import ApprovalArgument, JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, store_to_read
-from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
-from wakeful.views.explanation import rule_words
 
 
 def listed(
@@ -71,7 +69,7 @@ def show(approval: ApprovalArgument, json: JsonOption = False, store: StoreOptio
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     else:
-        out(details(record, place))
+        prose(details(record, place))
 
 
 def rules(
@@ -85,7 +83,7 @@ def rules(
     place = store_to_read(store)
     rows = [row for row in ask(LIST_RULES, AgentName(agent), place) if everything or row.revoked_at is None]
     if json:
-        out(json_text([_as_json(row) for row in rows], indent=2))
+        out(json_text([rule_record(row).model_dump(mode="json") for row in rows], indent=2))
     elif not rows:
         out("no rules")
     else:
@@ -98,7 +96,7 @@ def rules(
 
 def revoke(
     rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id, or its beginning.")],
-    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Who revokes it; recorded in the log.")] = OPERATOR,
+    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the log.")] = OPERATOR,
     store: StoreOption = None,
 ) -> None:
     """Revoke a rule. Calls that it allowed ask again, in new turns and in turns that are resumed."""
@@ -106,7 +104,7 @@ def revoke(
     row = ask(REVOKE_RULE, RuleName(rule, by), place)
     assert row.revoked_at is not None
     out(f"{short(row.rule_id)} was revoked by {plain(row.revoked_by or '-')} at {moment(row.revoked_at)}")
-    out(rule_line(row))
+    prose(rule_line(row))
 
 
 def _decision(record: Approval) -> str:
@@ -115,12 +113,3 @@ def _decision(record: Approval) -> str:
 
 def _state(row: RuleRow) -> str:
     return "active" if row.revoked_at is None else f"revoked by {row.revoked_by}"
-
-
-def _as_json(row: RuleRow) -> dict[str, object]:
-    return {
-        **row._asdict(),
-        "added_at": iso(row.added_at),
-        "revoked_at": iso(row.revoked_at) if row.revoked_at is not None else None,
-        "words": rule_words(Rule.model_validate(row.rule)),
-    }

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from wakeful.service.history import LIST_ARTIFACTS, SHOW_ARTIFACT, ArtifactName, OneTurn
+from wakeful.service.operations.artifacts import LIST_ARTIFACTS, SHOW_ARTIFACT, ArtifactName
+from wakeful.service.operations.turns import TurnName
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest, unreadable
@@ -22,7 +23,7 @@ def listed(
 ) -> None:
     """List the artifacts of a turn: outputs that were too long for the model, and data that tools kept."""
     place = store_to_read(store)
-    found = ask(LIST_ARTIFACTS, OneTurn(turn), place)
+    found = ask(LIST_ARTIFACTS, TurnName(turn), place)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -8,11 +8,13 @@ from wakeful.contracts.envelope import iso
 from wakeful.contracts.spending import PERIODS, RUNTIME, SpendRow, agent_scope, dollars, principal_scope
 from wakeful.service import scope_words
 from wakeful.service.commands.spend_windows import OPERATOR
-from wakeful.service.operations import GRANT, LIST_SPENDING, NoRequest, SpendGrant
+from wakeful.service.operations.operation import NoRequest
+from wakeful.service.operations.spending import GRANT, LIST_SPENDING, SpendGrant
+from wakeful.service.queries.history import limit_record
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.screen import columns
+from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
 
@@ -25,7 +27,7 @@ def command(json: JsonOption = False, wide: WideOption = False, store: StoreOpti
     place = store_to_read(store)
     rows = ask(LIST_SPENDING, NoRequest(), place)
     if json:
-        out(json_text([_as_json(row) for row in rows], indent=2))
+        out(json_text([limit_record(row).model_dump(mode="json") for row in rows], indent=2))
     elif not rows:
         out("no spending limits apply now")
     else:
@@ -40,7 +42,7 @@ def more(
     window: Annotated[
         str | None, typer.Option("--window", metavar="hour|day|month", help="Which limit. Default: the only one.")
     ] = None,
-    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Who grants it; recorded in the log.")] = OPERATOR,
+    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the log.")] = OPERATOR,
     reason: Annotated[str, typer.Option("--reason", metavar="WORDS", help="The reason, for the log.")] = "",
     json: JsonOption = False,
     store: StoreOption = None,
@@ -52,31 +54,17 @@ def more(
     if agent is not None and principal is not None:
         raise WrongRequest("--agent and --principal were both given", "grant to one of them at a time")
     if window is not None and window not in PERIODS:
-        raise WrongRequest(f"--window is {window!r}", f"give one of: {', '.join(PERIODS)}")
+        raise WrongRequest(f"--window {window}: there is no such period", f"give one of: {', '.join(PERIODS)}")
     scope = agent_scope(agent) if agent is not None else RUNTIME if principal is None else principal_scope(principal)
     place = store_to_read(store)
     row = ask(GRANT, SpendGrant(scope, usd, window, by, reason), place)
     if json:
-        out(json_text(_as_json(row), indent=2))
+        out(json_text(limit_record(row).model_dump(mode="json"), indent=2))
         return
-    out(f"{plain(scope_words(row.scope))} may spend {usd} dollars more in this {row.period}, until {iso(row.turns)}")
+    prose(f"{plain(scope_words(row.scope))} may spend {usd} dollars more in this {row.period}, until {iso(row.turns)}")
     out(f"continue stopped turns: wakeful resume{place.flag}")
 
 
 def _cells(row: SpendRow) -> tuple[str, ...]:
     amounts = (row.limit, row.granted, row.spent, row.held)
     return plain(row.scope), row.period, *map(dollars, amounts), iso(row.turns)
-
-
-def _as_json(row: SpendRow) -> dict[str, object]:
-    return {
-        "scope": row.scope,
-        "window": row.period,
-        "began_at": iso(row.began),
-        "turns_at": iso(row.turns),
-        "limit_usd": dollars(row.limit),
-        "granted_usd": dollars(row.granted),
-        "spent_usd": dollars(row.spent),
-        "reserved_usd": dollars(row.held),
-        "noticed": row.noticed,
-    }

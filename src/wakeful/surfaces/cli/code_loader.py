@@ -16,13 +16,13 @@ from wakeful.service import Agent, Tool, tool
 
 
 class LoadedCode:
-    """What `--tools` named."""
+    """The code that `--tools` named."""
 
     def __init__(self) -> None:
         self.tools: list[Tool[Any]] = []
         self.agents: list[Agent[Any, Any]] = []
         self.notes: list[str] = []
-        """What a person should know about it."""
+        """Notes for the person who typed the command."""
 
     def add(self, named: str, value: Any) -> None:
         if isinstance(value, Agent):
@@ -59,7 +59,7 @@ def load(names: Sequence[str]) -> LoadedCode:
 
 
 def code_options(tools: Sequence[str] | None, agent: Path | None) -> str:
-    """What to type after a command so that it gets the same code again."""
+    """The options that load the same code again."""
     options = [f" --tools {shlex.quote(each)}" for each in tools or ()]
     options += [f" --agent {shlex.quote(str(agent))}"] if agent is not None else []
     return "".join(options)

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from wakeful.service.operations import SHOW_CONTEXT, TurnStep
+from wakeful.service.operations.turn_reports import SHOW_CONTEXT, TurnStep
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.places import ask, store_to_read
-from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import arguments_text, json_text, one_line, out, plain
 from wakeful.views.turn_context import RequestView, SummaryView, TurnContext
 
@@ -49,7 +49,7 @@ def _head(view: TurnContext, *, wide: bool) -> None:
     ]
     out(columns(rows, ("PART", "TOKENS", "WHY", "REF" if wide else ""), wide=wide))
     for left in view.left_out:
-        out(f"left out: {left.reason}, {plain(left.ref)}{f' ({left.words})' if left.words else ''}")
+        prose(f"left out: {left.reason}, {plain(left.ref)}{f' ({left.words})' if left.words else ''}")
 
 
 def _requests(view: TurnContext, *, wide: bool) -> None:
@@ -75,9 +75,9 @@ def _summary(summary: SummaryView, turn_id: str) -> None:
         by = f", written by {plain(summary.written_by)}" if summary.written_by else ""
         out(f"  stands for {summary.stands_for} messages of {summary.turns} turns{by}")
         out(f"  {summary.tokens_before:,} tokens before, {summary.tokens_after or 0:,} after")
-        out(f"  {one_line(summary.preview, 200)}")
+        prose(f"  {one_line(summary.preview, 200)}")
     elif summary.why_not:
-        out(f"  {one_line(summary.why_not, 300)}")
+        prose(f"  {one_line(summary.why_not, 300)}")
 
 
 def _read_again(view: TurnContext) -> None:
@@ -85,7 +85,7 @@ def _read_again(view: TurnContext) -> None:
         return
     out(["", f"calls in summaries: {view.folded_calls}; requested again: {len(view.read_again)}"])
     for each in view.read_again:
-        out(f"  step {each.step}: {plain(each.tool)}({arguments_text(each.arguments, 100)})")
+        prose(f"  step {each.step}: {plain(each.tool)}({arguments_text(each.arguments, 100)})")
 
 
 def _messages(request: RequestView, *, wide: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from wakeful.service.operations import SHOW_COSTS, CostQuestion
+from wakeful.service.operations.spending import SHOW_COSTS, CostQuestion
 from wakeful.service.queries.costs import Grouping
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.places import ask, store_to_read
@@ -19,7 +19,7 @@ from wakeful.views.cost import CostLine, CostReport
 
 GROUPINGS = get_args(Grouping)
 DAYS = 30
-"""What is looked through when nobody says: a store that is years old is not read for a question about now."""
+"""The days that are read by default: an old store is not read from its beginning."""
 
 
 def command(
@@ -41,7 +41,7 @@ def command(
     nothing (local) unless your settings file gives its price, and a scripted model costs nothing.
     """
     if by not in GROUPINGS:
-        raise WrongRequest(f"--by is {by!r}", f"give one of: {', '.join(GROUPINGS)}")
+        raise WrongRequest(f"--by {by}: there is no such grouping", f"give one of: {', '.join(GROUPINGS)}")
     if today + all_ + (since is not None) > 1:
         raise WrongRequest("--today, --since and --all exclude each other", "give one of them")
     if turn is not None and agent is not None:

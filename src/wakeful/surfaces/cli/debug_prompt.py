@@ -9,7 +9,8 @@ import typer
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.prompts import InstructionSource
 from wakeful.service import Agent
-from wakeful.service.operations import SHOW_PROMPT, TurnName
+from wakeful.service.operations.turn_reports import SHOW_PROMPT
+from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.prompt_report import prompt_of_agent
 from wakeful.surfaces.cli.agents import agent_for
 from wakeful.surfaces.cli.code_loader import load
@@ -101,6 +102,6 @@ def _source(source: InstructionSource | None) -> str:
 
 
 async def _of_agent(path: str | None, agent: Agent[Any, Any]) -> PromptReport:
-    """What holds now; the store is asked for standing answers, and none is made for the question."""
+    """The prompt of a run that starts now. The store is only read, and none is created."""
     async with opened_store(path, reading=True) as opened:
         return await prompt_of_agent(new_engine(opened), agent)

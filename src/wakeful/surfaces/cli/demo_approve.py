@@ -16,7 +16,7 @@ def command(keep: KeepOption = True) -> None:
     """
     with staged(keep=keep) as stage:
         (stage.folder / PROGRAM).write_text(stage.program("approve.txt"))
-        stage.say(f"Refunds over 10.00 need a person. The program is {stage.folder / PROGRAM}.")
+        stage.say(f"Refunds over 10.00 need approval. The program:\n  {stage.folder / PROGRAM}")
         approval = _asked_and_killed(stage)
         _decided_elsewhere(stage, approval)
         _goes_on(stage)
@@ -25,34 +25,34 @@ def command(keep: KeepOption = True) -> None:
             (
                 f"wakeful approvals --all --store {STORE}",
                 f"wakeful events --store {STORE}",
-                f"wakeful replay --store {STORE}          # decide everything again, from the log alone",
+                f"wakeful replay --store {STORE}          # recompute all decisions from the log",
             )
         )
 
 
 def _asked_and_killed(stage: Stage) -> str:
-    stage.title("1. The agent wants to refund 42.00: somebody has to say yes. While it waits, it is killed")
+    stage.title("1. A refund of 42.00 needs approval. The process is killed while it waits")
     stage.run(["python", PROGRAM], crash=True)
     if (stage.folder / BANK).exists():
-        raise NeedsPerson("the bank paid, and nobody had approved", f"look into {stage.folder}")
-    stage.title("2. Another process: what waits?")
+        raise NeedsPerson("the bank paid before the refund was approved", f"look into {stage.folder}")
+    stage.title("2. Another process lists what is pending")
     listed = stage.run(["wakeful", "approvals", "--store", STORE])
     found = re.search(r"appr_\w+", listed)
     if found is None:
-        raise NeedsPerson("nothing waits for a decision, and one refund should", f"look into {stage.folder}")
+        raise NeedsPerson("no approval is pending, and one refund should be", f"look into {stage.folder}")
     return found[0]
 
 
 def _decided_elsewhere(stage: Stage, approval: str) -> None:
-    stage.title("3. Somebody approves. None of the tool's code is needed for that")
+    stage.title("3. A person approves. This does not need the code of the tool")
     stage.run(["wakeful", "approvals", "approve", approval, "--as", "ana", "--note", "checked", "--store", STORE])
 
 
 def _goes_on(stage: Stage) -> None:
-    stage.title("4. A third process goes on: the same line as in the beginning")
+    stage.title("4. A third process continues the run: the same command as at the start")
     stage.run(["python", PROGRAM])
     stage.show_payments(BANK)
-    stage.say("It ran once, with the arguments that were approved. Why it did is in the log:", "green")
+    stage.say("The refund ran once, with the approved arguments. The log says why:", "green")
     stage.run(["wakeful", "why", "call_2_1", "--store", STORE])
 
 

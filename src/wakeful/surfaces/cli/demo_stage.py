@@ -1,4 +1,4 @@
-"""What demos are played on: a temporary folder, lines that are printed before they are run, and what they came to.
+"""The stage of a demo: a temporary folder, commands that are printed before they are run, and their output.
 
 Everything that is shown was run, and can be typed again in the demo's folder. A line that ends otherwise than the demo
 says stops it.
@@ -23,13 +23,13 @@ from rich.text import Text
 
 from wakeful.bootstrap import without_keys
 from wakeful.surfaces.cli.problems import NeedsPerson
+from wakeful.surfaces.cli.screen import folded, width
 from wakeful.surfaces.cli.shown_values import plain
 
 KILLED = -signal.SIGKILL
 COMMAND_SECONDS = 120
-KeepOption: TypeAlias = Annotated[
-    bool, typer.Option("--keep/--no-keep", help="Leave the folder there, to go on trying.")
-]
+INDENT = "  "
+KeepOption: TypeAlias = Annotated[bool, typer.Option("--keep/--no-keep", help="Keep the folder, to try more in it.")]
 
 
 class Stage:
@@ -44,18 +44,18 @@ class Stage:
         return (files("wakeful.surfaces.cli.demos") / name).read_text("utf-8")
 
     def run(self, line: Sequence[str], *, crash: bool = False, ends: int = 0) -> str:
-        """Print a line and run it; what it printed. It has to end as the demo says it does."""
+        """Print a command, run it, and return what it printed. It must end with the expected exit code."""
         typed = " ".join(f'"{word}"' if " " in word else word for word in line)
         self._console.print(Text(f"$ {'CRASH=1 ' if crash else ''}{typed}", "bold cyan"))
         done = self.done(line, crash=crash)
         words = done.stdout + (done.stderr if ends else "")
         for each in plain(words).splitlines():
-            self._console.print(Text(f"  {each}"))
+            self._console.print(Text(folded(each, sys.stdout, indent=INDENT)))
         if crash and done.returncode == KILLED:
             self._console.print(Text("  killed (signal 9)", "red"))
         if done.returncode != (KILLED if crash else ends):
             said = done.stderr.strip() or f"exit code {done.returncode}"
-            raise NeedsPerson(f"the demo did not go as it should: {typed}\n{said}", f"look into {self.folder}")
+            raise NeedsPerson(f"the demo failed at: {typed}\n{said}", f"look into {self.folder}")
         return done.stdout
 
     def done(self, line: Sequence[str], *, crash: bool = False) -> "subprocess.CompletedProcess[str]":
@@ -63,7 +63,7 @@ class Stage:
         return subprocess.run(
             [sys.executable, *program, *line[1:]],
             cwd=self.folder,
-            env={**without_keys(os.environ), "CRASH": "1" if crash else ""},
+            env={**without_keys(os.environ), "CRASH": "1" if crash else "", "COLUMNS": str(width() - len(INDENT))},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -72,7 +72,7 @@ class Stage:
         )
 
     def show_payments(self, file: str, *, many: int = 1) -> None:
-        """The bank's book. What is claimed about it is checked."""
+        """Print the payments, and check how many there are."""
         self._console.print(Text(f"$ cat {file}", "bold cyan"))
         payments = (self.folder / file).read_text().splitlines()
         for words in payments:
@@ -91,13 +91,13 @@ class Stage:
         """Lines for a person to type in the demo's folder, as long as it is there."""
         if not self._keep:
             return
-        self.title("What to try next")
+        self.title("Try next")
         for words in (f"cd {self.folder}", *_path_lines(), *lines):
             self._console.print(Text(f"  {words}"))
 
 
 def _path_lines() -> Iterator[str]:
-    """What makes `python` and `wakeful` mean those of this installation, where they do not yet."""
+    """The line that puts `python` and `wakeful` of this installation on the path, where it is needed."""
     here = Path(sys.executable).parent
     found = shutil.which("wakeful")
     if (found is None or Path(found).parent != here) and (here / "activate").exists():

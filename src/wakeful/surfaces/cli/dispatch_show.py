@@ -10,7 +10,7 @@ from wakeful.service import redact
 from wakeful.surfaces.cli.host_setup import OPERATOR, HostCode, opened_host
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import StoreAddress, store_to_read
-from wakeful.surfaces.cli.screen import columns
+from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or its beginning.")]
@@ -48,14 +48,14 @@ def show(run: RunArgument, json: JsonOption = False, store: StoreOption = None) 
     out(
         [
             f"{plain(result.run_id)}  {result.status}",
-            f"session  {plain(result.session_id)}",
-            f"target   {plain(result.executor_id)}",
-            f"began    {result.started_at}, last changed {result.updated_at}",
+            f"session     {plain(result.session_id)}",
+            f"target      {plain(result.executor_id)}",
+            f"began       {result.started_at}, last changed {result.updated_at}",
         ]
     )
     for name in ("output", "diagnostics", "provenance"):
         if shown[name]:
-            out(f"{name:<8} {json_text(shown[name]) if not isinstance(shown[name], str) else plain(shown[name])}")
+            prose(f"{name:<11} {json_text(shown[name]) if not isinstance(shown[name], str) else plain(shown[name])}")
     out(["", *(f"{event['at']}  {event['event']}" for event in events)])
     out(how_to_go_on(result, place))
 

@@ -12,7 +12,7 @@ from wakeful.surfaces.cli.model_words import key_words, probe_lines, retry_words
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TimeoutOption, WideOption
 from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import StoreAddress, place_to_check
-from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import json_text, out, plain, size, undeclared_words
 
 
@@ -41,18 +41,18 @@ def command(
 
 
 def _tell(report: DoctorReport, place: StoreAddress, *, wide: bool) -> None:
-    out(f"wakeful      {report.version}, Python {report.python}, {report.platform}, {report.store.engine}")
+    prose(f"wakeful      {report.version}, Python {report.python}, {report.platform}, {report.store.engine}")
     why = f": {plain(report.confinement_reason)}" if report.confinement_reason else ""
-    out(f"sandbox      {report.confinement}{why}" if report.confinement != "not_enforced" else _not_held(why))
+    prose(f"sandbox      {report.confinement}{why}" if report.confinement != "not_enforced" else _not_held(why))
     for warning in report.warnings:
-        out(f"warning      {plain(warning)}")
+        prose(f"warning      {plain(warning)}")
     _tell_store(report, place)
     _tell_providers(report, wide=wide)
     for number, problem in enumerate(report.problems):
         lines = plain(problem).splitlines()
-        out([f"{'' if number else 'problems':<13}{lines[0]}", *(f"{'':<15}{line}" for line in lines[1:])])
+        prose([f"{'' if number else 'problems':<13}{lines[0]}", *(f"{'':<15}{line}" for line in lines[1:])])
     if report.advice:
-        out(f"next         {plain(report.advice)}")
+        prose(f"next         {plain(report.advice)}")
 
 
 def _not_held(why: str) -> str:
@@ -66,7 +66,7 @@ def _tell_providers(report: DoctorReport, *, wide: bool) -> None:
         out(["providers", *(f"  {line}" for line in columns(rows, titles, wide=wide))])
     for probe in report.live:
         first, *more = probe_lines(probe)
-        out([f"live         {first}", *(f"           {line}" for line in more)])
+        prose([f"live         {first}", *(f"           {line}" for line in more)])
 
 
 def _details(provider: ProviderState, wide: bool) -> tuple[str, ...]:
@@ -80,25 +80,25 @@ def _nowhere(provider: ProviderState) -> str:
 def _tell_store(report: DoctorReport, place: StoreAddress) -> None:
     store = report.store
     if not store.exists:
-        out(f"store        {plain(store.location)}: not created yet")
-        out(f'next         wakeful run "hello"{place.flag}')
+        prose(f"store        {plain(store.location)}: not created yet")
+        prose(f'next         wakeful run "hello"{place.flag}')
         return
     version = f"version {store.schema_version}" if store.schema_version is not None else "version unknown"
     newest = f" (this wakeful writes version {store.newest_schema_version})"
     older = newest if store.schema_version != store.newest_schema_version else ""
-    out(f"store        {plain(store.location)}, {size(store.bytes)}, {version}{older}")
+    prose(f"store        {plain(store.location)}, {size(store.bytes)}, {version}{older}")
     if not report.store_healthy:
-        out(f"integrity    {'DAMAGED' if report.damage else 'not checked: the store cannot be used'}")
+        prose(f"integrity    {'DAMAGED' if report.damage else 'not checked: the store cannot be used'}")
         return
     out("integrity    ok: every event is unchanged")
-    out(f"turns        {report.turns}, unfinished {len(report.open_turns)}")
+    prose(f"turns        {report.turns}, unfinished {len(report.open_turns)}")
     for turn in report.open_turns[:5]:
         waits = f", waits for {', '.join(turn.waiting_for)}" if turn.waiting_for else ""
-        out(f"             {short(turn.turn_id)} ({plain(turn.agent)}) {turn.state}{plain(waits)}")
-    out(f"unknown      {report.unknown_outcomes or 'no'} outcome{'' if report.unknown_outcomes == 1 else 's'}")
+        prose(f"             {short(turn.turn_id)} ({plain(turn.agent)}) {turn.state}{plain(waits)}")
+    prose(f"unknown      {report.unknown_outcomes or 'no'} outcome{'' if report.unknown_outcomes == 1 else 's'}")
     if report.undeclared_tools:
-        out(f"tools        {plain(undeclared_words(report.undeclared_tools))}")
+        prose(f"tools        {plain(undeclared_words(report.undeclared_tools))}")
     if report.open_turns:
-        out(f"next         wakeful resume{place.flag}")
+        prose(f"next         wakeful resume{place.flag}")
     if report.unknown_outcomes:
-        out(f"next         wakeful unknown{place.flag}")
+        prose(f"next         wakeful unknown{place.flag}")

@@ -5,7 +5,8 @@ from typing import Any
 from rich.text import Text
 
 from wakeful.contracts.envelope import RuntimeEvent
-from wakeful.surfaces.cli.shown_values import arguments_text, duration, one_line, plain
+from wakeful.surfaces.cli.screen import short
+from wakeful.surfaces.cli.shown_values import arguments_text, counted, duration, one_line, plain
 from wakeful.views.transcript import (
     AssistantRound,
     RuntimeFailure,
@@ -27,12 +28,12 @@ STYLES = {
 KIND_WIDTH = 29
 """As long as the names in a turn of an agent."""
 INDENT = "  "
-"""What happened in a child stands to the right of what happened around it."""
+"""Events of a child are indented."""
 _RESUMED = {
-    "recovery": "it had been cut off",
-    "supplied": "what was missing is there",
-    "decision": "somebody decided",
-    "window": "there is money again",
+    "recovery": "the turn was cut off",
+    "supplied": "the missing code was supplied",
+    "decision": "a person decided",
+    "window": "the spending limit has room again",
 }
 FAILURE_WIDTH = 200
 """A provider's own words often end with what to do."""
@@ -103,20 +104,20 @@ def _about(event: RuntimeEvent) -> str:
             return one_line(f"{event.tool_call_id} runs now: {has.get('cause')}, attempt {has.get('attempt')}")
         case "action.required":
             asked = has.get("tool_name") if has.get("action_type") == "approval" else has.get("prompt")
-            return one_line(f"{has.get('action_id')}: {asked}, because {has.get('reason')}")
+            return one_line(f"{short(str(has.get('action_id')))}: {asked}, because {has.get('reason')}")
         case "action.resolved":
             why = f": {has['reason']}" if has.get("reason") else ""
-            return one_line(f"{has.get('action_id')}: {has.get('decision')} by {has.get('resolver')}{why}")
+            return one_line(f"{short(str(has.get('action_id')))}: {has.get('decision')} by {has.get('resolver')}{why}")
         case "permission.evaluated":
             return one_line(f"{has.get('decision')}: {has.get('decision_reason')}")
         case "subagent.started":
             return one_line(f"{has.get('tool')}: {has.get('title', '')}  {has.get('level_id')}")
         case "subagent.completed":
-            return one_line(f"{has.get('level_id')}, {has.get('steps')} steps")
+            return one_line(f"{has.get('level_id')}, {counted(has.get('steps') or 0, 'step')}")
         case "subagent.failed":
             return one_line(f"{has.get('level_id')}, {has.get('error')}: {has.get('message', '')}", FAILURE_WIDTH)
         case "planning.completed":
-            return f"{len(has.get('plan', {}).get('steps', []))} steps"
+            return counted(len(has.get("plan", {}).get("steps", [])), "step")
         case "context.compaction.completed":
             return one_line(f"{has.get('tokens_before')} → {has.get('tokens_after')} tokens, {has.get('trigger')}")
         case "turn.interjected":
@@ -140,7 +141,10 @@ def _about(event: RuntimeEvent) -> str:
         case "answer.accepted":
             return one_line(arguments_text(value) if isinstance(value := has.get("value"), dict) else str(value or ""))
         case "turn.suspended":
-            return one_line(f"{has.get('reason')}: {', '.join(map(str, has.get('waiting_for', ())))}", FAILURE_WIDTH)
+            return one_line(
+                f"{has.get('reason')}: {', '.join(short(str(each)) for each in has.get('waiting_for', ()))}",
+                FAILURE_WIDTH,
+            )
         case "budget.noticed":
             return one_line(f"{_window(has)}: {has.get('percent')} %, {has.get('spent')} dollars")
         case "budget.granted":
@@ -190,7 +194,7 @@ def _tokens(payload: dict[str, Any]) -> str:
 
 
 def transcript_line(entry: TranscriptEntry) -> Text:
-    """Who, and what."""
+    """The speaker, and the text."""
     match entry:
         case UserMessage():
             who = "you" if entry.data.origin == "person" else "runtime"

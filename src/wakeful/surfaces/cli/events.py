@@ -11,8 +11,7 @@ from rich.text import Text
 from wakeful.bootstrap import opened_store, own_keys
 from wakeful.contracts.envelope import StoredFact
 from wakeful.service import Store, TurnRow, redact
-from wakeful.service.operations import LIST_TURNS, TurnCount
-from wakeful.service.queries.history import turn_record
+from wakeful.service.operations.turns import LIST_TURNS, TurnQuery
 from wakeful.service.queries.turns import EventReader, find_turn, follow, kinds_named, turn_events, wire
 from wakeful.surfaces.cli.event_lines import event_line, transcript_line
 from wakeful.surfaces.cli.lines import line
@@ -73,19 +72,19 @@ def command(
     if kinds is not None and view != "facts":
         raise WrongRequest(f"--kind filters the log, and --as {view} shows another view", "leave one of them out")
     try:
-        asyncio.run(_show(turn, place, _Printer(view, json, kinds, after, reveal), follow_it))
+        asyncio.run(_show(turn, place, _Printer(view, json, kinds, after, reveal, wide), follow_it))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 
 
 def _list(place: StoreAddress, *, json: bool, wide: bool) -> None:
-    rows = ask(LIST_TURNS, TurnCount(NEWEST), place)
+    rows = ask(LIST_TURNS, TurnQuery(limit=NEWEST), place)
     if json:
         for row in rows:
-            out(json_text(turn_record(row).model_dump(mode="json")))
+            out(json_text(row.model_dump(mode="json")))
     elif rows:
         cells = [
-            (short(r.turn_id), r.state, age_cell(r.created_at), r.agent_name, one_line(r.prompt_preview, 200))
+            (short(r.turn_id), r.state, age_cell(round(r.created_at * 1_000_000)), r.agent, one_line(r.prompt, 200))
             for r in rows
         ]
         out(columns(cells, ("TURN", "STATE", "AGE", "AGENT", "PROMPT"), wide=wide))
@@ -112,13 +111,17 @@ async def _each(facts: list[StoredFact]) -> AsyncIterator[StoredFact]:
 class _Printer:
     """Prints facts in the view that was asked for, one line each, as they come."""
 
-    def __init__(self, view: Views, json: bool, kinds: frozenset[str] | None, after: int, reveal: bool) -> None:
+    def __init__(
+        self, view: Views, json: bool, kinds: frozenset[str] | None, after: int, reveal: bool, wide: bool
+    ) -> None:
         self._view = view
         self._json = json
         self._kinds = kinds
         self._after = after
         self._reveal = reveal
-        self._console = Console(highlight=False, soft_wrap=True)
+        self._console = Console(highlight=False)
+        self._cuts = self._console.is_terminal and not wide and view != "transcript"
+        """Lines are cut to fit a screen; in a pipe and with `--wide` they are whole. Messages are never cut."""
 
     async def print_all(
         self, store: Store, row: TurnRow, facts: AsyncIterator[StoredFact], stored: Sequence[StoredFact] = ()
@@ -153,7 +156,8 @@ class _Printer:
             out(json_text(data if self._reveal or self._view == "facts" else redact(data)))
             self._console.file.flush()
         elif words is not None:
-            self._console.print(words)
+            cut = {"overflow": "ellipsis", "no_wrap": True} if self._cuts else {"soft_wrap": True}
+            self._console.print(words, **cut)
 
 
 INDENT = "  "

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from wakeful.service.operations import CHECK_LOG, NoRequest
+from wakeful.service.operations.log import CHECK_LOG
+from wakeful.service.operations.operation import NoRequest
 from wakeful.service.queries.log_check import CheckedEvent, check_lines
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.outcomes import FAILED

@@ -24,7 +24,7 @@ OPERATOR = ExecutionPrincipal.user_session(
 
 
 class HostCode:
-    """What `--tools` and `--agent` named: agents that may be run, and tools that imported ones may name."""
+    """The code that `--tools` and `--agent` named: agents that may be run, and tools that imported ones may name."""
 
     def __init__(self, tools: Sequence[str] | None = None, file: Path | None = None) -> None:
         loaded = load(tools or [])
@@ -37,7 +37,7 @@ class HostCode:
 
     @classmethod
     def of(cls, code: WorkflowCode) -> "HostCode":
-        """What was loaded for a workflow, as a host's."""
+        """The code of a workflow, as a host's."""
         given = cls()
         given.tools, given.agents = list(code.agent.tools), list(code.agents)
         return given

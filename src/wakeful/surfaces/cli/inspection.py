@@ -4,12 +4,14 @@ from typing import Annotated
 
 import typer
 
-from wakeful.service.operations import EXPLAIN, REPLAY, SHOW_LATENCY, CallName, TurnName
+from wakeful.service.operations.calls import EXPLAIN, CallName
+from wakeful.service.operations.turn_reports import REPLAY, SHOW_LATENCY
+from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.replay import ReplayReport
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
-from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, moment, one_line, out, plain
 
 
@@ -23,20 +25,20 @@ def why(
     if json:
         out(json_text(told.model_dump(mode="json"), indent=2))
         return
-    out(f"{plain(told.tool)}({arguments_text(told.arguments, 200)})")
-    out(f"  call {plain(told.call_id)} of agent {plain(told.agent)}, turn {short(told.turn_id)}")
-    out(f"  {told.verdict}, {told.outcome or 'not finished yet'}")
+    prose(f"{plain(told.tool)}({arguments_text(told.arguments, 200)})")
+    prose(f"  call {plain(told.call_id)} of agent {plain(told.agent)}, turn {short(told.turn_id)}")
+    prose(f"  {told.verdict}, {told.outcome or 'not finished yet'}")
     out("")
     for step in told.steps:
-        by = f"{plain(step.by)}: " if step.by else ""
-        out(f"  {moment(step.at)}  {step.kind:<10}{by}{one_line(step.words, 400)}")
+        by = f"{plain(short(step.by))}: " if step.by else ""
+        prose(f"  {moment(step.at)}  {step.kind:<10}{by}{one_line(step.words, 400)}")
         for rule in step.rules:
             text = f": {one_line(rule.text, 300)}" if rule.text else ""
-            out(f"  {'':<21}{'rule':<10}{plain(rule.ref)}{text}")
+            prose(f"  {'':<21}{'rule':<10}{plain(rule.ref)}{text}")
         if step.traceback:
             out("")
             for line in step.traceback.splitlines():
-                out(f"    {plain(line)}")
+                prose(f"    {plain(line)}")
 
 
 def replay(turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False) -> None:
@@ -55,11 +57,11 @@ def replay(turn: TurnArgument = None, store: StoreOption = None, json: JsonOptio
 
 
 def _tell_replay(report: ReplayReport, place: StoreAddress) -> None:
-    still = " (unfinished)" if report.turn.is_open else ""
-    out(f"turn {short(report.turn.turn_id)} of agent {report.turn.agent_name}, {report.turn.state}{still}")
+    still = " (unfinished)" if report.is_open else ""
+    out(f"turn {short(report.turn_id)} of agent {report.agent}, {report.state}{still}")
     if report.checked:
         out(columns([(kind, str(count)) for kind, count in report.checked.items()], ("DECISION", "SAME")))
-    total = sum(report.checked.values())
+    total = report.decisions
     if report.divergence is None:
         out(f"identical: {total} decisions from {report.events} events")
         return
@@ -67,7 +69,7 @@ def _tell_replay(report: ReplayReport, place: StoreAddress) -> None:
     out(f"DIFFERENT after {total} decisions, at event {first.event_id} ({first.kind}):")
     out(f"  recorded:    {one_line(first.recorded, 400)}")
     out(f"  recomputed:  {one_line(first.recomputed, 400)}")
-    out(f"the log: wakeful events {short(report.turn.turn_id)}{place.flag}")
+    out(f"the log: wakeful events {short(report.turn_id)}{place.flag}")
 
 
 INSIDE = "  "

@@ -2,6 +2,7 @@
 
 from rich.text import Text
 
+from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, one_line, plain
 from wakeful.views.run_stream_events import (
     ContextEvent,
@@ -24,7 +25,7 @@ def line(event: RunEvent) -> Text | None:
         case StatusEvent(status="starting"):
             return Text.assemble(("● ", "cyan"), f"turn {event.turn_id}")
         case StatusEvent(status="suspended"):
-            return Text(f"‖ waits for {', '.join(event.waiting_for)}", "yellow")
+            return Text(f"‖ waits for {', '.join(map(short, event.waiting_for))}", "yellow")
         case StatusEvent(status="completed"):
             return Text("● completed", "green")
         case StatusEvent():
@@ -35,11 +36,14 @@ def line(event: RunEvent) -> Text | None:
             return Text.assemble(("  → ", "cyan"), (plain(event.tool_name), "bold"), f"({_arguments(event)})")
         case ToolResultEvent(success=True):
             return Text.assemble(
-                ("  ✓ ", "green"), f"{plain(event.tool_name)}  ", (one_line(event.preview), "dim"), _took(event)
+                ("  ✓ ", "green"),
+                plain(event.tool_name),
+                _took(event),
+                (f"  {one_line(event.preview)}" if event.preview else "", "dim"),
             )
         case ToolResultEvent():
             return Text.assemble(
-                ("  ✗ ", "red"), f"{plain(event.tool_name)}  ", (one_line(event.error or ""), "red"), _took(event)
+                ("  ✗ ", "red"), plain(event.tool_name), _took(event), (f"  {one_line(event.error or '', 200)}", "red")
             )
         case ErrorEvent():
             after = "; trying again" if event.retryable else ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from wakeful.contracts.envelope import StoredFact
 from wakeful.service import Glimpse, OutputGlimpsed, ProgressGlimpsed
+from wakeful.surfaces.cli.screen import fold
 from wakeful.surfaces.cli.shown_values import one_line, plain
 from wakeful.views.run_stream import RunStream
 from wakeful.views.run_stream_events import RunEvent, StatusEvent, StepEvent, TextEvent, ToolCallEvent
@@ -26,7 +27,7 @@ TAIL_LINES = 8
 
 
 class SilentView:
-    """Nobody looks; only the turn's id is kept."""
+    """Shows nothing; only the turn's id is kept."""
 
     def __init__(self) -> None:
         self.turn_id: str | None = None
@@ -62,7 +63,7 @@ class ProgressView(SilentView):
         from rich.console import Console
 
         super().__init__()
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = Console(stderr=True, highlight=False)
         self._live: Live | None = None
         self._over = False
         self._view: RunStream | None = None
@@ -87,7 +88,7 @@ class ProgressView(SilentView):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """What moves goes away, so that a question stands alone."""
+        """Remove the moving part, so that a question stands alone."""
         shown = self._live
         if shown is None:
             yield
@@ -145,11 +146,11 @@ class ProgressView(SilentView):
 
         words, self._said = plain(self._said).strip(), ""
         self._refresh()
-        if words:
-            self._print(Text(f"  {words}", "dim"))
+        for each in words.splitlines():
+            self._print(Text("\n".join(fold(each, first="  ", rest="  ")), "dim"))
 
     def _print(self, text: "Text") -> None:
-        self._console.print(text)
+        self._console.print(text, overflow="ellipsis", no_wrap=True)
 
     def _refresh(self) -> None:
         if self._live is not None:

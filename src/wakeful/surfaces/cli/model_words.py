@@ -53,25 +53,25 @@ def retry_words(policy: RetryPolicy) -> str:
 
 
 def probe_lines(probe: ModelProbe) -> list[str]:
-    """What came of a live call; a failure ends with what to do."""
+    """The result of a live call; a failure ends with the next step."""
     took = duration(probe.duration_ms)
     if not probe.ok:
         kind = f" ({probe.failure_kind})" if probe.failure_kind else ""
         lines = [f"{plain(probe.model_ref)} did not answer{kind}, after {took}", f"  {one_line(probe.message, 500)}"]
         return [*lines, *(f"  {plain(line)}" for line in probe.advice.splitlines())]
     said = f'"{one_line(probe.said)}"' if probe.said else f"no words ({probe.stop_reason})"
-    lines = [f"{plain(probe.model_ref)} answered {said} in {took}"]
+    lines = [f"{plain(probe.model_ref)} answered in {took}:", f"  {said}"]
     if probe.usage is not None:
         used = f"{probe.usage.input_tokens} tokens in, {probe.usage.output_tokens} out"
         thought = f" ({probe.usage.reasoning_tokens} of them thoughts)" if probe.usage.reasoning_tokens else ""
         lines.append(f"  {used}{thought}; {_cost(probe)}")
     else:
-        lines.append("  it reported no tokens; what it cost is unknown")
+        lines.append("  it reported no tokens; its cost is unknown")
     return [*lines, f"  request {plain(probe.request_id)}"] if probe.request_id else lines
 
 
 def _cost(probe: ModelProbe) -> str:
     if probe.cost is None:
-        return "what it cost is unknown: no price is listed here"
+        return "its cost is unknown: there is no price for this model"
     day = f" of {probe.price_date}" if probe.price_date else ""
     return f"{million(probe.cost)} {probe.currency} by {probe.price_list}{day}"

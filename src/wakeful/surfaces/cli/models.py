@@ -12,7 +12,7 @@ from wakeful.surfaces.cli.model_words import can, key_words, million, probe_line
 from wakeful.surfaces.cli.options import JsonOption, ModelArgument, TimeoutOption, WideOption
 from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.screen import columns
+from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
 UNKNOWN = "?"
@@ -61,11 +61,11 @@ def _tell_catalogue(found: Catalogue, *, wide: bool) -> None:
         out(columns([_row(each) for each in found.models], titles, wide=wide))
         out("")
         day = f" of {found.prices_as_of}" if found.prices_as_of else ""
-        out(f"prices       US dollars per million tokens, {found.price_list}{day}; {UNKNOWN}: unknown")
+        prose(f"prices       US dollars per million tokens, {found.price_list}{day}; {UNKNOWN}: unknown")
     listed = {each.provider for each in found.models}
     others = [each.name for each in found.providers if each.name not in listed and each.endpoint]
     if others:
-        out(f"any model    {', '.join(others)}")
+        prose(f"any model    {', '.join(others)}")
         out(f"             (write {others[0]}:NAME)")
     out(f"settings     {plain(found.settings_file)}, [providers.NAME]")
 
@@ -106,28 +106,30 @@ def _tell_model(page: ModelPage) -> None:
     able = model.capabilities
     if able is not None:
         undeclared = "" if model.declared else " (unknown model: a safe guess)"
-        out(f"abilities    {can(able)}{undeclared}")
+        prose(f"abilities    {can(able)}{undeclared}")
         out(f"window       {tokens(able.context_window)} tokens, answers of {tokens(able.max_output)} at most")
         out(f"sampling     {plain(', '.join(able.sampling)) or 'takes no sampling parameters'}")
         out(f"prompt       {plain(', '.join(able.prompt))}")
-    out(f"price        {_price(model.price)}")
+    first, *more = _price(model.price)
+    out([f"price        {first}", *(f"{'':<13}{line}" for line in more)])
     if page.near:
-        out(f"near         {', '.join(plain(ref) for ref in page.near)}")
+        prose(f"near         {', '.join(plain(ref) for ref in page.near)}")
     out(f"next         wakeful models test {plain(model.ref)}")
 
 
-def _price(price: ListPrice | None) -> str:
+def _price(price: ListPrice | None) -> list[str]:
     if price is None:
-        return "unknown"
+        return ["unknown"]
     parts = [f"{million(price.input)} in", f"{million(price.output)} out"]
     parts += [f"{million(price.cached_input)} cached"] if price.cached_input is not None else []
     parts += [f"{million(price.cache_write)} to write the cache"] if price.cache_write is not None else []
-    long = ""
+    long = []
     if price.long_from is not None and price.long_input is not None and price.long_output is not None:
         higher = f"{million(price.long_input)} in, {million(price.long_output)} out"
-        long = f"; above {tokens(price.long_from)} tokens in: {higher}"
+        long = [f"above {tokens(price.long_from)} tokens in: {higher}"]
     day = f" of {price.as_of}" if price.as_of else ""
-    return f"{', '.join(parts)}: {price.currency} for a million tokens, by {plain(price.price_list)}{day}{long}"
+    source = f"{price.currency} per million tokens, by {plain(price.price_list)}{day}"
+    return [", ".join(parts), *long, source]
 
 
 def test(model: ModelArgument, timeout: TimeoutOption = None, json: JsonOption = False) -> None:
@@ -136,6 +138,9 @@ def test(model: ModelArgument, timeout: TimeoutOption = None, json: JsonOption =
     Ends with exit code 0 if it answered, 1 if it did not, 2 if it could not be asked (no key, no such provider).
     """
     probe = asyncio.run(try_model(model, timeout=timeout))
-    out(json_text(probe.model_dump(mode="json"), indent=2) if json else probe_lines(probe))
+    if json:
+        out(json_text(probe.model_dump(mode="json"), indent=2))
+    else:
+        prose(probe_lines(probe))
     if not probe.ok:
         raise typer.Exit(FAILED)

@@ -1,9 +1,13 @@
 """Options that several commands share, so that the same thing is spelled and explained the same everywhere."""
 
+import re
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
+
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.shown_values import DAY, HOUR, MINUTE
 
 StoreOption: TypeAlias = Annotated[
     Path | None,
@@ -80,3 +84,14 @@ WorkflowArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="NAME", help="The workflow's name, its id, or the beginning of its id.")
 ]
 GraphFileArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="FILE", help="A workflow's graph, as JSON.")]
+
+_SPAN = re.compile(r"^(\d+(?:\.\d+)?)(s|m|min|h|d|w)$")
+_UNITS = {"s": 1, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+
+
+def seconds_of(text: str) -> float:
+    """The seconds that `--for` names. Raises WrongRequest."""
+    found = _SPAN.match(text.strip().lower())
+    if found is None or float(found[1]) == 0:
+        raise WrongRequest(f"--for {text} is not a duration", "give a number and s, m, h, d or w: --for 7d")
+    return float(found[1]) * _UNITS[found[2]]

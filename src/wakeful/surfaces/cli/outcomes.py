@@ -8,7 +8,7 @@ from typing import Any
 from wakeful.contracts.events import LimitChanged, SandboxApplied, Terminal
 from wakeful.contracts.spending import WindowPassed
 from wakeful.service import UnknownRow
-from wakeful.service.operations import TurnAhead
+from wakeful.service.operations.turns import TurnAhead
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.approval_words import pending_lines
 from wakeful.surfaces.cli.places import StoreAddress
@@ -39,7 +39,7 @@ def tell(
         text = answer if isinstance(answer, str) else result.final_content
         sys.stdout.write(plain(text).rstrip("\n") + "\n")
     else:
-        note(f"{result.status} ({result.stop_reason}){': ' + result.message if result.message else ''}")
+        note(_headline(result))
     sys.stdout.flush()
     mine = [row for row in unknown if row.turn_id == result.turn_id]
     if mine:
@@ -80,7 +80,8 @@ def unknown_lines(rows: Sequence[UnknownRow], all_rows: Sequence[UnknownRow], pl
         turn, _, call = reference(row, all_rows).rpartition("/")
         name = f"{short(turn)}/{call}" if turn else call
         lines += [
-            f"  {plain(row.tool)}({arguments_text(row.arguments)})  {one_line(row.reason)}",
+            f"  {plain(row.tool)}({arguments_text(row.arguments)})",
+            f"    {one_line(row.reason, 300)}",
             f'    it happened:  wakeful resolve {name} --happened "its result"{place.flag}',
             f"    it did not:   wakeful resolve {name} --did-not-happen{place.flag}",
         ]
@@ -105,6 +106,17 @@ def grant_line(window: WindowPassed, place: StoreAddress) -> str:
     kind, _, name = window.scope.partition(":")
     who = f" --{kind} {shlex.quote(name)}" if name else ""
     return f"more for this {window.period}: wakeful budget grant{who} --usd AMOUNT --window {window.period}{place.flag}"
+
+
+def _headline(result: RunResult[Any]) -> str:
+    """`failed (provider_error): the key is wrong`; ids as short as people type them."""
+    why = f" ({result.stop_reason})" if result.stop_reason != result.status else ""
+    words = " ".join(_short_in_list(word) for word in result.message.split(" "))
+    return f"{result.status}{why}{': ' + words if words else ''}"
+
+
+def _short_in_list(word: str) -> str:
+    return short(word.removesuffix(",")) + ("," if word.endswith(",") else "")
 
 
 def _waits_for_money(result: RunResult[Any]) -> WindowPassed | None:

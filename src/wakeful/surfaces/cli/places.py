@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from wakeful.bootstrap import check_not_lost, perform
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.service import default_store, home_store
-from wakeful.service.operation import Operation
+from wakeful.service.operations.operation import Operation
 from wakeful.surfaces.cli.problems import WrongRequest
 
 FILE = "runs.db"

@@ -11,11 +11,19 @@ import sys
 from typing import Any
 
 from wakeful.contracts.errors import WakefulError
-from wakeful.surfaces.cli.screen import wrapped
+from wakeful.surfaces.cli.screen import coloured, wrapped
 from wakeful.surfaces.cli.shown_values import json_text, plain
 
 _SENTENCE = re.compile(r"^[A-Z][a-z]+(?=[ :,'])")
 """A word that is only capital because a sentence begins with it."""
+_PARSER_WORDS = (
+    (re.compile(r"Input should be greater than or equal to (\S+)"), r"it must be \1 or more"),
+    (re.compile(r"Input should be a valid integer.*"), "it must be a whole number"),
+    (re.compile(r"Input should be a valid number.*"), "it must be a number"),
+    (re.compile(r"Input should be (?=')"), "it must be "),
+    (re.compile(r"Value error, "), ""),
+)
+"""Messages of the argument parser, and plainer words for them."""
 
 
 class Failure(WakefulError):
@@ -41,12 +49,17 @@ def unreadable(file: object, error: Exception, hint: str) -> WrongRequest:
 
 def usage_problem(error: Any, name: str) -> WrongRequest:
     """A word that the command does not take, in our own voice. `error` is one of the argument parser's."""
-    words = " ".join(str(error.format_message()).split()).rstrip(".")
-    return WrongRequest(words[:1].lower() + words[1:], f"options and an example: wakeful {name} --help")
+    near = list(getattr(error, "possibilities", None) or ())
+    words = " ".join(str(error.message if near else error.format_message()).split()).rstrip(".")
+    for pattern, plainly in _PARSER_WORDS:
+        words = pattern.sub(plainly, words)
+    help_page = f"wakeful {name} --help"
+    hint = f"did you mean {near[0]}? All options: {help_page}" if near else f"options and an example: {help_page}"
+    return WrongRequest(words[:1].lower() + words[1:], hint)
 
 
 def exit_code_of(error: Exception, *, as_json: bool = False) -> int:
-    """Show an error and give the code to end with. What is no error of ours is raised again."""
+    """Show an error and give the code to end with. An error that is not wakeful's is raised again."""
     if not isinstance(error, WakefulError):
         raise error
     if as_json:
@@ -64,15 +77,20 @@ def exit_code_of(error: Exception, *, as_json: bool = False) -> int:
 
 def complain(message: str, hint: str = "") -> None:
     """`Error: ...`, and below it `Hint: ...`."""
-    text = wrapped(plain(message), sys.stderr, first="Error: ", rest="  ")
+    text = _labelled("Error:", plain(message))
     if hint:
-        text += "\n" + wrapped(_one_voice(hint), sys.stderr, first="Hint: ", rest="  ")
+        text += "\n" + _labelled("Hint:", _one_voice(hint))
     sys.stderr.write(text + "\n")
 
 
 def note(message: str) -> None:
     """A word on the side: stdout belongs to results."""
     sys.stderr.write(wrapped(plain(message), sys.stderr) + "\n")
+
+
+def _labelled(label: str, words: str) -> str:
+    text = wrapped(words, sys.stderr, first=f"{label} ", rest="  ")
+    return coloured(label, sys.stderr) + text.removeprefix(label)
 
 
 def _one_voice(words: str) -> str:

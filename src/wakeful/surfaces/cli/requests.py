@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.service.operations import (
+from wakeful.service.operations.client_requests import (
     END_REQUEST,
     LIST_REQUESTS,
     SHOW_REQUEST,
@@ -19,13 +19,14 @@ from wakeful.service.operations import (
     RequestEnd,
     RequestName,
     RequestReceipt,
-    TurnName,
 )
+from wakeful.service.operations.turns import TurnName
 from wakeful.surfaces.cli.options import JsonOption, RequestArgument, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line
 from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
 from wakeful.surfaces.cli.problems import Failure, WrongRequest
 from wakeful.surfaces.cli.request_words import how_to_end, line, short
+from wakeful.surfaces.cli.screen import prose
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
 
 
@@ -58,7 +59,8 @@ def show(request: RequestArgument, store: StoreOption = None, json: JsonOption =
         return
     out(
         [
-            f"{found.request_id}  {found.status}",
+            found.request_id,
+            f"status      {found.status}",
             f"tool        {plain(found.tool)}",
             f"arguments   {json_text(found.arguments)}",
             f"turn        {plain(found.turn_id)}, call {plain(found.call_id)}",
@@ -120,6 +122,6 @@ def _tell(receipt: RequestReceipt, place: StoreAddress) -> None:
     words = f"{short(request.request_id)} ({plain(request.tool_name)}) {request.status}: {one_line(what, 200)}"
     if ended.duplicate:
         raise Failure(f"the request had ended before: {words}", "nothing was changed")
-    out(words)
+    prose(words)
     if receipt.ahead is not None:
         out(f"continue: {resume_line(receipt.ahead, place)}")

@@ -15,8 +15,9 @@ from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.packages.workflows import settle_package
 from wakeful.service import Agent, Engine, Store, TurnRow, UnknownRow
 from wakeful.service.commands.agent_rebuild import NeverBegan, ToolsNotSupplied, code_needed, rebuilt_agent
-from wakeful.service.commands.turns import recall, resume_turn
-from wakeful.service.operations import TurnAhead
+from wakeful.service.commands.turn_claims import recall
+from wakeful.service.commands.turns import resume_turn
+from wakeful.service.operations.turns import TurnAhead
 from wakeful.service.queries.turns import find_turn, open_turns, shown_states
 from wakeful.service.run_result import RunResult
 from wakeful.service.workflows.runs import runs_workflow, workflow_result
@@ -213,7 +214,7 @@ async def _one(
 
 
 async def _with_own(system: Engine, row: TurnRow, supplied: SuppliedCode) -> list[Agent[Any, Any]]:
-    """What was supplied, the turn's own agent, and those that came in packages: a workflow's nodes may name them.
+    """The supplied agents, the turn's own agent, and those that came in packages: a workflow's nodes may name them.
 
     The turn's own is made from what it wrote down. One that never began wrote nothing: then it is the imported one.
     """

@@ -181,7 +181,7 @@ def _budget(agent: Agent[Any, Any], **asked: Any) -> Budget | None:
 
 
 def _again(progress: SilentView, place: StoreAddress, tools: list[str] | None, agent: Path | None) -> str:
-    """What to type to go on with the turn, once there is one."""
+    """The command that continues the turn, once there is one."""
     if progress.turn_id is None:
         return ""
     return f"To continue: wakeful resume {short(progress.turn_id)}{place.flag}{code_options(tools, agent)}"

@@ -13,8 +13,8 @@ from wakeful.surfaces.cli.shown_values import json_text, out
 
 SCHEMAS: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "events": (event_schema, "every event of a log: wakeful events TURN --json"),
-    "run-result": (run_result_schema, "what wakeful run --json prints"),
-    "wire": (wire_schema, "what clients are sent: wakeful events TURN --as wire --json"),
+    "run-result": (run_result_schema, "a result: wakeful run --json"),
+    "wire": (wire_schema, "client messages: wakeful events TURN --as wire --json"),
     "agent": (agent_schema, "an agent's file: wakeful run --agent FILE"),
     "script": (script_schema, "a script: wakeful run --model scripted:FILE"),
 }

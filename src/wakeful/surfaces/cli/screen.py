@@ -1,15 +1,19 @@
 """The width of the screen: tables and prose fit it, and 80 columns where nobody says otherwise.
 
 A table never makes a line longer than the screen: its last column is cut first, then its widest one; the first column,
-which names the row, is never cut. `--wide` cuts nothing. Commands to copy are never cut either.
+which names the row, is never cut. `--wide` cuts nothing. Commands to copy are never cut either. Colours are for
+terminals only, and `NO_COLOR` turns them off.
 """
 
+import os
+import re
 import shutil
+import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from wakeful.surfaces.cli.shown_values import plain
+from wakeful.surfaces.cli.shown_values import out, plain
 
 NARROW = 80
 GAP = "  "
@@ -17,6 +21,10 @@ LEAST = 8
 """Letters that a cut column keeps at least."""
 LAST_LEAST = 24
 """Letters that the last column is given, where others can give way."""
+_HANG_MOST = 40
+"""Columns that a folded line is indented at most."""
+_LAST_COLUMN = re.compile(r"^.*\S {2,}(?=\S)|^ *")
+_RED, _CYAN, _PLAIN = "\x1b[1;31m", "\x1b[36m", "\x1b[0m"
 _ID_LETTERS = 16
 """Of the 26 of an id: ten of its time and six at random mean one record."""
 
@@ -61,6 +69,28 @@ def fold(text: str, *, first: str, rest: str) -> list[str]:
     return textwrap.wrap(
         text, width(), initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     ) or [first.rstrip()]
+
+
+def prose(lines: Iterable[str] | str) -> None:
+    """Words, to stdout. A line that does not fit a terminal goes on below the place where its last column begins."""
+    for line in [lines] if isinstance(lines, str) else lines:
+        out(folded(line, sys.stdout))
+
+
+def folded(line: str, stream: TextIO, indent: str = "") -> str:
+    """One line of words behind an indent, folded below the place where its last column begins."""
+    found = _LAST_COLUMN.match(line)
+    begins = min(found.end() if found is not None else 0, _HANG_MOST)
+    own = len(line) - len(line.lstrip())
+    hang = begins - own if begins else 2
+    return wrapped(line, stream, first=indent, rest=indent + " " * hang)
+
+
+def coloured(label: str, stream: TextIO) -> str:
+    """`Error:` in red and `Hint:` in cyan, where the stream is a terminal that shows colours."""
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
+        return label
+    return f"{_RED if label.startswith('Error') else _CYAN}{label}{_PLAIN}"
 
 
 def _fitted(natural: Sequence[int], room: int) -> list[int]:

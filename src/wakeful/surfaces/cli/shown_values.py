@@ -16,7 +16,7 @@ AGE_WIDTH = 6
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters but tab and newline, marks that turn the direction of text, and halves of characters."""
 _IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What the JSON encoder leaves as it is."""
+"""Characters that the JSON encoder leaves as they are."""
 
 
 def plain(text: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from wakeful.contracts.models import TokenUsage
-from wakeful.service.operations import STATUS, AgentName
+from wakeful.service.operations.agents import STATUS, AgentName
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.shown_values import counted, json_text, out

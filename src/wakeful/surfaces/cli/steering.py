@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from wakeful.service.operations import CANCEL, INTERJECT, PAUSE, MessageToTurn, TurnName
+from wakeful.service.operations.steering import CANCEL, INTERJECT, PAUSE, MessageToTurn
+from wakeful.service.operations.turns import TurnName
 from wakeful.surfaces.cli.options import NamedTurn, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line
 from wakeful.surfaces.cli.places import ask, store_to_read
-from wakeful.surfaces.cli.screen import short
+from wakeful.surfaces.cli.screen import prose, short
 from wakeful.surfaces.cli.shown_values import out
 
 
@@ -24,7 +25,7 @@ def cancel(turn: NamedTurn, store: StoreOption = None) -> None:
     else:
         out(f"turn {turn_id} was asked to stop")
         if told.ahead is not None:
-            out(f"No process runs it. To end it: {resume_line(told.ahead, place)}")
+            prose(f"No process runs it. To end it: {resume_line(told.ahead, place)}")
 
 
 def pause(turn: NamedTurn, store: StoreOption = None) -> None:
@@ -50,4 +51,4 @@ def interject(
     """Add a message to a running turn. The model reads it with its next request."""
     place = store_to_read(store)
     turn_id, message_id = ask(INTERJECT, MessageToTurn(turn, text), place)
-    out(f"{short(message_id)} is stored; turn {short(turn_id)} reads it with its next model request")
+    prose(f"{short(message_id)} is stored; turn {short(turn_id)} reads it with its next model request")

@@ -22,7 +22,7 @@ Approver = Callable[[Approval], Awaitable[Decided | None]]
 ReadLine = Callable[[], Awaitable[str | None]]
 """A line without its end; None when there will be none."""
 REFUSED = "-"
-"""What refuses a question: no words of an answer."""
+"""The word that refuses a question."""
 
 
 def is_attended() -> bool:
@@ -31,7 +31,7 @@ def is_attended() -> bool:
 
 
 def approver_for(progress: SilentView, approved: Sequence[str] | None, *, no_input: bool) -> "TerminalApprover | None":
-    """Whoever decides during a run; None when nobody is there and nothing was allowed beforehand."""
+    """The approver of a run; None without a terminal and without `--approve`."""
     attended = not no_input and is_attended()
     if not attended and not approved:
         return None
@@ -71,12 +71,13 @@ class TerminalApprover:
         if approval.working_directory is not None:
             _say(f"  in:  {one_line(approval.working_directory, 400)}")
         if approval.confinement is not None:
-            _say(f"  held by:  {one_line(approval.confinement, 100)}")
+            _say(f"  sandbox: {one_line(approval.confinement, 100)}")
         if approval.approvers:
-            _say(f"  for: {one_line(', '.join(approval.approvers), 400)}; left to them")
+            _say(f"  only {one_line(', '.join(approval.approvers), 400)} may decide; the call stays pending")
             return None
         _say(
-            f"  y yes, n no, e edit, a always, s show it all, Enter later ({left(approval)}); other words: no, and why"
+            f"  y yes, n no, e edit, a always, s show all, Enter later ({left(approval)})\n"
+            "  other text rejects the call, and the model reads it"
         )
         while True:
             typed = await self._asked("> ")
@@ -104,7 +105,7 @@ class TerminalApprover:
     async def _edited(self, approval: Approval) -> Edit | None:
         """All arguments, as JSON. Where something is redacted, only the command can keep it."""
         if "[redacted]" in json.dumps(approval.arguments):
-            _say(f"  something is redacted; elsewhere: wakeful approvals edit {approval.id} NAME=VALUE")
+            _say(f"  some values are redacted; edit it with: wakeful approvals edit {approval.id} NAME=VALUE")
             return None
         _say(f"  now: {json_text(approval.arguments)}")
         typed = await self._asked("  new arguments, as JSON> ")
@@ -113,15 +114,15 @@ class TerminalApprover:
         try:
             arguments = json.loads(typed)
         except ValueError as error:
-            _say(f"  that is no JSON: {error}")
+            _say(f"  this is not JSON: {error}")
             return None
         if not isinstance(arguments, dict):
-            _say("  that is no JSON object")
+            _say("  this is not a JSON object")
             return None
         return Edit(arguments)
 
     async def _always(self) -> Always | None:
-        typed = await self._asked("  c this exact call, t this tool whatever it is given, Enter neither> ")
+        typed = await self._asked("  c always this call, t always this tool, Enter go back> ")
         match (typed or "").strip().lower():
             case "c" | "call":
                 return Always("call")

@@ -9,7 +9,8 @@ import typer
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry
 from wakeful.service import Agent
-from wakeful.service.operations import SHOW_TOOLS, TurnName
+from wakeful.service.operations.turn_reports import SHOW_TOOLS
+from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.tool_inventory import ToolInventory, tool_inventory
 from wakeful.surfaces.cli.agents import agent_for
 from wakeful.surfaces.cli.code_loader import load
@@ -25,7 +26,7 @@ from wakeful.surfaces.cli.options import (
 )
 from wakeful.surfaces.cli.places import any_place, ask, store_to_read
 from wakeful.surfaces.cli.problems import note
-from wakeful.surfaces.cli.screen import columns, short
+from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import counted, json_text, one_line, out, plain, undeclared_words
 
 
@@ -86,7 +87,8 @@ def _tell(found: ToolInventory, *, wide: bool) -> None:
         ]
         out(["", *columns(rows, ("TOOL", "POLICY", "EFFECT", "RUN BY", "WHY"), wide=wide)])
     if found.catalog.undeclared:
-        out(["", plain(undeclared_words(found.catalog.undeclared))])
+        out("")
+        prose(plain(undeclared_words(found.catalog.undeclared)))
 
 
 def _held(entry: CatalogEntry) -> str:
@@ -95,11 +97,11 @@ def _held(entry: CatalogEntry) -> str:
     if held is None or held.mode == "not_enforced":
         return ""
     writes = ", ".join(held.write_roots) or "nothing"
-    reads = ", ".join(held.read_roots) or "what this user may"
+    reads = ", ".join(held.read_roots) or "all that you may"
     return f"; in {held.cwd}; reads {reads}; writes {writes}; network {held.network}"
 
 
 async def _of_agent(path: str | None, agent: Agent[Any, Any]) -> ToolInventory:
-    """What holds now; the store is asked for standing answers, and none is made for the question."""
+    """The tools of a run that starts now. The store is only read, and none is created."""
     async with opened_store(path, reading=True) as opened:
         return await tool_inventory(new_engine(opened), agent=agent)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from wakeful.service.operations import SHOW_TREE, TurnName
+from wakeful.service.operations.turn_reports import SHOW_TREE
+from wakeful.service.operations.turns import TurnName
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.screen import short, width

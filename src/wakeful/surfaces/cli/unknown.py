@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from wakeful.service.operations import LIST_UNKNOWN, RESOLVE, NoRequest, OutcomeOfCall
+from wakeful.service.operations.calls import LIST_UNKNOWN, RESOLVE, OutcomeOfCall
+from wakeful.service.operations.operation import NoRequest
 from wakeful.service.queries.history import unknown_record
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line, unknown_lines
 from wakeful.surfaces.cli.places import any_place, ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.screen import short
+from wakeful.surfaces.cli.screen import prose, short
 from wakeful.surfaces.cli.shown_values import ago, json_text, out, plain
 
 
@@ -25,7 +26,7 @@ def listed(store: StoreOption = None, json: JsonOption = False) -> None:
     elif rows:
         for row in rows:
             out(f"{row.call_id}  turn {short(row.turn_id)}, {ago(row.since)} ago")
-            out(unknown_lines([row], rows, place))
+            prose(unknown_lines([row], rows, place))
     else:
         out("no unknown outcomes")
 

@@ -12,10 +12,10 @@ from wakeful.surfaces.cli.problems import note
 
 
 class WorkflowCode(NamedTuple):
-    """What `--tools`, `--agent`, `--workspace` and `--profile` named."""
+    """The code that `--tools`, `--agent`, `--workspace` and `--profile` named."""
 
     agent: Agent[Any, Any]
-    """Whose tools and policy hold."""
+    """The agent whose tools and policy apply."""
     agents: tuple[Agent[Any, Any], ...]
 
 

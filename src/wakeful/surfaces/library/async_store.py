@@ -18,17 +18,60 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
 from wakeful import bootstrap
 from wakeful.contracts.approvals import Always, Answer, Approve, Edit, Reject
+from wakeful.contracts.budgets import Money
 from wakeful.contracts.errors import AlreadyDecided, InvalidRequest, StoreProblem
 from wakeful.contracts.probes import DidNotHappen, Happened
-from wakeful.service import history, operations
-from wakeful.service.operation import Operation
+from wakeful.contracts.spending import PERIODS, RUNTIME, Period, agent_scope, principal_scope
+from wakeful.service.operations.agents import STATUS, AgentName
+from wakeful.service.operations.approvals import (
+    DECIDE,
+    LIST_APPROVALS,
+    LIST_RULES,
+    REVOKE_RULE,
+    SHOW_APPROVAL,
+    ApprovalDecision,
+    ApprovalFilter,
+    ApprovalName,
+    RuleName,
+)
+from wakeful.service.operations.artifacts import LIST_ARTIFACTS, SHOW_ARTIFACT, ArtifactName
+from wakeful.service.operations.calls import EXPLAIN, LIST_UNKNOWN, RESOLVE, CallName, OutcomeOfCall
+from wakeful.service.operations.log import CHECK_LOG
+from wakeful.service.operations.operation import NoRequest, Operation
+from wakeful.service.operations.spending import GRANT, LIST_SPENDING, SHOW_COSTS, CostQuestion, SpendGrant
+from wakeful.service.operations.threads import LIST_MESSAGES, LIST_THREADS, MessageQuery, ThreadQuery
+from wakeful.service.operations.turn_reports import (
+    REPLAY,
+    SHOW_CONTEXT,
+    SHOW_LATENCY,
+    SHOW_PROMPT,
+    SHOW_TOOLS,
+    SHOW_TREE,
+    TurnStep,
+)
+from wakeful.service.operations.turns import LIST_TURNS, PAGE, SHOW_TURN, EventQuery, TurnName, TurnQuery, read_events
 
 if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval
     from wakeful.contracts.envelope import RuntimeEvent
+    from wakeful.service.queries.log_check import CheckedEvent
+    from wakeful.service.queries.replay import ReplayReport
+    from wakeful.service.queries.tool_inventory import ToolInventory
+    from wakeful.views.agent_status import AgentStatus
     from wakeful.views.cost import CostReport
-    from wakeful.views.store_records import Artifact, ArtifactContent, ThreadRecord, TurnRecord, UnknownCall
-    from wakeful.views.tree import ThreadMessage
+    from wakeful.views.explanation import CallExplanation
+    from wakeful.views.prompt_report import PromptReport
+    from wakeful.views.store_records import (
+        ApprovalRule,
+        Artifact,
+        ArtifactContent,
+        SpendingLimit,
+        ThreadRecord,
+        TurnRecord,
+        UnknownCall,
+    )
+    from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
+    from wakeful.views.turn_record import TurnLatency
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -72,31 +115,31 @@ class AsyncStore(PathLike[str]):
         agent: str | None = None,
         key: str | None = None,
         *,
-        limit: int = history.PAGE,
+        limit: int = PAGE,
         before: str | None = None,
     ) -> "list[TurnRecord]":
         """Turns that match, newest first. For the next page, give the last turn's id as `before`."""
-        asked = history.TurnQuery(state, thread, agent, key, _count(limit), before)
-        return await self._perform(history.FIND_TURNS, asked)
+        asked = TurnQuery(state, thread, agent, key, _count(limit), before)
+        return await self._perform(LIST_TURNS, asked)
 
     async def turn(self, turn: str) -> "TurnRecord":
         """One turn, by its id, its key, or the beginning of its id. Raises TurnNotFound."""
-        return await self._perform(history.SHOW_TURN, history.OneTurn(turn))
+        return await self._perform(SHOW_TURN, TurnName(turn))
 
-    async def threads(self, agent: str | None = None, *, limit: int = history.PAGE) -> "list[ThreadRecord]":
+    async def threads(self, agent: str | None = None, *, limit: int = PAGE) -> "list[ThreadRecord]":
         """Conversations, the most recently used first."""
-        return await self._perform(history.LIST_THREADS, history.ThreadQuery(agent, _count(limit)))
+        return await self._perform(LIST_THREADS, ThreadQuery(agent, _count(limit)))
 
     async def messages(
-        self, thread: str, agent: str | None = None, *, limit: int = history.PAGE, before: int | None = None
+        self, thread: str, agent: str | None = None, *, limit: int = PAGE, before: int | None = None
     ) -> "list[ThreadMessage]":
         """The newest messages of a thread, oldest first: what a chat page shows after a reload.
 
         Each answer has its `status` and, in `execution_tree`, the tool calls made for it. For the page before, give
         the first message's `event_seq` as `before`. A thread that does not exist yet has no messages.
         """
-        asked = history.MessageQuery(thread, agent, _count(limit), before)
-        return await self._perform(history.LIST_MESSAGES, asked)
+        asked = MessageQuery(thread, agent, _count(limit), before)
+        return await self._perform(LIST_MESSAGES, asked)
 
     async def events(
         self, turn: str, *, follow: bool = False, after: int = 0, limit: int | None = None, reveal: bool = False
@@ -106,20 +149,20 @@ class AsyncStore(PathLike[str]):
         With `follow`, new events are yielded as they are stored, by whatever process, until the turn ends. `after` is
         the `sequence` of the last event you have, `limit` the number of events you want.
         """
-        asked = history.EventQuery(turn, after, None if limit is None else _count(limit), reveal)
+        asked = EventQuery(turn, after, None if limit is None else _count(limit), reveal)
         async with bootstrap.reading_store(self._path) as opened:
-            async for event in history.read_events(opened, asked, follow_it=follow):
+            async for event in read_events(opened, asked, follow_it=follow):
                 yield event
 
     # --- what waits for a person --------------------------------------------------------------------------------------
 
     async def approvals(self, turn: str | None = None, *, decided: bool = False) -> "list[Approval]":
         """Pending approvals and questions, oldest first; with `decided`, also those that were decided or expired."""
-        return await self._perform(operations.LIST_APPROVALS, operations.ApprovalFilter(turn, decided))
+        return await self._perform(LIST_APPROVALS, ApprovalFilter(turn, decided))
 
     async def approval(self, approval_id: str) -> "Approval":
         """One approval or question, by its id or the beginning of it. Raises ApprovalNotFound."""
-        return await self._perform(operations.SHOW_APPROVAL, operations.ApprovalName(approval_id))
+        return await self._perform(SHOW_APPROVAL, ApprovalName(approval_id))
 
     async def decide(
         self, approval_id: str, decision: Approve | Reject | Edit | Answer | Always, *, by: str
@@ -135,18 +178,34 @@ class AsyncStore(PathLike[str]):
                 f"decide({approval_id!r}, {decision!r})",
                 'give Approve(), Reject("why"), Edit({...}), Answer(...) or Always(...)',
             )
-        asked = operations.ApprovalDecision(approval_id, decision, _app(by))
-        outcome = (await self._perform(operations.DECIDE, asked)).outcome
+        asked = ApprovalDecision(approval_id, decision, _app(by))
+        outcome = (await self._perform(DECIDE, asked)).outcome
         record = outcome.approval
         if outcome.duplicate:
             raise AlreadyDecided(record.approval_id, record.status, record.decided_by, record.decided_at)
         return record
 
+    async def rules(self, agent: str | None = None, *, revoked: bool = False) -> "list[ApprovalRule]":
+        """Rules made with `Always`, oldest first: calls that match one are not asked about. `revoked`: those, too."""
+        from wakeful.service.queries.history import rule_record
+
+        rows = await self._perform(LIST_RULES, AgentName(agent))
+        return [rule_record(row) for row in rows if revoked or row.revoked_at is None]
+
+    async def revoke(self, rule_id: str, *, by: str) -> "ApprovalRule":
+        """Revoke a rule, by its id or the beginning of it: such calls are asked about again, also in open turns.
+
+        A rule that is revoked already is returned as it is. Raises ApprovalNotFound. A tool of an agent may not revoke.
+        """
+        from wakeful.service.queries.history import rule_record
+
+        return rule_record(await self._perform(REVOKE_RULE, RuleName(rule_id, _app(by))))
+
     async def unknown(self) -> "list[UnknownCall]":
         """Calls whose outcome is unknown: each may or may not have happened."""
         from wakeful.service.queries.history import unknown_record
 
-        rows = await self._perform(operations.LIST_UNKNOWN, operations.NoRequest())
+        rows = await self._perform(LIST_UNKNOWN, NoRequest())
         return [unknown_record(row, rows) for row in rows]
 
     async def resolve(self, call_id: str, outcome: Happened | DidNotHappen, *, by: str = "operator") -> "UnknownCall":
@@ -158,34 +217,114 @@ class AsyncStore(PathLike[str]):
 
         match outcome:
             case Happened(result=str(words)):
-                found = operations.OutcomeOfCall(call_id, True, words, _app(by))
+                found = OutcomeOfCall(call_id, True, words, _app(by))
             case Happened(result=value):
-                found = operations.OutcomeOfCall(call_id, True, "" if value is None else _json(value), _app(by))
+                found = OutcomeOfCall(call_id, True, "" if value is None else _json(value), _app(by))
             case DidNotHappen():
-                found = operations.OutcomeOfCall(call_id, False, by=_app(by))
+                found = OutcomeOfCall(call_id, False, by=_app(by))
             case _:
                 raise InvalidRequest(f"resolve({call_id!r}, {outcome!r})", "give Happened(result) or DidNotHappen()")
-        return unknown_record((await self._perform(operations.RESOLVE, found)).row)
+        return unknown_record((await self._perform(RESOLVE, found)).row)
+
+    # --- why something happened ---------------------------------------------------------------------------------------
+
+    async def status(self, agent: str | None = None) -> "list[AgentStatus]":
+        """Each agent: open turns, queued messages, pending actions, unknown outcomes and tokens used.
+
+        Raises InvalidConfig for an agent that never ran here.
+        """
+        return await self._perform(STATUS, AgentName(agent))
+
+    async def tree(self, turn: str) -> "ExecutionTreeSnapshot":
+        """The tool calls of a turn and of its subtasks, each with its parent. Works while the turn runs."""
+        return (await self._perform(SHOW_TREE, TurnName(turn))).tree
+
+    async def why(self, call_id: str) -> "CallExplanation":
+        """Why a call ran, waited or was refused: verdicts with their rules, hooks, approval, sandbox, outcome.
+
+        `call_id` may also be `turn/call_id`. Raises CallNotFound.
+        """
+        return await self._perform(EXPLAIN, CallName(call_id))
+
+    async def replay(self, turn: str) -> "ReplayReport":
+        """Make every decision of a turn again from its log: `.identical`, or the first `.divergence`.
+
+        Needs neither the model nor the tools, and runs nothing.
+        """
+        return await self._perform(REPLAY, TurnName(turn))
+
+    async def context(self, turn: str, step: int | None = None) -> dict[str, Any]:
+        """The parts of each request to a model, or of one `step`, with the reason for each. Secrets are redacted."""
+        return await self._perform(SHOW_CONTEXT, TurnStep(turn, step))
+
+    async def prompt(self, turn: str) -> "PromptReport":
+        """The system prompt of a turn, and where each part of it is from."""
+        return await self._perform(SHOW_PROMPT, TurnName(turn))
+
+    async def tools(self, turn: str) -> "ToolInventory":
+        """The tools of a turn: offered, asked about or denied, with the reason."""
+        return await self._perform(SHOW_TOOLS, TurnName(turn))
+
+    async def latency(self, turn: str) -> "TurnLatency":
+        """Where a turn spent its time: building requests, waiting for models, running tools."""
+        return await self._perform(SHOW_LATENCY, TurnName(turn))
+
+    async def check_log(self) -> "list[CheckedEvent]":
+        """Every event of the store, held against the published schema; `.problems` is empty where it fits."""
+        return await self._perform(CHECK_LOG, NoRequest())
 
     # --- artifacts and cost -------------------------------------------------------------------------------------------
 
     async def artifacts(self, turn: str) -> "list[Artifact]":
         """Outputs of a turn's tools that were too long for the model, or that a tool kept with `ctx.keep`."""
-        return await self._perform(history.LIST_ARTIFACTS, history.OneTurn(turn))
+        return await self._perform(LIST_ARTIFACTS, TurnName(turn))
 
     async def artifact(self, artifact_id: str, turn: str | None = None, *, reveal: bool = False) -> "ArtifactContent":
         """One artifact with its bytes: `.data`, or `.text`. Secrets in text are redacted unless `reveal`.
 
-        Without `turn`, the newest 1,000 turns are searched. Raises ArtifactNotFound.
+        Without `turn`, the newest one that left it. Raises ArtifactNotFound.
         """
-        return await self._perform(history.SHOW_ARTIFACT, history.ArtifactName(artifact_id, turn, reveal))
+        return await self._perform(SHOW_ARTIFACT, ArtifactName(artifact_id, turn, reveal))
 
     async def cost(
         self, by: Groups = "model", *, since: datetime | None = None, agent: str | None = None, turn: str | None = None
     ) -> "CostReport":
         """The cost of requests to models, in groups. A `since` without a time zone is local time."""
         start = None if since is None else round(since.timestamp() * 1_000_000)
-        return await self._perform(operations.SHOW_COSTS, operations.CostQuestion(by, start, agent, turn))
+        return await self._perform(SHOW_COSTS, CostQuestion(by, start, agent, turn))
+
+    async def limits(self) -> "list[SpendingLimit]":
+        """The spending limits that apply now, and how much of each is used."""
+        from wakeful.service.queries.history import limit_record
+
+        rows = await self._perform(LIST_SPENDING, NoRequest())
+        return [limit_record(row) for row in rows]
+
+    async def grant(
+        self,
+        usd: Money,
+        *,
+        agent: str | None = None,
+        principal: str | None = None,
+        window: Period | None = None,
+        by: str,
+        reason: str = "",
+    ) -> "SpendingLimit":
+        """Raise a spending limit until it resets: of an agent, of a principal, or with neither of everything here.
+
+        `window` may be left out where there is only one. Turns that wait for the limit continue with `resume`, or with
+        `run` and their key. Raises InvalidConfig. A tool of an agent may not grant.
+        """
+        from wakeful.service.queries.history import limit_record
+
+        if agent is not None and principal is not None:
+            raise InvalidRequest(f"grant(agent={agent!r}, principal={principal!r})", "grant to one of them at a time")
+        if window is not None and window not in PERIODS:
+            raise InvalidRequest(f"grant(window={window!r})", f"give one of: {', '.join(PERIODS)}")
+        scope = agent_scope(agent) if agent is not None else RUNTIME
+        scope = principal_scope(principal) if principal is not None else scope
+        asked = SpendGrant(scope, usd, window, _app(by), reason)
+        return limit_record(await self._perform(GRANT, asked))
 
     async def _perform(self, operation: Operation[Q, A], asked: Q) -> A:
         return await bootstrap.perform(operation, asked, self._path)

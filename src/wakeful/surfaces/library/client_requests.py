@@ -14,7 +14,7 @@ from wakeful.surfaces.library.run_checks import StorePlace, existing_store
 
 
 async def pending_requests(store: StorePlace, turn_id: str | None = None) -> list[RuntimeToolRequest]:
-    """What clients are to run, oldest first, with the real parameters. What is past its time is ended on the way."""
+    """The pending requests to clients, oldest first, with the real parameters. Expired requests are ended."""
     async with opened_store(existing_store(store)) as opened:
         return await client_requests.pending_requests(new_engine(opened), turn_id)
 
@@ -44,6 +44,6 @@ async def timeout_request(store: StorePlace, request_id: str) -> RequestOutcome:
 
 
 async def cancel_request(store: StorePlace, request_id: str) -> RequestOutcome:
-    """Nobody wants the answer any more: its call is cancelled."""
+    """Cancel a request that is no longer needed: its call is cancelled."""
     async with opened_store(existing_store(store)) as opened:
         return await client_requests.end_unanswered(new_engine(opened), request_id, cancelled=True)

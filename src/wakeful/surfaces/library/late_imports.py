@@ -7,10 +7,13 @@ from wakeful.bootstrap import new_engine, opened_store
 from wakeful.service.commands.client_requests import time_out_late_requests
 from wakeful.service.commands.interruption import cancel_turn, interrupt_turn
 from wakeful.service.commands.steering import interject, pause_turn
-from wakeful.service.commands.turns import recall, resume_turn, run_turn
+from wakeful.service.commands.turn_claims import recall
+from wakeful.service.commands.turns import resume_turn, run_turn
+from wakeful.service.queries.turns import find_turn
 
 __all__ = [
     "cancel_turn",
+    "find_turn",
     "interject",
     "interrupt_turn",
     "opened_store",

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wakeful.contracts.budgets import Budget
-from wakeful.contracts.errors import InvalidConfig, InvalidRequest, StoreProblem
+from wakeful.contracts.content import File, Image, Text
+from wakeful.contracts.errors import InvalidConfig, InvalidRequest, InvalidValue, StoreProblem
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.service import Agent, AgentTool
@@ -71,6 +72,30 @@ def check_values(budget: Any, principal: Any, approver: Any) -> None:
             f"run(approver={approver!r})",
             "give a function, async or not, that takes an Approval and returns True or False",
         )
+
+
+def check_prompt(prompt: Any) -> None:
+    """Raises InvalidRequest for a prompt that says nothing, which most models refuse, InvalidValue for one of another
+    type."""
+    if (isinstance(prompt, str) and not prompt.strip()) or (isinstance(prompt, list | tuple) and not prompt):
+        raise InvalidRequest(f"the prompt is empty: {prompt!r}", 'say something: run(agent, "hello")')
+    if isinstance(prompt, str | Text | Image | File):
+        return
+    if not isinstance(prompt, list | tuple):
+        raise _no_prompt("prompt", prompt)
+    for place, piece in enumerate(prompt):
+        if not isinstance(piece, str | Text | Image | File):
+            raise _no_prompt(f"prompt[{place}]", piece)
+
+
+def _no_prompt(path: str, given: Any) -> InvalidValue:
+    message = isinstance(given, dict) and "role" in given
+    return InvalidValue(
+        "invalid_prompt",
+        path,
+        f"{given!r:.80} is of type {type(given).__name__}",
+        "pass earlier messages as history=[...]" if message else "give a text, a Text, an Image or a File, or a list",
+    )
 
 
 def existing_store(store: StorePlace) -> StorePlace:

@@ -15,7 +15,7 @@ from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.service import Agent, Ask, Hook, ModelChoice, Tool, ToolSource
 from wakeful.service.entrance import arrivals
-from wakeful.surfaces.library.run_checks import StorePlace, check_store, existing_store, with_advice
+from wakeful.surfaces.library.run_checks import StorePlace, check_prompt, check_store, existing_store, with_advice
 from wakeful.surfaces.library.run_options import NO_CONTEXT, Approver, History, Instructions, RunOptions, request_of
 from wakeful.surfaces.library.sync import wait_for
 
@@ -83,6 +83,7 @@ async def run(
         settings=settings,
         hooks=hooks,
     )
+    check_prompt(prompt)
     check_store(request.agent, store, key=key, thread=thread, approver=approver)
     from wakeful.surfaces.library import late_imports
 
@@ -110,19 +111,23 @@ run_sync.__signature__ = inspect.signature(run)  # type: ignore[attr-defined]  #
 async def resume(
     store: StorePlace, turn_id: str, agents: Iterable[Agent[Any, Any]], deps: Any = None
 ) -> "RunResult[Any]":
-    """Take a turn up where it was, also one that was paused. Code comes from `agents`, never from the store."""
+    """Take a turn up where it was, also one that was paused. Code comes from `agents`, never from the store.
+
+    `turn_id` is its id, its key or the beginning of its id.
+    """
     from wakeful.surfaces.library import late_imports
 
     async with late_imports.opened_store(existing_store(store)) as opened:
+        row = await late_imports.find_turn(opened, turn_id)
         return await late_imports.resume_turn(
-            late_imports.new_engine(opened), turn_id, list(agents), deps=deps, lift_pause=True
+            late_imports.new_engine(opened), row.turn_id, list(agents), deps=deps, lift_pause=True
         )
 
 
 async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps: Any = None) -> "list[RunResult[Any]]":
     """Take up every unfinished turn; one that was paused rests on.
 
-    What lacks its agent or a tool is left as it is and says so in its result.
+    A turn whose agent or tools are missing is left as it is, and its result says so.
     """
     from wakeful.surfaces.library import late_imports
 
@@ -143,7 +148,7 @@ async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps:
     async with late_imports.opened_store(existing_store(store)) as opened:
         system = late_imports.new_engine(opened)
         await late_imports.time_out_late_requests(system)  # also those that no turn here waits for
-        rows = sorted(await opened.turns(open_only=True), key=lambda row: row.created_at)
+        rows = [row async for row in opened.open_turns()]
         results = await asyncio.gather(*(one(system, row) for row in rows), return_exceptions=True)
         broken = [result for result in results if isinstance(result, BaseException)]
         for other in broken[1:]:

@@ -10,11 +10,12 @@ if TYPE_CHECKING:
 
 
 async def cancel(store: StorePlace, turn_id: str) -> bool:
-    """Ask a turn to stop. False when it is over already."""
+    """Ask a turn to stop, by its id, its key or the beginning of its id. False when it is over already."""
     from wakeful.surfaces.library import late_imports
 
     async with late_imports.opened_store(existing_store(store)) as opened:
-        return await late_imports.cancel_turn(late_imports.new_engine(opened), turn_id)
+        row = await late_imports.find_turn(opened, turn_id)
+        return await late_imports.cancel_turn(late_imports.new_engine(opened), row.turn_id)
 
 
 async def interrupt(
@@ -50,7 +51,8 @@ async def pause(store: StorePlace, turn_id: str) -> bool:
     from wakeful.surfaces.library import late_imports
 
     async with late_imports.opened_store(existing_store(store)) as opened:
-        return await late_imports.pause_turn(late_imports.new_engine(opened), turn_id)
+        row = await late_imports.find_turn(opened, turn_id)
+        return await late_imports.pause_turn(late_imports.new_engine(opened), row.turn_id)
 
 
 async def interject(store: StorePlace, turn_id: str, prompt: Prompt, *, said_by: str = "caller") -> str:
@@ -61,4 +63,5 @@ async def interject(store: StorePlace, turn_id: str, prompt: Prompt, *, said_by:
     from wakeful.surfaces.library import late_imports
 
     async with late_imports.opened_store(existing_store(store)) as opened:
-        return await late_imports.interject(late_imports.new_engine(opened), turn_id, prompt, said_by=said_by)
+        row = await late_imports.find_turn(opened, turn_id)
+        return await late_imports.interject(late_imports.new_engine(opened), row.turn_id, prompt, said_by=said_by)

@@ -8,20 +8,37 @@ from collections.abc import Iterator
 from datetime import datetime
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from wakeful.contracts.approvals import Always, Answer, Approve, Edit, Reject
+from wakeful.contracts.budgets import Money
 from wakeful.contracts.probes import DidNotHappen, Happened
-from wakeful.service import history
+from wakeful.contracts.spending import Period
+from wakeful.service.operations.turns import PAGE
 from wakeful.surfaces.library.async_store import AsyncStore, Groups, TurnStates, checked_path
 from wakeful.surfaces.library.sync import each_outside_loop, wait_outside_loop
 
 if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval
     from wakeful.contracts.envelope import RuntimeEvent
+    from wakeful.service.queries.log_check import CheckedEvent
+    from wakeful.service.queries.replay import ReplayReport
+    from wakeful.service.queries.tool_inventory import ToolInventory
+    from wakeful.views.agent_status import AgentStatus
     from wakeful.views.cost import CostReport
-    from wakeful.views.store_records import Artifact, ArtifactContent, ThreadRecord, TurnRecord, UnknownCall
-    from wakeful.views.tree import ThreadMessage
+    from wakeful.views.explanation import CallExplanation
+    from wakeful.views.prompt_report import PromptReport
+    from wakeful.views.store_records import (
+        ApprovalRule,
+        Artifact,
+        ArtifactContent,
+        SpendingLimit,
+        ThreadRecord,
+        TurnRecord,
+        UnknownCall,
+    )
+    from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
+    from wakeful.views.turn_record import TurnLatency
 
 
 def open_store(path: "str | PathLike[str]", *, must_exist: bool = False) -> "StoreHandle":
@@ -72,7 +89,7 @@ class StoreHandle(PathLike[str]):
         agent: str | None = None,
         key: str | None = None,
         *,
-        limit: int = history.PAGE,
+        limit: int = PAGE,
         before: str | None = None,
     ) -> "list[TurnRecord]":
         """Turns that match, newest first. For the next page, give the last turn's id as `before`."""
@@ -82,12 +99,12 @@ class StoreHandle(PathLike[str]):
         """One turn, by its id, its key, or the beginning of its id. Raises TurnNotFound."""
         return wait_outside_loop(self._store.turn(turn))
 
-    def threads(self, agent: str | None = None, *, limit: int = history.PAGE) -> "list[ThreadRecord]":
+    def threads(self, agent: str | None = None, *, limit: int = PAGE) -> "list[ThreadRecord]":
         """Conversations, the most recently used first."""
         return wait_outside_loop(self._store.threads(agent, limit=limit))
 
     def messages(
-        self, thread: str, agent: str | None = None, *, limit: int = history.PAGE, before: int | None = None
+        self, thread: str, agent: str | None = None, *, limit: int = PAGE, before: int | None = None
     ) -> "list[ThreadMessage]":
         """The newest messages of a thread, oldest first: what a chat page shows after a reload.
 
@@ -123,6 +140,17 @@ class StoreHandle(PathLike[str]):
         """
         return wait_outside_loop(self._store.decide(approval_id, decision, by=by))
 
+    def rules(self, agent: str | None = None, *, revoked: bool = False) -> "list[ApprovalRule]":
+        """Rules made with `Always`, oldest first: calls that match one are not asked about. `revoked`: those, too."""
+        return wait_outside_loop(self._store.rules(agent, revoked=revoked))
+
+    def revoke(self, rule_id: str, *, by: str) -> "ApprovalRule":
+        """Revoke a rule, by its id or the beginning of it: such calls are asked about again, also in open turns.
+
+        A rule that is revoked already is returned as it is. Raises ApprovalNotFound. A tool of an agent may not revoke.
+        """
+        return wait_outside_loop(self._store.revoke(rule_id, by=by))
+
     def unknown(self) -> "list[UnknownCall]":
         """Calls whose outcome is unknown: each may or may not have happened."""
         return wait_outside_loop(self._store.unknown())
@@ -134,6 +162,51 @@ class StoreHandle(PathLike[str]):
         """
         return wait_outside_loop(self._store.resolve(call_id, outcome, by=by))
 
+    def status(self, agent: str | None = None) -> "list[AgentStatus]":
+        """Each agent: open turns, queued messages, pending actions, unknown outcomes and tokens used.
+
+        Raises InvalidConfig for an agent that never ran here.
+        """
+        return wait_outside_loop(self._store.status(agent))
+
+    def tree(self, turn: str) -> "ExecutionTreeSnapshot":
+        """The tool calls of a turn and of its subtasks, each with its parent. Works while the turn runs."""
+        return wait_outside_loop(self._store.tree(turn))
+
+    def why(self, call_id: str) -> "CallExplanation":
+        """Why a call ran, waited or was refused: verdicts with their rules, hooks, approval, sandbox, outcome.
+
+        `call_id` may also be `turn/call_id`. Raises CallNotFound.
+        """
+        return wait_outside_loop(self._store.why(call_id))
+
+    def replay(self, turn: str) -> "ReplayReport":
+        """Make every decision of a turn again from its log: `.identical`, or the first `.divergence`.
+
+        Needs neither the model nor the tools, and runs nothing.
+        """
+        return wait_outside_loop(self._store.replay(turn))
+
+    def context(self, turn: str, step: int | None = None) -> dict[str, Any]:
+        """The parts of each request to a model, or of one `step`, with the reason for each. Secrets are redacted."""
+        return wait_outside_loop(self._store.context(turn, step))
+
+    def prompt(self, turn: str) -> "PromptReport":
+        """The system prompt of a turn, and where each part of it is from."""
+        return wait_outside_loop(self._store.prompt(turn))
+
+    def tools(self, turn: str) -> "ToolInventory":
+        """The tools of a turn: offered, asked about or denied, with the reason."""
+        return wait_outside_loop(self._store.tools(turn))
+
+    def latency(self, turn: str) -> "TurnLatency":
+        """Where a turn spent its time: building requests, waiting for models, running tools."""
+        return wait_outside_loop(self._store.latency(turn))
+
+    def check_log(self) -> "list[CheckedEvent]":
+        """Every event of the store, held against the published schema; `.problems` is empty where it fits."""
+        return wait_outside_loop(self._store.check_log())
+
     def artifacts(self, turn: str) -> "list[Artifact]":
         """Outputs of a turn's tools that were too long for the model, or that a tool kept with `ctx.keep`."""
         return wait_outside_loop(self._store.artifacts(turn))
@@ -141,7 +214,7 @@ class StoreHandle(PathLike[str]):
     def artifact(self, artifact_id: str, turn: str | None = None, *, reveal: bool = False) -> "ArtifactContent":
         """One artifact with its bytes: `.data`, or `.text`. Secrets in text are redacted unless `reveal`.
 
-        Without `turn`, the newest 1,000 turns are searched. Raises ArtifactNotFound.
+        Without `turn`, the newest one that left it. Raises ArtifactNotFound.
         """
         return wait_outside_loop(self._store.artifact(artifact_id, turn, reveal=reveal))
 
@@ -150,3 +223,26 @@ class StoreHandle(PathLike[str]):
     ) -> "CostReport":
         """The cost of requests to models, in groups. A `since` without a time zone is local time."""
         return wait_outside_loop(self._store.cost(by, since=since, agent=agent, turn=turn))
+
+    def limits(self) -> "list[SpendingLimit]":
+        """The spending limits that apply now, and how much of each is used."""
+        return wait_outside_loop(self._store.limits())
+
+    def grant(
+        self,
+        usd: Money,
+        *,
+        agent: str | None = None,
+        principal: str | None = None,
+        window: Period | None = None,
+        by: str,
+        reason: str = "",
+    ) -> "SpendingLimit":
+        """Raise a spending limit until it resets: of an agent, of a principal, or with neither of everything here.
+
+        `window` may be left out where there is only one. Turns that wait for the limit continue with `resume`, or with
+        `run` and their key. Raises InvalidConfig. A tool of an agent may not grant.
+        """
+        return wait_outside_loop(
+            self._store.grant(usd, agent=agent, principal=principal, window=window, by=by, reason=reason)
+        )

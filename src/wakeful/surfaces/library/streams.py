@@ -26,7 +26,7 @@ from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.entrance import arrivals
 from wakeful.service.run_result import RunResult
-from wakeful.surfaces.library.run_checks import StorePlace, check_store, with_advice
+from wakeful.surfaces.library.run_checks import StorePlace, check_prompt, check_store, with_advice
 from wakeful.surfaces.library.run_options import RunOptions, request_of
 from wakeful.surfaces.library.runs import run
 from wakeful.views.partial_answer import PartialAnswer
@@ -89,11 +89,11 @@ class StreamedRun(Generic[Out]):
         return self._iterate()
 
     async def _iterate(self) -> AsyncIterator[StreamEvent]:
+        self._started()
         while (event := await self._events.get()) is not None:
             yield event
         self._events.put_nowait(None)  # whoever iterates again finds the end, too
-        if self._task is not None:
-            await asyncio.shield(self._task)  # what went wrong is the caller's to see
+        await asyncio.shield(self._started())  # what went wrong is the caller's to see
 
     async def text(self) -> AsyncIterator[str]:
         """Only the words of the run itself as they come, without those of subtasks."""
@@ -125,8 +125,14 @@ class StreamedRun(Generic[Out]):
 
     async def result(self) -> RunResult[Out]:
         """The result, once the run rests."""
-        assert self._task is not None, "use it inside `async with`"
-        return await asyncio.shield(self._task)
+        return await asyncio.shield(self._started())
+
+    def _started(self) -> "asyncio.Task[RunResult[Any]]":
+        if self._task is None:  # nothing would ever come
+            raise InvalidRequest(
+                "stream() has not been started", "write `async with stream(...) as s:`, then `async for event in s:`"
+            )
+        return self._task
 
     def detach(self) -> None:
         """Let the run go on after the block is left."""
@@ -173,6 +179,7 @@ def stream(
 def stream(agent: Agent[Any, Any], prompt: Prompt, *, store: StorePlace = None, **options: Any) -> StreamedRun[Any]:
     """Run an agent and watch it. Takes what `run` takes."""
     request = request_of(agent, prompt, **options)
+    check_prompt(prompt)
     check_store(request.agent, store, key=request.key, thread=request.thread, approver=request.approver)
     return StreamedRun(request, store)
 

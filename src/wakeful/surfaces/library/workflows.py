@@ -73,4 +73,4 @@ def _graph(given: WorkflowGraph | Mapping[str, Any]) -> WorkflowGraph:
     graph = graph_of(dict(given))
     if isinstance(graph, WorkflowGraph):
         return graph
-    raise InvalidWorkflow("what was given is no workflow", graph)
+    raise InvalidWorkflow("the given value is not a workflow", graph)

@@ -2,22 +2,23 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import ToolError
-from wakeful.sandbox.command_process import CommandEnd, SpawnFailed
+from wakeful.sandbox.command_process import CommandEnd
+from wakeful.sandbox.command_start import SpawnFailed
 from wakeful.sandbox.confinement import NotConfined, Sandbox
 from wakeful.sandbox.own_code import NEW_ENVIRONMENT
 from wakeful.sandbox.places import is_below
 from wakeful.tools.context import RunContext
 from wakeful.tools.local import denials
 from wakeful.tools.local.output_budget import both_ends
-from wakeful.tools.local.repository_custody import RepositoryCustody
+from wakeful.tools.local.repository_custody import CustodyRecord, RepositoryCustody
 from wakeful.tools.local.repository_history import Note
 
 MAX_TIMEOUT_MS = 600_000
@@ -78,25 +79,44 @@ async def run_command(
     timeout_ms: int,
 ) -> FinishedCommand:
     """Run it to its end. Raises ToolReported for everything but an end of its own, whatever its status."""
-    line = shell_line(cmd, shell, login)
-    if "\x00" in cmd:
-        raise _not_spawned(sandbox, "the command has a NUL character in it", field="cmd")
+    line = checked_line(sandbox, cmd, shell, login)
     async with _looked_after(custody) as notes:
-        try:
+        with reported(sandbox, line, cwd):
             ended = await sandbox.run(
                 line, cwd, timeout=timeout_ms / 1000, tty=tty, show=lambda _, text: ctx.show(text)
             )
-        except SpawnFailed as problem:
-            raise _not_spawned(sandbox, str(problem), shell=line[0], workdir=cwd) from problem
-        except NotConfined as problem:
-            raise ToolReported(
-                ToolError(
-                    kind="confinement_unavailable",
-                    message=str(problem),
-                    details={"level": sandbox.level.mode, "reason": sandbox.level.reason},
-                    recovery_hint="commands cannot run here until the owner changes this; use other tools",
-                )
-            ) from problem
+    return await judged(sandbox, ctx, ended, notes, cwd, timeout_ms)
+
+
+def checked_line(sandbox: Sandbox, cmd: str, shell: str | None, login: bool) -> list[str]:
+    """The program and its arguments. Raises ToolReported for what cannot be a command."""
+    if "\x00" in cmd:
+        raise _not_spawned(sandbox, "the command has a NUL character in it", field="cmd")
+    return shell_line(cmd, shell, login)
+
+
+@contextmanager
+def reported(sandbox: Sandbox, line: Sequence[str], cwd: str) -> Iterator[None]:
+    """What keeps a command from beginning is told to the model."""
+    try:
+        yield
+    except SpawnFailed as problem:
+        raise _not_spawned(sandbox, str(problem), shell=line[0], workdir=cwd) from problem
+    except NotConfined as problem:
+        raise ToolReported(
+            ToolError(
+                kind="confinement_unavailable",
+                message=str(problem),
+                details={"level": sandbox.level.mode, "reason": sandbox.level.reason},
+                recovery_hint="commands cannot run here until the owner changes this; use other tools",
+            )
+        ) from problem
+
+
+async def judged(
+    sandbox: Sandbox, ctx: RunContext[Any], ended: CommandEnd, notes: Sequence[Note], cwd: str, timeout_ms: int
+) -> FinishedCommand:
+    """A command that ended by itself. Raises ToolReported for every other end, and for what was undone or refused."""
     if undone := [note for note in notes if note.is_undone]:
         raise await _undone(sandbox, ctx, ended, undone, cwd)
     if ended.stopped is not None:
@@ -112,17 +132,26 @@ async def run_command(
 async def _looked_after(custody: RepositoryCustody) -> AsyncIterator[list[Note]]:
     """Repositories are looked at before and after, whatever ends the command. What was found is there afterwards."""
     notes: list[Note] = []
-    try:
-        record = await asyncio.to_thread(custody.before)
-    except OSError as problem:
-        raise _not_looked_after(problem, "nothing has run; the owner has to look at this") from problem
+    record = await look_before(custody)
     try:
         yield notes
     finally:
-        try:
-            notes += await asyncio.shield(asyncio.ensure_future(asyncio.to_thread(custody.after, record)))
-        except OSError as problem:
-            raise _not_looked_after(problem, "the command has run; the owner has to look at this") from problem
+        notes += await look_after(custody, record)
+
+
+async def look_before(custody: RepositoryCustody) -> CustodyRecord:
+    try:
+        return await asyncio.to_thread(custody.before)
+    except OSError as problem:
+        raise _not_looked_after(problem, "nothing has run; the owner has to look at this") from problem
+
+
+async def look_after(custody: RepositoryCustody, record: CustodyRecord) -> list[Note]:
+    """Also when nobody waits any more."""
+    try:
+        return await asyncio.shield(asyncio.ensure_future(asyncio.to_thread(custody.after, record)))
+    except OSError as problem:
+        raise _not_looked_after(problem, "the command has run; the owner has to look at this") from problem
 
 
 def _not_looked_after(problem: OSError, hint: str) -> ToolReported:
@@ -220,7 +249,7 @@ async def _stopped(sandbox: Sandbox, ctx: RunContext[Any], ended: CommandEnd, ti
         "timeout": (
             "timeout",
             f"the command did not end within {timeout_ms:,} ms and was killed with everything it had started",
-            f"make it do less, or give a longer timeout_ms, up to {MAX_TIMEOUT_MS:,}",
+            f"make it do less, or give a longer yield_time_ms, up to {MAX_TIMEOUT_MS:,}",
         ),
         "processes": (
             "resource_limit",

@@ -1,10 +1,12 @@
 """`wakeful/exec_command`: one shell command in the workspace, confined, to its end.
 
-Its result is an envelope that says how it ended. A status that is not zero is a result like any other. In this version
-a command runs to its end within its time: what needs a task in the background is not in the schema, and so is refused.
+Its result is an envelope that says how it ended. A status that is not zero is a result like any other. A run of the
+library has nobody who would look after a task: a command runs to its end within its time, and what needs a task is not
+in the schema, and so is refused. In a runtime, `task_commands` takes the place of this.
 """
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -28,6 +30,24 @@ _ENVELOPE_BYTES = 1_000
 Milliseconds = Annotated[int, Field(ge=1, le=command_runs.MAX_TIMEOUT_MS)]
 Tokens = Annotated[int, Field(ge=1)]
 Words = Annotated[str, Field(min_length=1)]
+
+
+DESCRIPTION = (
+    "Run a shell command in the workspace and wait for its end. It runs confined: it can write in the workspace and a "
+    "private temporary folder, and it has no network unless that was granted. Everything it starts ends with it. "
+    "The result has exit_status, stdout_preview and stderr_preview; what is too long is cut in the middle and whole in "
+    "an artifact. A virtual environment in the workspace (.venv) is on its PATH. "
+    "Use it to look around as well: ls, rg, sed -n, git log."
+)
+PARAMETERS = {
+    "cmd": "The command, as typed into a shell.",
+    "workdir": "The folder to run in: in the workspace, or relative to it. Left out: the workspace itself.",
+    "shell": "The shell to use: a name or a path. Left out: bash, or sh where there is none.",
+    "login": "Start it as a login shell, which reads the profile files of the system and may change PATH.",
+    "tty": "Give it a terminal. Its output is then one transcript, in stdout_preview, and nothing can be typed.",
+    "yield_time_ms": "It is killed after this time.",
+    "max_output_tokens": "How much of the output you want to see at most, in tokens.",
+}
 
 
 def declared(name: str, description: str, compiled: schema.CompiledSchema, sandbox: Sandbox) -> ToolDeclaration:
@@ -54,6 +74,9 @@ def declared(name: str, description: str, compiled: schema.CompiledSchema, sandb
 class ExecCommand(DeclaredTool):
     """The tool for one command."""
 
+    description: ClassVar[str] = DESCRIPTION
+    parameters: ClassVar[Mapping[str, str]] = PARAMETERS
+
     def __init__(
         self, sandbox: Sandbox, budget: OutputBudget | None = None, custody: RepositoryCustody | None = None
     ) -> None:
@@ -62,8 +85,8 @@ class ExecCommand(DeclaredTool):
         self._budget = budget if budget is not None else OutputBudget()
         read = parameters.read(self._run)
         self.__signature__ = read.signature
-        self._compiled = schema.compile_parameters(read, _PARAMETERS)
-        self._declaration = declared(NAME, _DESCRIPTION, self._compiled, sandbox)
+        self._compiled = schema.compile_parameters(read, dict(self.parameters))
+        self._declaration = declared(NAME, self.description, self._compiled, sandbox)
 
     @property
     def workspace_root(self) -> str:
@@ -94,60 +117,55 @@ class ExecCommand(DeclaredTool):
         shell: str | None = None,
         login: bool = False,
         tty: bool = False,
-        timeout_ms: Milliseconds = DEFAULT_TIMEOUT_MS,
+        yield_time_ms: Milliseconds = DEFAULT_TIMEOUT_MS,
         max_output_tokens: Tokens | None = None,
     ) -> ToolOutput:
         cwd = command_runs.working_directory(self._sandbox, workdir)
-        ended, notes = await command_runs.run_command(
-            self._sandbox, self._custody, ctx, cmd, cwd, shell=shell, login=login, tty=tty, timeout_ms=timeout_ms
+        finished = await command_runs.run_command(
+            self._sandbox, self._custody, ctx, cmd, cwd, shell=shell, login=login, tty=tty, timeout_ms=yield_time_ms
         )
-        shown = self._budget.most_bytes(max_output_tokens)
-        most = max(0, shown - _ENVELOPE_BYTES)
-        for_stdout, for_stderr = share(ended.stdout.total_bytes * 2, ended.stderr.total_bytes * 2, most)
-        stdout, cut_out = both_ends(ended.stdout.data, ended.stdout.dropped_bytes, for_stdout)
-        stderr, cut_err = both_ends(ended.stderr.data, ended.stderr.dropped_bytes, for_stderr)
-        truncated = cut_out or cut_err
-        artifacts, at_stdout, at_stderr = await command_runs.kept(ctx, ended) if truncated else ([], None, None)
-        envelope = {
-            "disposition": "completed",
-            "exit_status": ended.exit_status,
-            "stdout_preview": stdout,
-            "stderr_preview": stderr,
-            "truncated": truncated,
-            "artifacts": [{"digest": ref.digest, "size": ref.size, "media_type": ref.media_type} for ref in artifacts],
-            "stdout_artifact": at_stdout,
-            "stderr_artifact": at_stderr,
-            **({"repositories": list(notes)} if notes else {}),
-        }
-        dropped = ended.stdout.dropped_bytes + ended.stderr.dropped_bytes
-        metadata = {
-            "exit_status": ended.exit_status,
-            "duration_ms": round(ended.duration_ms),
-            "tty": tty,
-            "dropped_bytes": dropped,
-        }
-        return ToolOutput(
-            envelope,
-            artifacts=tuple(artifacts),
-            truncated=truncated,
-            metadata=metadata,
-            most_bytes=max(shown, MAX_SHOWN_BYTES),
-        )
+        return await completed(ctx, finished, self._budget, max_output_tokens, tty=tty)
 
 
-_DESCRIPTION = (
-    "Run a shell command in the workspace and wait for its end. It runs confined: it can write in the workspace and a "
-    "private temporary folder, and it has no network unless that was granted. Everything it starts ends with it. "
-    "The result has exit_status, stdout_preview and stderr_preview; what is too long is cut in the middle and whole in "
-    "an artifact. A virtual environment in the workspace (.venv) is on its PATH. "
-    "Use it to look around as well: ls, rg, sed -n, git log."
-)
-_PARAMETERS = {
-    "cmd": "The command, as typed into a shell.",
-    "workdir": "The folder to run in: in the workspace, or relative to it. Left out: the workspace itself.",
-    "shell": "The shell to use: a name or a path. Left out: bash, or sh where there is none.",
-    "login": "Start it as a login shell, which reads the profile files of the system and may change PATH.",
-    "tty": "Give it a terminal. Its output is then one transcript, in stdout_preview, and nothing can be typed.",
-    "timeout_ms": "It is killed after this time.",
-    "max_output_tokens": "How much of the output you want to see at most, in tokens.",
-}
+async def completed(
+    ctx: RunContext[object],
+    finished: command_runs.FinishedCommand,
+    budget: OutputBudget,
+    max_output_tokens: int | None,
+    *,
+    tty: bool,
+) -> ToolOutput:
+    """The envelope of a command that has ended."""
+    ended, notes = finished
+    shown = budget.most_bytes(max_output_tokens)
+    most = max(0, shown - _ENVELOPE_BYTES)
+    for_stdout, for_stderr = share(ended.stdout.total_bytes * 2, ended.stderr.total_bytes * 2, most)
+    stdout, cut_out = both_ends(ended.stdout.data, ended.stdout.dropped_bytes, for_stdout)
+    stderr, cut_err = both_ends(ended.stderr.data, ended.stderr.dropped_bytes, for_stderr)
+    truncated = cut_out or cut_err
+    artifacts, at_stdout, at_stderr = await command_runs.kept(ctx, ended) if truncated else ([], None, None)
+    envelope = {
+        "disposition": "completed",
+        "exit_status": ended.exit_status,
+        "stdout_preview": stdout,
+        "stderr_preview": stderr,
+        "truncated": truncated,
+        "artifacts": [{"digest": ref.digest, "size": ref.size, "media_type": ref.media_type} for ref in artifacts],
+        "stdout_artifact": at_stdout,
+        "stderr_artifact": at_stderr,
+        **({"repositories": list(notes)} if notes else {}),
+    }
+    dropped = ended.stdout.dropped_bytes + ended.stderr.dropped_bytes
+    metadata = {
+        "exit_status": ended.exit_status,
+        "duration_ms": round(ended.duration_ms),
+        "tty": tty,
+        "dropped_bytes": dropped,
+    }
+    return ToolOutput(
+        envelope,
+        artifacts=tuple(artifacts),
+        truncated=truncated,
+        metadata=metadata,
+        most_bytes=max(shown, MAX_SHOWN_BYTES),
+    )

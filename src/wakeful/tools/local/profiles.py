@@ -17,6 +17,8 @@ from wakeful.tools.tool import Tool
 from wakeful.workspaces import Workspace
 
 _COMMANDS = ("wakeful/exec_command", "wakeful/exec_command_batch")
+TASKS = ("wakeful/task_status", "wakeful/task_output", "wakeful/task_input", "wakeful/task_stop")
+"""Of every profile that has commands, where commands may outlive their calls."""
 PROFILES: Mapping[Profile, tuple[str, ...]] = MappingProxyType(
     {
         "coding": (
@@ -62,4 +64,6 @@ def local_tools(
             found.append(_FILE_TOOLS[name](workspace))
         elif name in runnable:
             found.append(runnable[name])
+    if any(name in PROFILES[profile] for name in _COMMANDS):
+        found += [runnable[name] for name in TASKS if name in runnable]
     return found

@@ -71,7 +71,12 @@ class CustodyRecord:
 
 def custody_of(sandbox: Sandbox) -> "RepositoryCustody":
     """For the commands of a sandbox, with copies in the runtime's own home."""
-    return RepositoryCustody(sandbox.write_roots, home() / "repositories", os.environ.get("HOME"))
+    return custody_below(sandbox.write_roots)
+
+
+def custody_below(roots: Sequence[str]) -> "RepositoryCustody":
+    """The same for commands that may write below these folders."""
+    return RepositoryCustody(roots, home() / "repositories", os.environ.get("HOME"))
 
 
 class RepositoryCustody:
@@ -86,13 +91,19 @@ class RepositoryCustody:
         self._copies: dict[str, Shelf] = {}
         self._of_commands: set[str] = set()
         self._is_mended = False
+        self._under_way = 0
+        """Commands that have begun, and that nobody has looked at since."""
+        self._is_to_close = False
         self._lock = threading.Lock()
         weakref.finalize(self, _close_all, self._copies)
 
     def close(self) -> None:
-        """Drop the copies, until the next command. It also happens by itself when nobody uses them any more."""
+        """Drop the copies, until the next command: now, or when the last command that runs was looked at. It also
+        happens by itself when nobody uses them any more."""
         with self._lock:
-            _close_all(self._copies)
+            self._is_to_close = self._under_way > 0
+            if not self._under_way:
+                _close_all(self._copies)
 
     def before(self) -> CustodyRecord:
         """To be called before a command."""
@@ -107,31 +118,41 @@ class RepositoryCustody:
             for repository in found.repositories:
                 if repository.git not in record.repositories or repository.link is not None:
                     record.repositories[_key(repository)] = self._seen(repository, record.notes)
+            self._under_way += 1
             return record
 
     def after(self, record: CustodyRecord) -> list[Note]:
-        """To be called when the command and everything it started has ended."""
+        """To be called once, when the command and everything it started has ended."""
         with self._lock:
-            notes = list(record.notes)
-            for before in record.repositories.values():
-                notes += self._examine(before)
-            found = self._census.find(self._roots)
-            if not found.is_whole and record.is_whole:
-                text = "the command made too many folders to look through: repositories far down are not looked after"
-                notes.append(Note(text, self._roots[0], False))
-            for link in found.links:
-                if link not in record.links:
-                    Path(link).unlink(missing_ok=True)
-                    notes.append(Note(f"{link} was a link to a repository elsewhere; it was removed", link, True))
-            known = {_key(each.repository) for each in record.repositories.values()}
-            gits = {each.git for each in found.repositories}
-            for repository in found.repositories:
-                if _key(repository) not in known:
-                    notes += self._judge_new(repository, gits)
-            for before in record.repositories.values():
-                if before.copy is not None and (shelf := self._copies.get(before.repository.git)):
-                    shelf.at_rest()
-            return notes
+            self._under_way -= 1
+            try:
+                return self._look_at(record)
+            finally:
+                if self._is_to_close and not self._under_way:
+                    self._is_to_close = False
+                    _close_all(self._copies)
+
+    def _look_at(self, record: CustodyRecord) -> list[Note]:
+        notes = list(record.notes)
+        for before in record.repositories.values():
+            notes += self._examine(before)
+        found = self._census.find(self._roots)
+        if not found.is_whole and record.is_whole:
+            text = "the command made too many folders to look through: repositories far down are not looked after"
+            notes.append(Note(text, self._roots[0], False))
+        for link in found.links:
+            if link not in record.links:
+                Path(link).unlink(missing_ok=True)
+                notes.append(Note(f"{link} was a link to a repository elsewhere; it was removed", link, True))
+        known = {_key(each.repository) for each in record.repositories.values()}
+        gits = {each.git for each in found.repositories}
+        for repository in found.repositories:
+            if _key(repository) not in known:
+                notes += self._judge_new(repository, gits)
+        for before in record.repositories.values():
+            if not self._under_way and before.copy is not None and (shelf := self._copies.get(before.repository.git)):
+                shelf.at_rest()
+        return notes
 
     # --- before -------------------------------------------------------------------------------------------------------
 

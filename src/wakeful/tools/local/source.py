@@ -95,7 +95,10 @@ class LocalTools(ToolSource):
         stores = [path for root in roots for path in stores_in(root)]
         own = [Path(path) for path in dict.fromkeys((*self._surroundings.own_files, *stores))]
         owners = _of_the_owner(roots)
+        board = self._surroundings.tasks
         hidden = tuple(name for path in own for name in store_files(str(path)))
+        if board is not None:
+            hidden = (*hidden, f"{board.folder}/")
         readable = self._surroundings.readable
         settings = replace(
             self._settings,
@@ -111,7 +114,14 @@ class LocalTools(ToolSource):
         workspace = Workspace.at(self.root, protected=(*PROTECTED, *covering(self.root, own), *held), unseen=files)
         budget = OutputBudget.from_settings(owner_file().table("runtime"), os.environ)
         custody = self._custody = custody_of(sandbox)
-        commands = [ExecCommand(sandbox, budget, custody), ExecCommandBatch(sandbox, budget, custody)]
+        commands: list[Tool[Any]] = [ExecCommandBatch(sandbox, budget, custody)]
+        if board is None:
+            commands.append(ExecCommand(sandbox, budget, custody))
+        else:
+            from wakeful.tools.local.task_commands import ExecTaskCommand
+            from wakeful.tools.local.task_tools import task_tools
+
+            commands += [ExecTaskCommand(sandbox, board, budget, custody), *task_tools(sandbox, board)]
         return local_tools(workspace, self.profile, commands, [Workspace.at(folder) for folder in readable])
 
 

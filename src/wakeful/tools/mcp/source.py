@@ -168,8 +168,8 @@ def from_mcp(
 
     A tool that does not declare itself read-only is of class `external_write`, and its calls ask; `classes` gives
     others, by pattern (`{"merge_*": "workspace_write"}`). A program gets a bare environment and `env`.
-    Anybody may have written what a tool returns unless it declares that its world is closed (`openWorldHint: false`);
-    `untrusted` says it for all tools, or for more of them by pattern. `content={"send_*": ["body"]}` names free text.
+    Results count as untrusted unless the tool declares that its world is closed (`openWorldHint: false`);
+    `untrusted` sets this for all tools, or for some by pattern. `content={"send_*": ["body"]}` names free text.
     """
     need_the_package()
     if (command is None) == (url is None):

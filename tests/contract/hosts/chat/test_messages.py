@@ -31,7 +31,8 @@ from wakeful.hosts.chat import ChatMessage, run_chat_agent
 from wakeful.ports import ModelRequest
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.commands.interruption import cancel_turn
-from wakeful.service.queries.views import thread_messages, wire_messages
+from wakeful.service.queries.history import messages
+from wakeful.service.queries.views import wire_messages
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.store.sqlite import SqliteStore
 from wakeful.views.cost import CostSummary
@@ -105,7 +106,7 @@ async def test_a_message_is_answered_from_what_was_said_before_and_kept_with_wha
     assert first.items == 5, "question, call, result, answer, and this question"
     (admitted,) = of_kind(second, MessageAdmitted)
     assert (admitted.principal, admitted.context) == ("ann", {"request_seq": 2})
-    shown = await thread_messages(store, "shop", "t1")
+    shown = await messages(store, "t1", "shop", 100, None, keys=frozenset())
     assert [one.role for one in shown] == ["user", "assistant", "user", "assistant"]
     assert shown[-1].execution_tree == second.execution_tree
     assert [node.name for node in second.execution_tree.nodes] == ["weigh"]
@@ -496,8 +497,8 @@ async def test_each_turn_has_notes_and_a_budget_of_its_own_and_what_is_found_for
     # In the order of the log: what it rests on, then what is found for it, then the first question to the model.
     order = [kind for kind in kinds(first.facts()) if kind in ("turn.started", "context.retrieved", "model.requested")]
     assert order[:3] == ["turn.started", "context.retrieved", "model.requested"]
-    messages = await thread_messages(store, "shop", "t1")
-    assert [one.execution_tree for one in messages if one.role == "assistant"] == [
+    shown = await messages(store, "t1", "shop", 100, None, keys=frozenset())
+    assert [one.execution_tree for one in shown if one.role == "assistant"] == [
         first.execution_tree,
         second.execution_tree,
     ]
@@ -525,7 +526,7 @@ async def test_words_streamed_inside_a_subtask_are_for_whoever_was_there(store: 
     streamed = [one for one in client.sent if isinstance(one, Chunk) and one.depth == 1 and one.event_seq is None]
     assert len(streamed) > 2 and "".join(one.content for one in streamed).startswith("I turn over every stone here.")
     # A reload shows the tree: the subtask's title and what came of it, and none of its words on the way.
-    (_, answer) = await thread_messages(store, "shop", "t1")
+    (_, answer) = await messages(store, "t1", "shop", 100, None, keys=frozenset())
     assert answer.execution_tree is not None
     assert [(node.name, node.result_preview) for node in answer.execution_tree.nodes] == [
         ("run_subtask", "gold"),

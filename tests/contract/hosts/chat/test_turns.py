@@ -14,7 +14,8 @@ from wakeful.contracts.events import MessageAdmitted, ModelRequested, TurnStarte
 from wakeful.engine.state_loader import load_config
 from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.hosts.chat import ToChat, route, run_chat_agent
-from wakeful.service.queries.views import thread_messages, wire_messages
+from wakeful.service.queries.history import messages
+from wakeful.service.queries.views import wire_messages
 from wakeful.store.memory import MemoryStore
 from wakeful.views.cost import CostSummary
 from wakeful.views.wire_messages import Chunk, ToolCallUpdate, WireMessage
@@ -71,7 +72,8 @@ async def test_a_message_is_answered_and_what_happens_is_sent_as_it_happens(tmp_
     replayed = (await wire_messages(chat.store, done.turn_id)).messages
     stored = [one for one in chat.sent if not isinstance(one, Chunk | CostSummary)]
     assert stored == [one for one in replayed if not isinstance(one, Chunk | CostSummary)], "live and replayed agree"
-    assert (await thread_messages(chat.store, "helper", "t1"))[-1].execution_tree == done.execution_tree
+    last = (await messages(chat.store, "t1", "helper", 100, None, keys=frozenset()))[-1]
+    assert last.execution_tree == done.execution_tree
 
 
 async def test_a_thread_remembers_what_was_said(tmp_path: Path) -> None:

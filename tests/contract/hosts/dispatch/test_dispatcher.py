@@ -13,7 +13,7 @@ from wakeful.hosts import AbilityRefused, DispatchRequest, DispatchResult, Execu
 from wakeful.hosts.dispatch import dispatch_request as contracts
 from wakeful.hosts.dispatch.dispatch_request import RESULT_SCHEMA
 from wakeful.store.memory import MemoryStore
-from wakeful.store.memory_runs import MemoryTaskRuns, RunShelf
+from wakeful.store.memory_dispatches import DispatchShelf, MemoryDispatches
 
 DONE = {"status": "succeeded", "output": "done"}
 
@@ -174,7 +174,7 @@ async def test_where_nobody_takes_a_task_nothing_is_executed(host: TaskHost) -> 
     told = host.failures[0][1]
     assert (told["run_id"], told["task"]["input"]) == ("r1", {"password": "[redacted]"})
     assert executor.got == []
-    assert await host.store.task_runs.get("r1") is None
+    assert await host.store.dispatches.get("r1") is None
 
 
 @pytest.mark.spec("API-TDS-09")
@@ -197,7 +197,7 @@ async def test_a_run_is_on_record_before_its_handler_runs_and_its_id_is_good_for
     assert len(seen) == 1
 
 
-class Forgetful(MemoryTaskRuns):
+class Forgetful(MemoryDispatches):
     """Runs whose claim is no claim."""
 
     async def claim(self, run_id: str, *given: Any, **more: Any) -> bool:
@@ -207,7 +207,7 @@ class Forgetful(MemoryTaskRuns):
 
 async def test_without_the_claim_one_id_would_run_as_often_as_it_is_asked() -> None:
     store = MemoryStore()
-    store.task_runs = Forgetful(RunShelf(), lambda: None)
+    store.dispatches = Forgetful(DispatchShelf(), lambda: None)
     host = TaskHost(store)
     executor = Executor()
     host.target("box", executor)
@@ -296,7 +296,7 @@ async def test_a_run_is_found_by_session_and_id_by_its_owner_and_by_managers(hos
     assert (await host.call("get_task_run", at))["status"] == "running", "nobody cancelled it"
     assert (await host.call("get_task_run", at, MANAGER))["run_id"] == "r1"
     assert (await host.call("cancel_task_run", at, MANAGER))["cancelled"] is True
-    package = await host.store.task_runs.claim("p", "package", "s1", "running", "{}", at=1, event="x", payload="{}")
+    package = await host.store.dispatches.claim("p", "package", "s1", "running", "{}", at=1, event="x", payload="{}")
     assert package
     await refused(host.call("get_task_run", {"run_id": "p", "session_id": "s1"}, MANAGER), "task_run_not_found")
 

@@ -92,7 +92,7 @@ async def test_a_package_and_a_workflow_have_to_be_named(host: TaskHost) -> None
     await refused(
         host.call("run_runtime_package", {"workflow": {"id": "w"}}, MANAGER), "runtime_package_run_missing_package"
     )
-    assert got == [] and await host.store.task_runs.all("package") == []
+    assert got == [] and await host.store.dispatches.all("package") == []
     for number, package in enumerate(({"source": "x"}, {"slug": "x"}, {"id": "x"})):
         asked = {**ASKED, "package": package, "run_id": f"ok{number}"}
         assert (await host.call("run_runtime_package", asked, MANAGER))["status"] == "succeeded"
@@ -210,7 +210,7 @@ async def test_runs_are_read_cancelled_and_paged_through(host: TaskHost) -> None
     assert none == {"events": [], "cursor": rest["cursor"], "has_more": False}
 
     for number in range(600):
-        await host.store.task_runs.note("r1", at=number, event="told", payload="{}")
+        await host.store.dispatches.note("r1", at=number, event="told", payload="{}")
     by_default = await host.call("list_runtime_package_run_events", AT, MANAGER)
     assert (len(by_default["events"]), by_default["has_more"]) == (100, True)
     most = await host.call("list_runtime_package_run_events", {**AT, "limit": 500}, MANAGER)

@@ -12,7 +12,6 @@ from wakeful.decisions.policy.permissions import (
     class_verdict,
     confinement_verdict,
     default_policy,
-    narrowed,
     stricter,
 )
 
@@ -110,13 +109,6 @@ def test_what_a_client_says_of_its_own_tool_makes_it_no_safer() -> None:
     assert class_of(a_tool("safe", runtime_owner="client", effect="pure")) == "network"
     assert class_of(a_tool("secrets", runtime_owner="client")) == "secrets"
     assert class_of(a_tool("safe")) == "safe"  # inversion: of our own it is believed
-
-
-def test_narrowing_takes_away_and_never_adds() -> None:
-    policy = default_policy("thread", allowed_mcp_servers=["github"])
-    less = narrowed(policy, classes=["safe", "secrets", "execute"], allowed_mcp_servers=["github", "evil"])
-    assert (less.classes, less.ask, less.allowed_mcp_servers) == (frozenset({"safe"}), frozenset(), ("github",))
-    assert narrowed(policy) == policy
 
 
 def test_a_call_that_is_more_than_its_tool_declared_is_judged_as_both() -> None:

@@ -1,18 +1,19 @@
 """What follows from an agent alone is worked out once and kept with it; whatever else has a say is looked at anew."""
 
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
 from wakeful import Agent, Budget, run, tool
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.envelope import StoredFact
-from wakeful.contracts.events import ModelRequested, TurnStarted
+from wakeful.contracts.envelope import Fact, StoredFact
+from wakeful.contracts.events import TurnStarted
 from wakeful.contracts.policies import PolicyContext, Rule
 from wakeful.engine.admission import allowed
 from wakeful.engine.prepare.tools import Belt, toolbelt
 from wakeful.engine.run_request import RunRequest
 from wakeful.engine.state_loader import load_config
-from wakeful.ports import Claim, RuleRow, Store
+from wakeful.ports import AdmissionAnswer, RuleRow, Store
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
@@ -112,7 +113,7 @@ async def test_limits_follow_the_budget_of_the_run_and_what_the_owner_overrides(
 
 
 class Reads(WrappedStore):
-    """Notes who reads the log, and has somebody else write before the turn is claimed."""
+    """Notes who reads the log, and has somebody else write as soon as the message is safe."""
 
     def __init__(self, inner: Store, *, is_interrupted: bool) -> None:
         super().__init__(inner)
@@ -123,10 +124,11 @@ class Reads(WrappedStore):
         self.reads += 1
         return await super().read(agent_id, **options)
 
-    async def claim(self, turn_id: str, *, reservation: str | None = None) -> Claim:
-        if self._is_interrupted:
-            await cancel_turn(new_engine(self.inner), turn_id)
-        return await super().claim(turn_id, reservation=reservation)
+    async def admit(self, agent_id: str, facts: Sequence[Fact], **options: Any) -> AdmissionAnswer | None:
+        answer = await super().admit(agent_id, facts, **options)
+        if self._is_interrupted and answer is not None and answer.turn is not None:
+            await cancel_turn(new_engine(self.inner), answer.turn.turn_id)
+        return answer
 
 
 async def test_a_message_that_was_taken_here_is_not_read_again() -> None:
@@ -137,8 +139,7 @@ async def test_a_message_that_was_taken_here_is_not_read_again() -> None:
     assert (started.turn_index, started.window_from) == (1, 2)
 
 
-async def test_what_somebody_wrote_before_the_turn_was_claimed_is_heard_first() -> None:
+async def test_what_somebody_wrote_before_the_turn_began_is_heard() -> None:
     store = Reads(MemoryStore(), is_interrupted=True)
     result = await run(Agent("clerk", scripted(["done"])), "hello", store=store)
-    assert (result.status, store.reads) == ("cancelled", 1)
-    assert not [entry for entry in result.facts() if isinstance(entry.fact.event, ModelRequested)]
+    assert (result.status, result.stop_reason) == ("cancelled", "cancelled")

@@ -8,7 +8,7 @@ import pytest
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.contracts.tools import ToolDeclaration
-from wakeful.decisions.policy.permissions import default_policy, narrowed
+from wakeful.decisions.policy.permissions import default_policy
 from wakeful.decisions.policy.verdict import CallUnderJudgement, compile_policy, judge
 from wakeful.hosts.chat.toolbelt import compose_toolbelt
 
@@ -108,7 +108,7 @@ def test_nothing_a_client_sends_adds_a_class_a_root_or_a_server() -> None:
     assert sent - belt(rootless) == {"client/lookup"}  # its own, which reads; not under the name of a registered one
     assert belt(rootless, client_tools_manifest=manifest, tool_bridge=None) == belt(rootless)
     # A tool of the client's own that calls itself safe is no safe tool of ours.
-    only_safe = narrowed(rootless, classes=["safe"])
+    only_safe = rootless.model_copy(update={"classes": frozenset({"safe"}), "ask": frozenset()})
     assert belt(only_safe, providers=[manifest[5]]) == {"client/lookup"}
     assert belt(only_safe, providers=(), client_tools_manifest=[manifest[5]]) == set()
     # At the call the same holds, whatever the arguments ask for.

@@ -11,7 +11,7 @@ from wakeful.hosts.tools.declaration_reader import (
     normalize,
     normalize_for_conversation_request,
     normalize_for_server,
-    validate,
+    validate_declaration,
 )
 
 CLIENT: dict[str, Any] = {
@@ -37,23 +37,23 @@ def test_a_client_tool_is_completed_by_its_source_and_what_may_be_empty() -> Non
     assert (tool.description, tool.parameters, tool.runtime) == ("Lets the user pick a file.", {}, {})
     assert normalize({**CLIENT, "source": "client"}) == tool
     for name in ("client/Pick", "client/9", "client/", "client/a/b", "pick", "Client/pick", 7, None):
-        assert validate({**CLIENT, "name": name}) == ["name"], name
+        assert validate_declaration({**CLIENT, "name": name}) == ["name"], name
     for source in ("host", "", 3):
-        assert validate({**CLIENT, "source": source}) == ["source"]
+        assert validate_declaration({**CLIENT, "source": source}) == ["source"]
     for description in ("", "  ", None, 3):
-        assert validate({**CLIENT, "description": description}) == ["description"]
-    assert validate(without(CLIENT, "description")) == ["description"]
+        assert validate_declaration({**CLIENT, "description": description}) == ["description"]
+    assert validate_declaration(without(CLIENT, "description")) == ["description"]
     for field in ("parameters", "runtime"):
         for wrong in ([], "x", None):
-            assert validate({**CLIENT, field: wrong}) == [field]
-        assert validate({**CLIENT, field: {"type": "object"}}) == []
+            assert validate_declaration({**CLIENT, field: wrong}) == [field]
+        assert validate_declaration({**CLIENT, field: {"type": "object"}}) == []
 
 
 @pytest.mark.spec("API-DCL-05", "API-DCL-08")
 def test_the_strict_form_assumes_neither_executor_nor_scope_and_takes_nothing_else() -> None:
     for field, wrong in (("executor", "host"), ("scope", "session")):
-        assert validate({**CLIENT, field: wrong}) == [field]
-        assert validate(without(CLIENT, field)) == [field]
+        assert validate_declaration({**CLIENT, field: wrong}) == [field]
+        assert validate_declaration(without(CLIENT, field)) == [field]
     for name in ("ability/search", "host/pick", "pick-file"):
         with pytest.raises(InvalidValue, match=r"^invalid_runtime_tool_declaration: name"):
             normalize({**CLIENT, "name": name})
@@ -66,13 +66,13 @@ def test_the_strict_form_assumes_neither_executor_nor_scope_and_takes_nothing_el
 @pytest.mark.spec("API-DCL-06")
 def test_validate_lists_the_wrong_fields_and_normalize_names_them_all() -> None:
     wrong = {"name": "pick", "source": "x", "description": " ", "parameters": [], "executor": "host", "scope": "day"}
-    fields = validate(wrong)
+    fields = validate_declaration(wrong)
     assert sorted(fields) == ["description", "executor", "name", "parameters", "scope", "source"]
     with pytest.raises(InvalidValue) as caught:
         normalize(wrong)
     assert str(caught.value).startswith(f"invalid_runtime_tool_declaration: {', '.join(fields)}")
-    assert validate(CLIENT) == []
-    assert validate("nothing") == ["name", "executor", "scope", "description"]  # type: ignore[arg-type]
+    assert validate_declaration(CLIENT) == []
+    assert validate_declaration("nothing") == ["name", "executor", "scope", "description"]  # type: ignore[arg-type]
 
 
 @pytest.mark.spec("API-DCL-07")

@@ -48,7 +48,8 @@ from wakeful.gate.passage import Mediator
 from wakeful.gate.turn_gate import GateParts
 from wakeful.service.commands import approvals as service
 from wakeful.service.commands.interruption import cancel_turn
-from wakeful.service.commands.turns import recall, run_turn
+from wakeful.service.commands.turn_claims import recall
+from wakeful.service.commands.turns import run_turn
 from wakeful.store.memory import Memory, MemoryStore
 from wakeful.testing import FixedClock, scripted
 from wakeful.tools.call_runner import CallHandle, begin
@@ -927,7 +928,7 @@ async def test_a_verdict_says_why_and_a_hooks_allow_beats_nothing(against: str) 
     config = TurnConfig(agent_name="shop", model_ref="a:b", instructions="", tools=(refund.declaration,))
     gate = Mediator(config, {"refund": refund}, "turn_1", GateParts(judged, consult=(allows,)))
     part = CallPart(call_id="c", name="refund", arguments=REFUND[1])
-    admission = gate.admit(Call(part, 1, 0, False, Level()), part.arguments, now=0.0, batch_id="b", scheduling="serial")
+    admission = gate.admit(Call(part, 1, 0, Level()), part.arguments, now=0.0, batch_id="b", scheduling="serial")
     if admission.later is not None:  # what the policy denies is brought before nobody else
         admission = (await admission.later())()
     verdict = next(event for event in admission.events if isinstance(event, PermissionEvaluated))

@@ -11,6 +11,7 @@ from wakeful.bootstrap import new_engine
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import InvalidConfig, InvalidValue, TurnNotFound
 from wakeful.contracts.events import (
+    MessageExpired,
     ToolFailed,
     TurnFailed,
     TurnInterruptApplied,
@@ -20,6 +21,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.events.turns import IgnoreReason
 from wakeful.ports import AdmissionAnswer, ModelRequest, Store, TurnRow
+from wakeful.runtime.inbox import QueuedMessage, defer_message, queue_message
 from wakeful.service.commands.interruption import InterruptAnswer, cancel_turn, interrupt_turn
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore
@@ -122,6 +124,45 @@ async def test_what_waits_behind_the_turn_is_kept_or_cleared_with_it(queue: Any)
     assert result.model_calls == (1 if queue == "keep" else 0)
 
 
+@pytest.mark.parametrize("queue", ["keep", "clear"])
+async def test_messages_without_a_turn_are_kept_or_cleared_with_the_queue(queue: Any) -> None:
+    hanging = Hanging()
+    engine, store = new_engine(hanging.store), hanging.store
+    row = await hanging.start()
+    names = [
+        (await queue_message(engine, "any", thread, QueuedMessage(words))).message_id
+        for words, thread in (("one", "t"), ("two", "t"), ("aside", "t"), ("elsewhere", "u"))
+    ]
+    await defer_message(engine, names[2])
+    answer = await interrupt_turn(engine, turn_id=row.turn_id, queue=queue, requested_by="ada")
+    assert answer.accepted and hanging.task is not None
+    await hanging.task
+    states = [each.state for name in names if (each := await store.message(name)) is not None]
+    cleared = ["expired"] * 3 if queue == "clear" else ["queued", "queued", "deferred"]
+    assert states == [*cleared, "queued"], "of this thread alone"
+    why = [event.reason for event in await facts_of_kind(store, "any", MessageExpired)]
+    assert why == (["ada cleared the queue"] * 3 if queue == "clear" else [])
+
+
+async def test_the_queue_of_a_thread_without_a_turn_is_cleared_where_its_agent_is_named() -> None:
+    store = MemoryStore()
+    engine = new_engine(store)
+    waiting = await queue_message(engine, "any", "t", QueuedMessage("one"))
+    kept = await interrupt_turn(engine, thread_id="t", agent="any")
+    assert (kept.answer, kept.ignore_reason) == ("no_op", "no_active_turn")
+    assert await store.message(waiting.message_id) == waiting
+    await interrupt_turn(engine, thread_id="t", agent="any", queue="clear")
+    row = await store.message(waiting.message_id)
+    assert row is not None and row.state == "expired"
+    assert (await store.busy_threads(), await store.wakes_of("any")) == ([], [])
+    nobody = await interrupt_turn(engine, thread_id="t", agent="nobody", queue="clear")
+    assert nobody.ignore_reason == "unknown_target"
+
+
+async def facts_of_kind(store: Store, agent_id: str, kind: type[Any]) -> list[Any]:
+    return [entry.fact.event for entry in await store.read(agent_id) if isinstance(entry.fact.event, kind)]
+
+
 async def test_a_target_that_is_not_there_is_told_so_and_one_that_is_ambiguous_refused() -> None:
     hanging = Hanging()
     row = await hanging.start()
@@ -152,11 +193,13 @@ class Racing(WrappedStore):
 
     before: Any = None
 
-    async def admit(self, agent_id: str, facts: Any, *, reserve: bool = False) -> AdmissionAnswer | None:
+    async def admit(
+        self, agent_id: str, facts: Any, *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
         if self.before is not None and isinstance(facts[0].event, TurnInterruptRequested):
             happens, self.before = self.before, None
             await happens()
-        return await super().admit(agent_id, facts, reserve=reserve)
+        return await super().admit(agent_id, facts, reserve=reserve, claim=claim)
 
 
 @pytest.mark.spec("STD-INT-04")

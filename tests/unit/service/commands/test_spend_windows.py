@@ -124,7 +124,7 @@ async def test_a_run_pauses_when_its_agents_day_is_used_up_and_goes_on_in_the_ne
     assert (result.status, result.stop_reason, model.asked) == ("incomplete", "cost", 2), "0.2 spent; 0.2 is too much"
     assert result.message == (
         "there is no money left in the day of agent ops, which turns at 2027-01-16T00:00:00.000Z; "
-        "nothing is lost, and it goes on then"
+        "nothing is lost, and the turn can continue then"
     )
     (limit,) = of_kind(result, LimitChanged)
     assert (limit.limit_name, limit.limit, limit.observed) == ("cost", 0.35, 0.4)
@@ -214,7 +214,7 @@ async def test_a_grant_lets_a_run_go_on_before_its_window_turns(system: Engine) 
 async def test_a_grant_is_refused_when_it_is_nothing_or_its_window_is_unclear(system: Engine) -> None:
     with pytest.raises(InvalidConfig, match="a grant of '0'"):
         await grant(system, "runtime", "0", "day")
-    with pytest.raises(InvalidConfig, match="say which"):
+    with pytest.raises(InvalidConfig, match="name the limit to raise"):
         await grant(system, "agent:ops", "1")
     assert await system.store.read(STREAM) == []
     row = await grant(system, "agent:ops", "1", "hour")
@@ -352,12 +352,12 @@ class Racing(WrappedStore):
         self.raced = 0
 
     async def append(
-        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
     ) -> list[StoredFact]:
         if not self.raced and any(isinstance(fact.event, self._event) for fact in facts):
             self.raced += 1
             await self._do()
-        return await self.inner.append(claim, facts, barrier=barrier, rest=rest)
+        return await self.inner.append(claim, facts, barrier=barrier, rest=rest, last=last)
 
 
 async def test_a_runner_that_is_refused_by_the_store_looks_again_and_rests_without_having_asked(

@@ -145,10 +145,12 @@ class EndsFirst(WrappedStore):
 
     ending: Any = None
 
-    async def admit(self, agent_id: str, facts: Any, *, reserve: bool = False) -> AdmissionAnswer | None:
+    async def admit(
+        self, agent_id: str, facts: Any, *, reserve: bool = False, claim: bool = False
+    ) -> AdmissionAnswer | None:
         if self.ending is not None and isinstance(facts[0].event, TurnInterjected):
             await self.ending()
-        return await super().admit(agent_id, facts, reserve=reserve)
+        return await super().admit(agent_id, facts, reserve=reserve, claim=claim)
 
 
 async def test_a_message_that_came_too_late_by_a_moment_is_not_acknowledged() -> None:

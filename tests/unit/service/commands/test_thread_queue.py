@@ -14,15 +14,17 @@ from wakeful import Agent, run, tool
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentBusy, EventRefused, KeyReused, NotEntitled, RestRefused
-from wakeful.contracts.events import MessageAdmitted, TurnStarted
+from wakeful.contracts.events import MessageAdmitted, MessageDeferred, TurnStarted
 from wakeful.contracts.messages import ChannelOrigin, WebhookOrigin
 from wakeful.decisions.intake import DEFER_DEADLINE
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.warm_threads import warm_threads
 from wakeful.hosts.chat.turns import check_owner
 from wakeful.ports import BusyThread, Claim, MessageRow, ModelRequest, Store
-from wakeful.service.commands.thread_queue import QueuedMessage, defer_message, queue_message, take_next
-from wakeful.service.commands.turns import recall
+from wakeful.runtime.inbox import QueuedMessage, defer_message, queue_message
+from wakeful.service.commands.thread_queue import take_next
+from wakeful.service.commands.turn_claims import recall
+from wakeful.service.commands.turns import run_turn
 from wakeful.service.queries.replay import replay_turn
 from wakeful.service.queries.turns import follow, turn_events
 from wakeful.store.memory import Memory, MemoryStore
@@ -151,8 +153,8 @@ async def test_a_deferred_message_starts_a_turn_at_its_deadline() -> None:
     desk = Desk()
     aside = await desk.queue("by the way")
     await defer_message(desk.engine, aside.message_id)
-    wake = await desk.store.next_wake()
-    assert wake is not None and wake.due_at == desk.clock.now() + DEFER_DEADLINE
+    (wake,) = await desk.store.deferrals("desk", "t")
+    assert wake.due_at == desk.clock.now() + DEFER_DEADLINE
     desk.clock.advance(DEFER_DEADLINE / 1_000_000 - 1)
     assert await desk.take() is None
     desk.clock.advance(1)
@@ -190,6 +192,125 @@ async def test_a_turn_that_its_caller_opened_keeps_its_place() -> None:
     assert (result.output, desk.shown) == ("answer 1", [["a caller asks"]])
     await desk.take()
     assert desk.shown[1] == ["a caller asks", "queued first"]
+
+
+@pytest.mark.parametrize("band", ["interject", "next", "normal", "background"])
+async def test_no_band_of_the_queue_overtakes_a_turn_that_its_caller_opened(band: Any) -> None:
+    desk = Desk()
+    await desk.queue("before", priority=band)
+    answer = await desk.store.admit("desk", [message("turn of caller", thread="t", at=desk.clock.now())])
+    assert answer is not None and answer.created
+    await desk.queue("after", priority=band)
+    while await desk.take() is not None:
+        pass
+    assert desk.shown == [["what is 1 + 1?"], ["what is 1 + 1?", "before", "after"]]
+
+
+BACKENDS = pytest.mark.parametrize("backend", ["memory", "sqlite"])
+
+
+async def desk_on(backend: str, tmp_path: Path, **options: Any) -> Desk:
+    desk = Desk(**options)
+    if backend == "sqlite":
+        desk.store = await SqliteStore.open(tmp_path / "runs.db")
+        desk.engine = new_engine(desk.store, clock=desk.clock)
+    return desk
+
+
+@BACKENDS
+async def test_a_run_with_the_key_of_a_queued_message_gives_the_answer_to_that(backend: str, tmp_path: Path) -> None:
+    desk = await desk_on(backend, tmp_path)
+    await desk.queue("first of all", priority="next")
+    mine = await desk.queue("mine", key="k")
+    for _ in range(2):  # by running the queue until it was its turn, then from the log
+        result = await run(desk.agent, "mine", key="k", thread="t", store=desk.store)
+        assert (result.output, desk.shown) == ("answer 2", [["first of all"], ["first of all", "mine"]])
+    assert await desk.states(mine) == ["processed"]
+    assert (await run(desk.agent, "mine", key="k", store=desk.store)).turn_id == result.turn_id, "without a thread, too"
+    with pytest.raises(KeyReused, match="key 'k' belongs to a message of a queue: 'mine'"):
+        await run(desk.agent, "something else", key="k", thread="t", store=desk.store)
+    await desk.store.close()
+
+
+@BACKENDS
+async def test_a_message_that_is_queued_with_the_key_of_a_run_is_that_runs(backend: str, tmp_path: Path) -> None:
+    desk = await desk_on(backend, tmp_path)
+    result = await run(desk.agent, "mine", key="k", thread="t", store=desk.store)
+    row = await desk.queue("mine", key="k")
+    assert (row.turn_id, row.state) == (result.turn_id, "processed")
+    with pytest.raises(KeyReused, match="key 'k' belongs to another message"):
+        await desk.queue("something else", key="k")
+    assert await desk.take() is None and desk.shown == [["mine"]]
+    await desk.store.close()
+
+
+class QueuedMeanwhile(WrappedStore):
+    """Somebody queues the message of the key right before a run admits it."""
+
+    def __init__(self, inner: Store, desk: Desk) -> None:
+        super().__init__(inner)
+        self.desk = desk
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact], **how: bool) -> Any:
+        if any(fact.turn_id is not None for fact in facts):
+            await self.desk.queue("mine", key="k")
+        return await super().admit(agent_id, facts, **how)
+
+
+async def test_of_a_run_and_a_queued_message_with_one_key_at_the_same_time_one_is_admitted() -> None:
+    desk = Desk()
+    result = await run(desk.agent, "mine", key="k", thread="t", store=QueuedMeanwhile(desk.store, desk))
+    assert (result.output, desk.shown) == ("answer 1", [["mine"]])
+    admitted = [entry for entry in await desk.store.read("desk") if isinstance(entry.fact.event, MessageAdmitted)]
+    assert len(admitted) == 1
+
+
+async def test_a_run_waits_for_a_queued_message_that_is_deferred_until_its_deadline() -> None:
+    desk = Desk()
+    mine = await desk.queue("mine", key="k")
+    await defer_message(desk.engine, mine.message_id)
+    running = asyncio.create_task(run_turn(desk.engine, RunRequest(desk.agent, "mine", key="k", thread="t")))
+    await desk.clock.somebody_sleeps()
+    assert desk.shown == []
+    desk.clock.advance(DEFER_DEADLINE / 1_000_000)
+    assert (await running).output == "answer 1"
+
+
+async def test_a_run_whose_message_was_cleared_from_its_queue_is_told_so() -> None:
+    desk = Desk()
+    await desk.queue("mine", key="k", expires_at=desk.clock.now())
+    with pytest.raises(KeyReused, match="a message that no turn takes any more"):
+        await run(desk.agent, "mine", key="k", thread="t", store=desk.store)
+
+
+@BACKENDS
+async def test_messages_whose_turn_cannot_be_begun_are_tried_later_and_later(backend: str, tmp_path: Path) -> None:
+    attempts: list[int] = []
+
+    def deps(context: Any) -> Any:
+        attempts.append(desk.clock.now())
+        if len(attempts) < 4:
+            raise OSError("the shelf is locked")
+        return "key"
+
+    desk = await desk_on(backend, tmp_path, agent=Agent("desk", scripted(["at last"]), deps=deps))
+    rows = [await desk.queue("one"), await desk.queue("two")]
+    pauses = []
+    for _ in range(3):
+        with pytest.raises(OSError, match="locked"):
+            await desk.take()
+        assert await desk.states(*rows) == ["deferred", "deferred"] and await desk.store.turns() == []
+        assert await desk.take() is None, "not at once"
+        wakes = await desk.store.deferrals("desk", "t")
+        pauses.append({((wake.due_at or 0) - desk.clock.now()) // 1_000_000 for wake in wakes})
+        desk.clock.advance(max(pauses[-1]))
+    assert pauses == [{30}, {30}, {60}]
+    assert (await desk.take()).output == "at last"
+    assert await desk.states(*rows) == ["processed", "processed"]
+    events = [entry.fact.event for entry in await desk.store.read("desk")]
+    why = [event.reason for event in events if isinstance(event, MessageDeferred)]
+    assert why == ["OSError: the shelf is locked"] * 6
+    await desk.store.close()
 
 
 async def test_the_same_thread_is_taken_by_one_process_at_a_time() -> None:
@@ -249,11 +370,13 @@ class RefusedOnce(WrappedStore):
 
     refused = 0
 
-    async def append(self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False) -> Any:
+    async def append(
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
+    ) -> Any:
         if not self.refused:
             self.refused += 1
             raise RestRefused("somebody was faster", "Fold what arrived, then decide.")
-        return await super().append(claim, facts, barrier=barrier, rest=rest)
+        return await super().append(claim, facts, barrier=barrier, rest=rest, last=last)
 
 
 class CallerComesBetween(WrappedStore):
@@ -261,11 +384,13 @@ class CallerComesBetween(WrappedStore):
 
     came = False
 
-    async def append(self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False) -> Any:
+    async def append(
+        self, claim: Claim, facts: Sequence[Fact], *, barrier: bool = False, rest: bool = False, last: bool = False
+    ) -> Any:
         if not self.came:
             self.came = True
             await self.inner.admit("desk", [replace(message("turn of caller"), thread_id="t", at=facts[0].at)])
-        return await super().append(claim, facts, barrier=barrier, rest=rest)
+        return await super().append(claim, facts, barrier=barrier, rest=rest, last=last)
 
 
 @pytest.mark.parametrize("backend", ["memory", "sqlite"])

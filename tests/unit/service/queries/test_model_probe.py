@@ -53,11 +53,21 @@ class PerToken:
     async def ready(self, models: Sequence[Model]) -> None:
         raise AssertionError("a probe is no turn")
 
-    def estimate(self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int) -> None:
+    def estimate(
+        self, model: Model, input_tokens: Callable[[], int], most_output: int, at: int, searches: int = 0
+    ) -> None:
         raise AssertionError("a probe is not estimated")
 
     def spent(
-        self, model: Model, usage: TokenUsage, *, tier: str | None, at: int, attempt: int = 1, lost: bool = False
+        self,
+        model: Model,
+        usage: TokenUsage,
+        *,
+        tier: str | None,
+        at: int,
+        attempt: int = 1,
+        lost: bool = False,
+        searches: int = 0,
     ) -> CostRecorded:
         return CostRecorded(model_ref=model.ref, amount=f"0.{usage.total_tokens:06}", price_list="mine")
 

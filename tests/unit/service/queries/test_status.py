@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from kit.runs.store_facts import claimed, message, started
+from kit.runs.store_facts import claimed, message, queued, session, started
 from wakeful import Agent, run
-from wakeful.ports import TurnRow
+from wakeful.ports.turns import TURNS, TURNS_BY_AGE
 from wakeful.service.queries.status import agents_status
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
@@ -43,14 +43,18 @@ async def test_messages_that_no_turn_has_taken_are_counted() -> None:
     await store.admit(claim.agent_id, [message("t2")])
     await store.admit(claim.agent_id, [message("t3", thread="side")])
     assert [(each.open_turns, each.queued_messages) for each in await agents_status(store)] == [(3, 2)]
+    await store.admit("quiet", [session("quiet"), queued("q1")])
+    await store.admit("quiet", [queued("q2", thread="side")])
+    told = {each.agent: (each.open_turns, each.queued_messages) for each in await agents_status(store)}
+    assert told["quiet"] == (0, 2), "a message counts for its agent before any turn is opened for it"
 
 
 class Page(WrappedStore):
     """Refuses to list what grows."""
 
-    async def turns(self, *, open_only: bool = False, limit: int | None = None) -> list[TurnRow]:
-        assert open_only or limit is not None, "every turn of the store"
-        return await super().turns(open_only=open_only, limit=limit)
+    async def list_rows(self, table: Any, query: Any, *equal: Any, limit: int | None = None, **place: Any) -> Any:
+        assert table is not TURNS or limit is not None, "every turn of the store"
+        return await super().list_rows(table, query, *equal, limit=limit, **place)
 
 
 async def test_no_list_of_all_turns_is_asked_for_and_the_last_is_found_behind_a_page_that_told_nothing() -> None:
@@ -63,4 +67,4 @@ async def test_no_list_of_all_turns_is_asked_for_and_the_last_is_found_behind_a_
     assert status.token_usage.last_turn is not None
     assert (status.token_usage.last_turn.total_tokens, status.token_usage.total_model_rounds) == (7, 27)
     with pytest.raises(AssertionError, match="every turn"):
-        await Page(store).turns()
+        await Page(store).list_rows(TURNS, TURNS_BY_AGE)

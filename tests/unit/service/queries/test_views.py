@@ -11,7 +11,8 @@ from wakeful import Agent, Budget, RunResult, cancel, run, tool
 from wakeful.bootstrap import opened_store
 from wakeful.contracts.envelope import MAIN_THREAD, StoredFact
 from wakeful.contracts.errors import TurnNotFound
-from wakeful.service.queries.views import execution_tree, thread_messages, wire_messages
+from wakeful.service.queries.history import messages
+from wakeful.service.queries.views import execution_tree, wire_messages
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 from wakeful.testing.wrapped_store import WrappedStore
@@ -45,7 +46,7 @@ async def test_an_answer_has_its_tree_also_after_a_reload(tmp_path: Path) -> Non
     async with opened_store(place) as store:
         row = await store.turn(done.turn_id)
         assert row is not None
-        shown = await thread_messages(store, row.agent_id, row.thread_id)
+        shown = await messages(store, row.thread_id, row.agent_id, 100, None, keys=frozenset())
         tree = await execution_tree(store, done.turn_id)
     assert [(one.role, one.content, one.status) for one in shown] == [
         ("user", "What does A17 cost?", None),
@@ -69,7 +70,7 @@ async def test_a_turn_that_a_budget_ended_keeps_its_tree_and_its_words() -> None
     assert (done.status, done.final_content) == ("incomplete", "First I look.")
     row = await store.turn(done.turn_id)
     assert row is not None
-    answer = (await thread_messages(store, row.agent_id, row.thread_id))[-1]
+    answer = (await messages(store, row.thread_id, row.agent_id, 100, None, keys=frozenset()))[-1]
     assert (answer.content, answer.status) == ("First I look.", "incomplete")
     assert answer.execution_tree is not None
     assert [node.name for node in answer.execution_tree.nodes] == ["price", "broken"]

@@ -76,7 +76,7 @@ async def test_an_older_stream_goes_on_in_the_new_form_and_is_read_as_one(path: 
     for row in await store.turns():
         whole = [entry for entry in await store.read(row.agent_id) if entry.fact.turn_id == row.turn_id]
         assert await store.read(row.agent_id, turn_id=row.turn_id) == whole
-        assert store.reader(row.agent_id, row.turn_id)() == whole
+        assert await store.turn_reader(row.agent_id, row.turn_id)() == whole
     rebuilt = await store.turns(), await store.unknown()
     await store.rebuild_views()
     assert (await store.turns(), await store.unknown()) == rebuilt

@@ -8,6 +8,7 @@ import pytest
 
 from kit.runs.store_facts import AGENT, admitted
 from wakeful.contracts.errors import StoreDamaged, StoreProblem, StoreTooNew
+from wakeful.ports import DispatchRow
 from wakeful.store.sqlite import SqliteStore
 from wakeful.store.sqlite.anchor import forget_anchor
 from wakeful.store.sqlite.connection import connect
@@ -208,3 +209,25 @@ async def test_a_lease_by_agent_becomes_one_for_each_thread_in_which_something_i
     with pytest.raises(apsw.SQLError, match="no such column"):  # a process of an older version writes nothing more
         old.execute("UPDATE agents SET owner = 'own_1', epoch = 5 WHERE id = 1")
     old.close()
+
+
+async def test_what_an_older_store_called_task_runs_are_dispatches_with_their_events(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "runs.db"
+    old = apsw.Connection(str(path))
+    migrate(old, path, shipped()[:12])
+    put = "INSERT INTO task_runs VALUES (?, ?, ?, 's', 'running', '{}', 2, 5, 7)"
+    for number, (run_id, kind) in enumerate([("a", "task"), ("b", "package"), ("c", "task")], 1):
+        old.execute(put, (number, run_id, kind))
+    old.execute("INSERT INTO task_run_events VALUES ('a', 1, 5, 'task_run_started', '{}'), ('a', 2, 7, 'told', '1')")
+    old.close()
+    store = await SqliteStore.open(path)
+    runs = store.dispatches
+    assert [row.run_id for row in await runs.all("target")] == ["c", "a"]
+    assert [row.run_id for row in await runs.all("package")] == ["b"]
+    assert await runs.get("a") == DispatchRow("a", "target", "s", "running", "{}", 2, 5, 7)
+    assert [(event.seq, event.name) for event in await runs.events("a")] == [(1, "task_run_started"), (2, "told")]
+    assert await runs.change("a", 2, "done", "{}", at=9, event="ended", payload="{}")
+    assert await store.verify() == [] and backup_path(path, 12).exists()
+    await store.close()

@@ -30,15 +30,14 @@ from wakeful.ports import Match, RowQuery, Store, TurnFilter
 from wakeful.ports.approvals import ACTIONS, PENDING_ACTIONS_OF_TURN
 from wakeful.ports.turns import (
     ENDED_OF_NAME,
-    NAME_BY_AGENT,
     OPEN_TURNS,
     OPEN_TURNS_OF_THREAD,
     THREAD_BY_AGENT,
     THREAD_BY_LAST_EVENT,
     TURNS,
     TURNS_BY_AGE,
-    TURNS_BY_NAME,
     TURNS_OF_AGENT,
+    TURNS_OF_NAME,
     TURNS_OF_THREAD,
 )
 from wakeful.store.sqlite import SqliteStore
@@ -47,15 +46,15 @@ from wakeful.store.tables import TABLES
 
 GROWING = {
     "agents", "events", "appends", "turns", "unknown", "actions", "rules", "tainted_files", "spending", "holds",
-    "messages", "busy_threads", "wakes",
-    "turn_costs", "turn_claims", "usage", "blobs", "workflows", "task_runs", "task_run_events",
+    "messages", "busy_threads", "threads", "artifacts", "wakes", "runtime_agents", "tasks",
+    "timers", "waits", "continuations", "work_items", "briefs",
+    "turn_costs", "turn_claims", "usage", "blobs", "workflows", "dispatches", "dispatch_events",
 }  # fmt: skip
 ALLOWED = {
     "INDEXED BY turns_open WHERE": "open turns: an index of those alone",
     "SELECT count(*) FROM turns": "for a doctor, who has just read every event: one index, and no row",
     "FROM workflows": "workflows are few: a person saved each one",
     "SELECT id, agent_id FROM agents ORDER BY id": "for checking and repairing everything, and for lists of all agents",
-    "FROM task_runs WHERE kind": "a list of runs, up to a limit",
 }
 """Parts of statements that may read a whole table or a whole index, and why."""
 DECLARED = {
@@ -118,8 +117,13 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "find_turns": [
             lambda: store.find_turns(TurnFilter(state="running"), limit=3, before="turn 5"),
             lambda: store.find_turns(TurnFilter(prefix="turn 1"), limit=3, before="turn 5"),
+            lambda: store.find_turns(TurnFilter(agent_name="calc"), limit=3, before="turn 5"),
+            lambda: store.find_turns(TurnFilter(thread_id="t1"), limit=3, before="turn 5"),
         ],
-        "threads": [lambda: store.threads(limit=3)],
+        "thread": [lambda: store.thread("agent_1", "t1")],
+        "threads": [lambda: store.threads(limit=3), lambda: store.threads("calc", limit=3)],
+        "turns_of_artifact": [lambda: store.turns_of_artifact("sha256:1", limit=1)],
+        "artifacts_from": [lambda: store.artifacts_from("sha256:1", limit=2)],
         "turns_reaching_past": [lambda: store.turns_reaching_past("agent_1", "t1", 7)],
         "is_held": [lambda: store.is_held("agent_1", "t1")],
         "turns_of_thread": [
@@ -144,6 +148,26 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "wake": [lambda: store.wake("agent_1", "t1", "turn 5")],
         "deferrals": [lambda: store.deferrals("agent_1", "t1")],
         "next_wake": [store.next_wake],
+        "wakes_of_thread": [lambda: store.wakes_of_thread("agent_1", "t1")],
+        "wakes_of": [lambda: store.wakes_of("agent_1")],
+        "runtime_agent": [lambda: store.runtime_agent("agent_1")],
+        "runtime_agents": [lambda: store.runtime_agents(limit=3)],
+        "held_agents": [store.held_agents],
+        "task": [lambda: store.task("task_1")],
+        "open_tasks": [store.open_tasks],
+        "same_commands": [lambda: store.same_commands("agent_1", "d")],
+        "tasks_of": [lambda: store.tasks_of("agent_1", limit=3)],
+        "timer": [lambda: store.timer("timer_1")],
+        "timers": [store.timers, lambda: store.timers("agent_1")],
+        "wait": [lambda: store.wait("wait_1")],
+        "work_item": [lambda: store.work_item("wi_1")],
+        "current_work_item_id": [lambda: store.current_work_item_id("agent_1")],
+        "open_work_items": [lambda: store.open_work_items("agent_1", limit=3)],
+        "completed_work_items": [lambda: store.completed_work_items("agent_1", limit=3)],
+        "briefs": [lambda: store.briefs("agent_1", limit=3)],
+        "open_waits": [lambda: store.open_waits("agent_1")],
+        "pending_hint": [lambda: store.pending_hint("agent_1", "main")],
+        "last_continuation": [lambda: store.last_continuation("agent_1")],
         "due_wakes": [lambda: store.due_wakes(5, limit=3)],
         "spending": [store.spending, lambda: store.spending(["all"], after=5)],
         "usage": [lambda: store.usage("agent_1")],
@@ -165,11 +189,11 @@ async def ask_everything(store: SqliteStore) -> set[str]:
     for calls in asked.values():
         for call in calls:
             await call()
-    kept = store.task_runs
-    await kept.claim("r", "task", "s", "queued", "{}", at=1, event="queued", payload="{}")
+    kept = store.dispatches
+    await kept.claim("r", "target", "s", "queued", "{}", at=1, event="queued", payload="{}")
     await kept.change("r", 1, "done", "{}", at=2, event="done", payload="{}")
     await kept.note("r", at=3, event="noted", payload="{}")
-    await kept.all("task", limit=5)
+    await kept.all("target", limit=5)
     await kept.events("r")
     return set(asked)
 
@@ -216,8 +240,7 @@ NARROW: list[tuple[RowQuery, str]] = [
     (TURNS_OF_THREAD, "turns_by_thread (thread_id=? AND agent=? AND first_seq<?)"),
     (OPEN_TURNS_OF_THREAD, "turns_open_in_thread (thread_id=? AND agent=? AND first_seq<?)"),
     (ENDED_OF_NAME, "turns_by_name_and_end (agent_name=? AND ended_at>? AND ended_at<?)"),
-    (TURNS_BY_NAME, "turns_by_name (agent_name<?)"),
-    (NAME_BY_AGENT, "turns_by_name (agent_name=? AND agent<?)"),
+    (TURNS_OF_NAME, "turns_of_name (agent_name=? AND created_at<?)"),
 ]
 """Pages of turns, and how each is found."""
 

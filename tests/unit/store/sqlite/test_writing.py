@@ -6,10 +6,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kit.runs.store_facts import AGENT, claimed, interrupt, message, requested, started
+from kit.runs.store_facts import AGENT, THREAD, claimed, completed, ended, interrupt, message, requested, started
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import OwnerFenced, StoreFull, StoreLocked, StoreProblem
+from wakeful.ports import Match
+from wakeful.ports.mailbox import BUSY_THREADS, BusyThread
 from wakeful.store.sqlite import SqliteStore
+from wakeful.store.tables import TABLES
 
 from .disks import FullDisk
 
@@ -190,6 +193,23 @@ async def test_what_another_process_wrote_is_heard_also_after_a_commit_that_appe
     heard = await store.append(claim, [requested()])
     assert [(one.seq, one.fact.event.kind) for one in heard] == [(4, "turn.interrupt.requested")]
     assert await store.verify() == []
+    await other.close()
+    await store.close()
+
+
+async def test_rows_that_are_kept_from_append_to_append_are_those_that_others_made_of_them(path: Path) -> None:
+    store, other = await SqliteStore.open(path), await SqliteStore.open(path)
+    claim = await claimed(store)
+    await store.append(claim, [started()])
+    await other.admit(AGENT, [message("turn_2")])  # another process: the thread has a message more
+    await store.append(claim, [requested(), completed()])
+    await store.admit(AGENT, [message("turn_3")])  # this process, as an outsider
+    await store.admit(AGENT, [interrupt()])
+    await store.append(claim, [ended()])
+    tables = {table: await store.find_rows(table, [Match({})], order=table.key) for table in TABLES}
+    assert tables[BUSY_THREADS] == [BusyThread(AGENT, THREAD, turns=0, queued=2)]
+    await store.rebuild_views()
+    assert tables == {table: await store.find_rows(table, [Match({})], order=table.key) for table in TABLES}
     await other.close()
     await store.close()
 

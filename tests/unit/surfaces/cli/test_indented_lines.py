@@ -32,6 +32,6 @@ def test_children_plans_and_summaries_are_told_in_words() -> None:
         for one in ONE_OF_EACH
         if isinstance(one, PlanningCompleted | CompactionCompleted | TurnInterjected)
     }
-    assert words[PlanningCompleted].endswith(" steps")
+    assert words[PlanningCompleted].endswith((" step", " steps"))
     assert "tokens" in words[CompactionCompleted]
     assert len(words) == 3

@@ -56,6 +56,7 @@ def test_a_long_error_is_wrapped_on_a_screen_and_its_commands_are_not(
 ) -> None:
     error = WrongRequest("word " * 30 + "end", f"wakeful run {'x' * 90}")
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
     exit_code_of(error)
     assert len(capsys.readouterr().err.splitlines()) == 2, "nobody reads it on a screen"
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

@@ -1,8 +1,10 @@
 """Tables fit the screen, and ids are shortened to what still means one record."""
 
+import io
+
 import pytest
 
-from wakeful.surfaces.cli.screen import columns, short, width
+from wakeful.surfaces.cli.screen import coloured, columns, folded, short, width
 from wakeful.system import UniqueIds
 
 LONG = "turn_01M7MFGSFH6JBKDE"
@@ -44,3 +46,28 @@ def test_an_id_is_shortened_and_other_names_are_not() -> None:
     assert [short(name) for name in ("ticket-981", "call_1_1", "toolu_01abc", "")] == [
         "ticket-981", "call_1_1", "toolu_01abc", "",
     ]  # fmt: skip
+
+
+class Tty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_is_folded_below_its_last_column_on_a_terminal_and_whole_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    line = "  near     one-name, two-names, three-names"
+    assert folded(line, Tty()) == "  near     one-name, two-names,\n           three-names"
+    assert folded(line, io.StringIO()) == line
+    command = "  next     wakeful models test a-model-with-a-long-name"
+    assert folded(command, Tty()) == command, "it can be copied"
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert coloured("Error:", Tty()) == "\x1b[1;31mError:\x1b[0m"
+    assert coloured("Error:", io.StringIO()) == "Error:"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert coloured("Error:", Tty()) == "Error:"

@@ -73,7 +73,7 @@ async def test_a_saved_one_goes_by_its_name_and_the_same_key_is_the_same_run(tmp
 
 async def test_what_is_wrong_is_wrong_before_anything_runs(tmp_path: Path) -> None:
     here, place = Greeter(), str(tmp_path / "runs.db")
-    with pytest.raises(InvalidWorkflow, match="no workflow"):
+    with pytest.raises(InvalidWorkflow, match="not a workflow"):
         await run_workflow(here.agent, {"name": "empty"}, store=place)
     with pytest.raises(InvalidWorkflow, match="unknown_ref"):
         await run_workflow(here.agent, GRAPH, {"prompt": "Ann"}, store=place)  # nobody handed the poet in

@@ -248,7 +248,7 @@ async def test_where_confinement_is_required_and_not_there_nothing_runs(tmp_path
 
 async def test_a_command_over_its_time_is_an_error_with_what_it_had_said(tmp_path: Path, call: Call) -> None:
     name = marker()
-    error = await refused(a_tool(tmp_path), call, cmd=f"echo begun; sleep {name}", timeout_ms=1_500)
+    error = await refused(a_tool(tmp_path), call, cmd=f"echo begun; sleep {name}", yield_time_ms=1_500)
     assert (error.kind, error.details["limit"]) == ("timeout", "timeout")
     assert error.details["stdout_preview"] == "begun\n"
     assert "600,000" in (error.recovery_hint or "")
@@ -308,10 +308,10 @@ def test_what_needs_a_task_in_the_background_is_not_offered(tmp_path: Path) -> N
         "shell",
         "login",
         "tty",
-        "timeout_ms",
+        "yield_time_ms",
         "max_output_tokens",
     }
-    for name in ("accepts_input", "duplicate_policy", "yield_time_ms"):
+    for name in ("accepts_input", "duplicate_policy"):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({"cmd": "true", name: 1}, schema)
 

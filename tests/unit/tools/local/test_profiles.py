@@ -20,11 +20,16 @@ from wakeful.providers.openai_responses.encode import CODEX_RULES, OPENAI_RULES,
 from wakeful.providers.profiles import profile_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.schemas import Dialect, emit
+from wakeful.runtime.tasks import RuntimeTasks
 from wakeful.sandbox.confinement import Sandbox
+from wakeful.store.memory import MemoryStore
+from wakeful.system import SystemClock, UniqueIds
 from wakeful.tools.context import RunContext
 from wakeful.tools.local import PROFILES, local_tools
 from wakeful.tools.local.command_batch import ExecCommandBatch
 from wakeful.tools.local.commands import ExecCommand
+from wakeful.tools.local.task_commands import ExecTaskCommand
+from wakeful.tools.local.task_tools import task_tools
 from wakeful.tools.person import ask_person
 from wakeful.tools.tool import Tool
 from wakeful.workspaces import Workspace
@@ -48,7 +53,14 @@ def built_in(root: Path) -> list[Tool[Any]]:
     commands = [ExecCommand(sandbox), ExecCommandBatch(sandbox)]
     found = {each.name: each for profile in PROFILES for each in local_tools(None, profile, commands)}
     assert set(found) == {name for names in PROFILES.values() for name in names}
-    return [*found.values(), ask_person]
+    return [*found.values(), ask_person, *of_a_runtime(root)]
+
+
+def of_a_runtime(root: Path) -> list[Tool[Any]]:
+    """Commands where they may go on as tasks, and the tools for tasks."""
+    board = RuntimeTasks(MemoryStore(), SystemClock(), UniqueIds(), str(root / "tasks"), str)
+    sandbox = Sandbox(root)
+    return [ExecTaskCommand(sandbox, board), *task_tools(sandbox, board)]
 
 
 def signature_of(each: Tool[Any]) -> inspect.Signature:
@@ -101,6 +113,14 @@ def test_a_profile_gives_its_tools_in_its_order() -> None:
     assert local_tools(None, "chat", COMMANDS) == []
     with pytest.raises(InvalidConfig, match="there is no profile 'codign'"):
         local_tools(None, "codign")  # type: ignore[arg-type]
+
+
+def test_a_profile_with_commands_has_the_tools_for_tasks_where_there_are_tasks(tmp_path: Path) -> None:
+    tasks = [f"wakeful/task_{name}" for name in ("status", "output", "input", "stop")]
+    for profile in ("coding", "shell_first"):
+        names = [each.name for each in local_tools(None, profile, of_a_runtime(tmp_path))]  # type: ignore[arg-type]
+        assert names[-4:] == tasks
+    assert local_tools(None, "chat", of_a_runtime(tmp_path)) == []
 
 
 def sent_to_providers(tools: list[ToolDeclaration]) -> dict[str, list[dict[str, Any]]]:

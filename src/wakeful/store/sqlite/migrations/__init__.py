@@ -5,11 +5,11 @@ refused, with both versions named.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import apsw
 
@@ -36,12 +36,15 @@ def shipped() -> list[Migration]:
     return steps
 
 
-Fill: TypeAlias = Callable[[apsw.Connection, Path], None]
-"""Makes the rows of declared tables from the log."""
+REBUILD_DUE = "rebuild"
+"""In `meta`: new tables are empty, an older version may have written other rows, or a rebuild was cut off."""
 
 
-def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration], fill: Fill | None = None) -> None:
-    """Bring the database to the newest step. Raises apsw.BusyError while another process does the same."""
+def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration]) -> None:
+    """Bring the database to the newest step, and note that its rows are to be made again.
+
+    Raises apsw.BusyError while another process does the same.
+    """
     newest = steps[-1].version
     version = version_of(connection, path, newest)
     if version == newest:
@@ -54,8 +57,8 @@ def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration],
             if version_of(connection, path, newest) < step.version:
                 connection.execute(step.sql)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {step.version}")
-                if step.version == newest and version > 0 and fill is not None:
-                    fill(connection, path)
+                if step.version == newest and version > 0:
+                    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, 'due')", (REBUILD_DUE,))
 
 
 def backup_path(path: Path, version: int) -> Path:

@@ -1,0 +1,323 @@
+"""The page of settings: the owner's file, environment variables, and where the others stand.
+
+Names come from the code that reads them; the words beside them are here. A name without words is an error.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from wakeful.contracts import budgets
+from wakeful.providers import azure
+from wakeful.providers.endpoint_settings import KNOWN as PROVIDER
+from wakeful.providers.endpoints import BUILT_IN
+from wakeful.retrieval.named_collections import FIELDS as COLLECTION
+from wakeful.service.owner_hooks import KNOWN as HOOK
+from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX
+from wakeful.settings.model_rules import KNOWN as MODELS
+from wakeful.settings.owner_file import SECTIONS
+from wakeful.settings.spend_windows import LINES, TIMEZONE
+from wakeful.tools.hooks import DEFAULT_SECONDS
+from wakeful.tools.local.output_budget import DEFAULT_SETTING, MAX_SETTING, OutputBudget
+
+INTRO = """\
+# Settings
+
+Settings of an installation stand in the owner's file and in environment variables. Settings of one agent stand in its
+code or in [its file](agents.md). This page is generated.
+
+`wakeful models list` prints the path of the file. A name that wakeful does not know is an error.
+"""
+FILE = """
+## The owner's file
+
+`wakeful.toml` in the home of wakeful, or the file that `WAKEFUL_CONFIG` names. A `wakeful.toml` in the current folder
+is never read: a repository that you check out must not decide where your keys are sent.
+
+```toml
+store = "runs.db"
+
+[models]
+allow = ["anthropic:*", "ollama:*"]
+deny = ["*:*-preview"]
+
+[budget]
+per_day = {usd = 5}
+timezone = "Europe/Berlin"
+
+[principals."customer-17"]
+per_day = {usd = 0.50}
+
+[providers.vllm]
+base_url = "http://127.0.0.1:8000/v1"
+
+[[hooks]]
+point = "pre_tool_use"
+match = "exec_command"
+command = ["python3", "check.py"]
+
+[collections.handbook]
+folder = "handbook"
+
+[runtime]
+default_tool_output_tokens = 4000
+```
+
+"""
+VARIABLES = """
+## Environment variables
+
+A variable that is empty counts as not set.
+
+"""
+OTHER = """
+## Settings of an agent, a run and a tool
+
+| settings | where |
+|---|---|
+| fields of an agent's YAML or JSON file, budget profiles | [agents.md](agents.md) |
+| keywords of `Agent`, `run`, `@tool`, `Budget`, `ModelSettings`, `Sandbox` | [api.md](api.md) |
+| settings of a model, quirks and profiles of a provider | [providers.md](providers.md) |
+| options of a command | [cli.md](cli.md) |
+| `mcp.json`, the file of MCP servers | [MCP servers](../guides/mcp.md) |
+"""
+
+
+class Row(NamedTuple):
+    """One setting."""
+
+    kind: str
+    default: str
+    meaning: str
+    example: str
+
+
+_WINDOW = "a table with `usd`"
+WORDS: Mapping[str, Mapping[str, Row]] = {
+    "": {
+        "store": Row(
+            "path",
+            "`wakeful.db` in the home",
+            "The store of commands that get no `--store`. Relative to the file.",
+            'store = "runs.db"',
+        ),
+        "models": Row("table", "none", "Which models agents may ask: `[models]` below.", "[models]"),
+        "budget": Row("table", "none", "Spending limits for everything that runs here: `[budget]` below.", "[budget]"),
+        "principals": Row(
+            "tables",
+            "none",
+            "Spending limits for each principal: `[principals.ID]` below.",
+            '[principals."customer-17"]',
+        ),
+        "providers": Row(
+            "tables",
+            "none",
+            "Addresses, keys, quirks and prices of providers: `[providers.NAME]` below.",
+            "[providers.vllm]",
+        ),
+        "hooks": Row(
+            "list of tables", "none", "Commands that are asked about tool calls: `[[hooks]]` below.", "[[hooks]]"
+        ),
+        "collections": Row(
+            "tables",
+            "none",
+            "Folders of text that agents may search: `[collections.NAME]` below.",
+            "[collections.handbook]",
+        ),
+        "runtime": Row(
+            "table", "none", "Limits for the output of commands and file tools: `[runtime]` below.", "[runtime]"
+        ),
+    },
+    "[models]": {
+        "allow": Row(
+            "list of patterns",
+            "any model",
+            "Only models that match may be asked. `*` matches any text.",
+            'allow = ["anthropic:*"]',
+        ),
+        "deny": Row(
+            "list of patterns",
+            "none",
+            "Models that match are never asked, also when `allow` names them.",
+            'deny = ["*:*-preview"]',
+        ),
+        "offline": Row("true or false", "`false`", "Only models on this machine may be asked.", "offline = true"),
+    },
+    "[budget]": {
+        **{
+            line: Row(
+                _WINDOW,
+                "no limit",
+                f"The most that all runs together may spend in one {period}.",
+                f"{line} = {{usd = 5}}",
+            )
+            for line, period in LINES.items()
+        },
+        TIMEZONE: Row(
+            "name of a time zone", "`UTC`", "The time zone of days and months.", 'timezone = "Europe/Berlin"'
+        ),
+    },
+    "[principals.ID]": {
+        line: Row(
+            _WINDOW,
+            "no limit",
+            f"The most that all runs of this principal may spend in one {period}.",
+            f"{line} = {{usd = 0.50}}",
+        )
+        for line, period in LINES.items()
+    },
+    "[providers.NAME]": {},
+    "[[hooks]]": {
+        "point": Row(
+            "hook point",
+            "`pre_tool_use`",
+            "When the command is asked: see [Hooks](../explain/hooks.md).",
+            'point = "post_tool_use"',
+        ),
+        "match": Row("pattern", "`*`", "Names of tools that it is asked about.", 'match = "exec_command"'),
+        "command": Row(
+            "list of words, or a text",
+            "required",
+            "The command. It gets JSON on stdin and answers with a verdict on stdout.",
+            'command = ["python3", "check.py"]',
+        ),
+        "timeout": Row(
+            "seconds", f"`{DEFAULT_SECONDS:g}`", "How long it may take. After that it counts as failed.", "timeout = 5"
+        ),
+        "on_error": Row(
+            "`closed` or `open`",
+            "`closed`",
+            "A hook that fails refuses the call (`closed`) or changes nothing (`open`).",
+            'on_error = "open"',
+        ),
+        "name": Row("text", "the first word of the command", "Its name in the log.", 'name = "check"'),
+    },
+    "[collections.NAME]": {
+        "folder": Row("path", "required", "The folder with the texts. Relative to the file.", 'folder = "handbook"'),
+        "patterns": Row(
+            "list of patterns", "Markdown and text files", "Which files are indexed.", 'patterns = ["*.md"]'
+        ),
+        "untrusted": Row(
+            "true or false",
+            "`false`",
+            "The texts may come from strangers: they count as untrusted input.",
+            "untrusted = true",
+        ),
+    },
+    "[runtime]": {
+        DEFAULT_SETTING: Row(
+            "number of tokens",
+            f"`{OutputBudget().default_tokens:,}`",
+            "The length of a result when the model does not ask for another.",
+            f"{DEFAULT_SETTING} = 4000",
+        ),
+        MAX_SETTING: Row(
+            "number of tokens",
+            f"`{OutputBudget().max_tokens:,}`",
+            "The most that a model may ask for.",
+            f"{MAX_SETTING} = 20000",
+        ),
+    },
+}
+NAMES: Mapping[str, Iterable[str]] = {
+    "": SECTIONS,
+    "[models]": MODELS,
+    "[budget]": (*LINES, TIMEZONE),
+    "[principals.ID]": LINES,
+    "[providers.NAME]": PROVIDER,
+    "[[hooks]]": HOOK,
+    "[collections.NAME]": COLLECTION,
+    "[runtime]": (DEFAULT_SETTING, MAX_SETTING),
+}
+"""The names that the code reads, by table."""
+_VARIABLES = {
+    "WAKEFUL_HOME": Row(
+        "path",
+        "`~/.local/share/wakeful`; on macOS `~/Library/Application Support/wakeful`",
+        "The home of wakeful: the database, `wakeful.toml`, `mcp.json`, trusted files.",
+        "WAKEFUL_HOME=~/agents",
+    ),
+    "WAKEFUL_CONFIG": Row(
+        "path", "`wakeful.toml` in the home", "The owner's file.", "WAKEFUL_CONFIG=~/agents/wakeful.toml"
+    ),
+    "WAKEFUL_STORE": Row(
+        "path", "`store` in the owner's file", "The store of commands that get no `--store`.", "WAKEFUL_STORE=runs.db"
+    ),
+    "WAKEFUL_OFFLINE": Row(
+        "`1`",
+        "not set",
+        "Only models on this machine may be asked, as with `offline` in `[models]`.",
+        "WAKEFUL_OFFLINE=1",
+    ),
+    "WAKEFUL_AGENT_ID": Row(
+        "name",
+        "`main`",
+        "The name of the default agent, which also sees the skills of your home.",
+        "WAKEFUL_AGENT_ID=support",
+    ),
+    f"{PREFIX}{DEFAULT_SETTING.upper()}": Row(
+        "number of tokens",
+        "`[runtime]`",
+        f"As `{DEFAULT_SETTING}` in `[runtime]`; the variable wins.",
+        f"{PREFIX}{DEFAULT_SETTING.upper()}=4000",
+    ),
+    f"{PREFIX}{MAX_SETTING.upper()}": Row(
+        "number of tokens",
+        "`[runtime]`",
+        f"As `{MAX_SETTING}` in `[runtime]`; the variable wins.",
+        f"{PREFIX}{MAX_SETTING.upper()}=20000",
+    ),
+    "NO_COLOR": Row("any text", "not set", "No colours on the terminal.", "NO_COLOR=1"),
+    "COLUMNS": Row("number", "the terminal's width, or 80", "How wide tables and texts are.", "COLUMNS=120"),
+    "XDG_DATA_HOME": Row(
+        "path", "`~/.local/share`", "Where the home of wakeful is, without `WAKEFUL_HOME`.", "XDG_DATA_HOME=~/data"
+    ),
+}
+
+
+def settings_page(provider_words: Mapping[str, str]) -> str:
+    """The whole page. `provider_words` are the meanings of the settings of a provider, by name."""
+    parts = [INTRO, FILE, _table(NAMES[""], WORDS[""])]
+    for title, names in NAMES.items():
+        if title == "[providers.NAME]":
+            parts += [f"\n### `{title}`\n\n", _provider_table(provider_words)]
+        elif title:
+            parts += [f"\n### `{title}`\n\n", _table(names, WORDS[title])]
+    limits = {f"{PREFIX}{name}": _limit(name) for name in OVERRIDABLE}
+    parts += [VARIABLES, _table(_VARIABLES, _VARIABLES), "\n### Limits\n\n", _table(limits, limits)]
+    parts += ["\n### Keys and addresses of providers\n\n", _keys(), OTHER]
+    return "".join(parts)
+
+
+def _table(names: Iterable[str], words: Mapping[str, Row]) -> str:
+    lines = ["| setting | type | default | meaning | example |", "|---|---|---|---|---|"]
+    lines += [
+        f"| `{name}` | {words[name].kind} | {words[name].default} | {words[name].meaning} | `{words[name].example}` |"
+        for name in names
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _provider_table(words: Mapping[str, str]) -> str:
+    rows = "".join(f"| `{name}` | {words[name]} |\n" for name in PROVIDER)
+    return (
+        f"| setting | meaning |\n|---|---|\n{rows}\n[providers.md](providers.md) has the values and examples of each.\n"
+    )
+
+
+def _limit(name: str) -> Row:
+    field, least = OVERRIDABLE[name]
+    default = getattr(budgets, name)
+    return Row(
+        f"whole number, {least} or more",
+        f"`{default:,}`",
+        f"Replaces `{field}` of the budget profile, unless the budget names it.",
+        f"{PREFIX}{name}={default}",
+    )
+
+
+def _keys() -> str:
+    lines = ["| provider | key | address |", "|---|---|---|"]
+    for there in BUILT_IN.values():
+        key = " or ".join(f"`{name}`" for name in there.key_env) or "-"
+        lines.append(f"| `{there.name}` | {key} | `{there.name.upper().replace('-', '_')}_BASE_URL` |")
+    return "\n".join(lines) + f"\n\n`azure` also reads `{azure.RESOURCE}` and `{azure.VERSION}`.\n"

@@ -1,0 +1,68 @@
+"""Facts about agents of a runtime: that there is one, which revision of it is in force, and whether it may run.
+
+An agent of a runtime has `agent.created` in its stream; a stream without it belongs to runs of the library.
+"""
+
+from typing import ClassVar, Literal, TypeAlias
+
+from wakeful.contracts.content import BlobRef
+from wakeful.contracts.events.base import RuntimeFact
+
+AgentKind: TypeAlias = Literal["default", "named", "child"]
+Visibility: TypeAlias = Literal["public", "private"]
+Ownership: TypeAlias = Literal["self_owned", "parent_supervised"]
+ProfilePreset: TypeAlias = Literal["public_named", "private_child"]
+AgentSource: TypeAlias = Literal["code", "file", "api"]
+"""Where its definition comes from."""
+AgentControl: TypeAlias = Literal["running", "paused", "stopped"]
+"""running: its threads run when they are due. paused: everything is kept and nothing runs. stopped: the same, and what
+comes from outside is refused."""
+ControlCause: TypeAlias = Literal["operator", "budget", "configuration", "provider", "failure", "runtime"]
+"""Who or what changed it. Only an operator's word holds until an operator takes it back."""
+
+
+class AgentCreated(RuntimeFact):
+    """A runtime has a new agent."""
+
+    kind: ClassVar[str] = "agent.created"
+
+    agent_name: str
+    agent_kind: AgentKind = "named"
+    visibility: Visibility = "public"
+    ownership: Ownership = "self_owned"
+    profile_preset: ProfilePreset = "public_named"
+    lineage_parent_agent_id: str | None = None
+    """The agent that made it; None: a person or a program did."""
+    source: AgentSource = "code"
+    created_by: str = "operator"
+
+
+class AgentRevised(RuntimeFact):
+    """Another revision of an agent's definition is in force. Turns that begin from here on are run with it."""
+
+    kind: ClassVar[str] = "agent.revised"
+
+    revision: str
+    """The hash of the definition."""
+    source: AgentSource
+    place: str | None = None
+    """The file it was read from."""
+    definition: BlobRef | None = None
+    """The definition as JSON; None: it holds code, which is not stored."""
+
+
+class AgentStateChanged(RuntimeFact):
+    """An agent was paused, stopped, or let run again. Durable: a restart changes nothing about it."""
+
+    kind: ClassVar[str] = "agent.state_changed"
+    aliases: ClassVar[tuple[str, ...]] = ("agent_state_changed", "control_applied")
+
+    control: AgentControl
+    cause: ControlCause = "operator"
+    changed_by: str
+    reason: str = ""
+    resumes_at: int | None = None
+    """Unix microseconds at which a pause ends by itself; None: somebody has to end it."""
+    instead_of: int | None = None
+    """The moment of the change that this one takes back; when another one came between, this one is refused. None: it
+    holds whatever came before."""

@@ -1,0 +1,29 @@
+"""Facts about briefs. A brief is an explicit record: it stands in the commit that ends its turn, and names the fact
+that holds its words instead of copying them."""
+
+from typing import ClassVar
+
+from wakeful.contracts.briefs import BriefKind, BriefVisibility
+from wakeful.contracts.events.base import TURN, Event, Need
+
+
+class BriefCreated(Event):
+    """The agent's people have something to read."""
+
+    kind: ClassVar[str] = "brief.created"
+    needs: ClassVar[tuple[Need, ...]] = TURN
+
+    brief_id: str
+    brief_kind: BriefKind
+    visibility: BriefVisibility = "turn_result"
+    text: str = ""
+    """Words that stand nowhere else: an acknowledgement's, and what the agent wanted to be known."""
+    text_ref: str | None = None
+    """The event that holds the words: a reply of the model, or the end of the turn that failed. None, and no `text`:
+    the turn ended without any."""
+    work_item_id: str | None = None
+    """The work item that the turn advanced."""
+    workspace_id: str = ""
+    related_message_id: str | None = None
+    """The message that the turn answers."""
+    related_task_id: str | None = None

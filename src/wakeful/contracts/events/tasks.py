@@ -1,0 +1,65 @@
+"""Facts about tasks: work in the background begins once, and ends once with what it brought."""
+
+from typing import ClassVar
+
+from wakeful.contracts.authority import Authority
+from wakeful.contracts.events.base import THREAD, Need, RuntimeFact
+from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.tasks import EndStatus, OpenStatus, TaskKind, TaskRecovery, WaitPolicy
+
+
+class TaskCreated(RuntimeFact):
+    """Work goes on in the background from here on. It stands in the log before it may outlive anybody."""
+
+    kind: ClassVar[str] = "task.created"
+    aliases: ClassVar[tuple[str, ...]] = ("task_created",)
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+
+    task_id: str
+    task_kind: TaskKind
+    status: OpenStatus = "running"
+    summary: str
+    parent_turn_id: str
+    """The turn that began it; its thread is told of the end."""
+    parent_call_id: str | None = None
+    parent_message_id: str | None = None
+    work_item_id: str | None = None
+    wait_policy: WaitPolicy = "background"
+    derived_from: Authority = "operator_instruction"
+    """The lowest authority in the chain of causes of the turn that began it."""
+    recovery: TaskRecovery | None = None
+    output_path: str | None = None
+    initial_output: str = ""
+    """The beginning of what it had said by then."""
+
+
+class TaskStatusChanged(RuntimeFact):
+    """A task that goes on is in another state."""
+
+    kind: ClassVar[str] = "task.status_changed"
+    aliases: ClassVar[tuple[str, ...]] = ("task_status_updated",)
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+
+    task_id: str
+    status: OpenStatus
+    reason: str = ""
+
+
+class TaskEnded(RuntimeFact):
+    """A task is over, and this is what is known about it: nothing changes it any more."""
+
+    kind: ClassVar[str] = "task.ended"
+    aliases: ClassVar[tuple[str, ...]] = ("task_result_received",)
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+
+    task_id: str
+    status: EndStatus
+    exit_status: int | None = None
+    result_summary: str = ""
+    failure_artifact: FailureArtifact | None = None
+    output_summary: str = ""
+    """Both ends of what it said: the snapshot that stays when the file is gone."""
+    output_bytes: int = 0
+    output_truncated: bool = False
+    """The summary is less than all of it."""
+    duration_ms: int = 0

@@ -1,0 +1,187 @@
+"""What goes on record with the end of a turn besides the end itself, in the same transaction: a brief for the people
+the agent works for, the blocker of the item that the turn was bound to, and when the agent is woken for its own work.
+
+For agents of a runtime alone: a run of the library writes nothing more than it did.
+"""
+
+from collections.abc import Sequence
+
+from wakeful.contracts.envelope import Fact, StoredFact, before
+from wakeful.contracts.events import (
+    AnyEvent,
+    AssistantRecorded,
+    BriefCreated,
+    Terminal,
+    ToolResult,
+    WaitCreated,
+    WorkItemCompleted,
+    WorkQueueScheduled,
+)
+from wakeful.contracts.work_items import WorkItem
+from wakeful.decisions.briefs import brief_visibility, turn_brief
+from wakeful.decisions.waking.backoff import Sign, TurnSigns, is_self_started
+from wakeful.decisions.work_items.activation import activation, spacing_after, work_signs
+from wakeful.decisions.work_items.blockers import no_progress_blocker, turn_end_blocker
+from wakeful.engine.prepare.conversation import Conversation, checkpoint
+from wakeful.engine.prepare.prompt import workspace_id
+from wakeful.engine.turn_work import TurnWork
+from wakeful.engine.work_items import active_waits
+from wakeful.ports.wakes import WORK
+
+
+async def close_turn(work: TurnWork, conversation: Conversation, facts: list[Fact]) -> None:
+    """Add to the facts with which a turn ends. Its end stays the last of them."""
+    own = await work.place.store.runtime_agent(work.place.row.agent_id)
+    if own is not None:
+        ended = _place_of_end(facts)
+        entries = await work.place.known.all()
+        facts[ended:ended] = [work.fact(event) for event in await _work_facts(work, conversation, facts, entries)]
+        _add_briefs(work, conversation, facts, entries)
+    await checkpoint(work, conversation, facts)
+    if own is not None:
+        _name_end(facts)
+
+
+def _place_of_end(facts: Sequence[Fact]) -> int:
+    return next(place for place, fact in enumerate(facts) if isinstance(fact.event, Terminal))
+
+
+# --- briefs ------------------------------------------------------------------------------------------------------
+
+
+def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], entries: Sequence[StoredFact]) -> None:
+    """One for each report of a completed item, and one for the turn, unless it would say the same again."""
+    place = _place_of_end(facts)
+    ended = facts[place].event
+    assert isinstance(ended, Terminal)
+    events: list[AnyEvent] = [*(entry.fact.event for entry in entries), *(fact.event for fact in facts)]
+    awaits = any(isinstance(event, WaitCreated) and event.wake == "operator_input" for event in events)
+    items, config = work.state.work_items, work.config
+    shared = {
+        "workspace_id": (workspace_id(config.workspace) or "") if config.workspace is not None else "",
+        "related_message_id": conversation.messages[0].message_id,
+    }
+    reports = [event for event in events if isinstance(event, WorkItemCompleted) and event.text_ref is not None]
+    texts = {entry.event_id: _text_of(entry.fact) for entry in entries}
+    turn_id = work.place.row.turn_id
+    made = [
+        BriefCreated(
+            brief_id=f"brief_{turn_id}_{event.work_item_id}",
+            brief_kind="result",
+            visibility=brief_visibility(awaits_operator=awaits, completed_item=True),
+            text_ref=event.text_ref,
+            work_item_id=event.work_item_id,
+            **shared,
+        )
+        for event in reports
+    ]
+    final = work.state.answer.final_text
+    is_told = bool(reports) and (not final.strip() or final in [texts.get(each.text_ref or "") for each in reports])
+    planned = turn_brief(ended, has_text=bool(final.strip()), awaits_operator=awaits)
+    if planned is not None and not (planned.kind == "result" and is_told):
+        ref = _reply_ref(facts, entries, place + len(made)) if planned.text_from == "reply" else None
+        made.append(
+            BriefCreated(
+                brief_id=f"brief_{turn_id}",
+                brief_kind=planned.kind,
+                visibility=planned.visibility,
+                text_ref=_END if planned.text_from == "end" else ref,
+                work_item_id=items.bound or items.focus,
+                **shared,
+            )
+        )
+    facts[place:place] = [work.fact(event) for event in made]
+
+
+def _text_of(fact: Fact) -> str:
+    return fact.event.item.text if isinstance(fact.event, AssistantRecorded) else ""
+
+
+def _reply_ref(facts: Sequence[Fact], entries: Sequence[StoredFact], at: int) -> str | None:
+    """The newest reply of the root, as a fact that will stand at this place names it."""
+    for place in range(len(facts) - 1, -1, -1):
+        if isinstance(facts[place].event, AssistantRecorded) and facts[place].level is None:
+            return before(at - place)
+    found = [each for each in entries if isinstance(each.fact.event, AssistantRecorded) and each.fact.level is None]
+    return found[-1].event_id if found else None
+
+
+_END = "end"
+"""In a brief that is about to be written: its words are those of the turn's end, wherever that will stand."""
+
+
+def _name_end(facts: list[Fact]) -> None:
+    place = _place_of_end(facts)
+    for index, fact in enumerate(facts):
+        if isinstance(fact.event, BriefCreated) and fact.event.text_ref == _END:
+            fact.event = fact.event.model_copy(update={"text_ref": before(index - place)})
+
+
+# --- work items --------------------------------------------------------------------------------------------------
+
+
+async def _work_facts(
+    work: TurnWork, conversation: Conversation, facts: Sequence[Fact], entries: Sequence[StoredFact]
+) -> list[AnyEvent]:
+    if work.config.options.get("work_items") is not True:
+        return []
+    store, row, now = work.place.store, work.place.row, work.clock.now()
+    events = [*(entry.fact.event for entry in entries), *(fact.event for fact in facts)]
+    waits = await active_waits(store, row.agent_id, events)
+    bound_id = work.state.work_items.bound
+    bound = await store.work_item(bound_id) if bound_id is not None else None
+    made: list[AnyEvent] = []
+    blocker = turn_end_blocker(bound, waits)
+    if blocker is not None:
+        made.append(blocker)
+    focus = await store.current_work_item_id(row.agent_id)
+    items = await store.open_work_items(row.agent_id)
+    if blocker is not None:
+        items = [_blocked(item, blocker.blocked_by) if item == bound else item for item in items]
+    found = activation(items, focus, waits)
+    is_scheduled = await store.wake(row.agent_id, row.thread_id, WORK) is not None
+    off: list[AnyEvent] = [WorkQueueScheduled()] if is_scheduled else []
+    if found is None or found.item.thread_id != row.thread_id:
+        return [*made, *off]
+    kinds = [(message.message_kind, message.authority_class) for message in conversation.messages]
+    spacing = spacing_after(found.item, TurnSigns(is_self_started(kinds), frozenset(_signs(work, events))))
+    stuck = no_progress_blocker(found.item) if spacing.pause.is_stalled else None
+    if stuck is not None:
+        return [*made, stuck, *off, _stalled_brief(work, found.item)]
+    due_at = now + spacing.pause.microseconds
+    scheduled = WorkQueueScheduled(
+        work_item_id=found.item.work_item_id,
+        due_at=due_at,
+        idle_turns=spacing.idle_turns,
+        plan_turns=spacing.plan_turns,
+    )
+    return [*made, scheduled]
+
+
+def _blocked(item: WorkItem, blocked_by: str | None) -> WorkItem:
+    return item._replace(blocked_by=blocked_by)
+
+
+def _signs(work: TurnWork, events: Sequence[AnyEvent]) -> set[Sign]:
+    found: set[Sign] = work_signs(events)
+    for event in events:
+        declared = work.config.tool(event.tool_name) if isinstance(event, ToolResult) else None
+        if declared is not None and not declared.is_read_only:
+            found.add("effect")
+        elif isinstance(event, BriefCreated) and event.brief_kind == "progress":
+            found.add("brief")
+    return found
+
+
+def _stalled_brief(work: TurnWork, item: WorkItem) -> BriefCreated:
+    words = (
+        f"Work item {item.work_item_id} is blocked: turn after turn brought it no further. It waits for your word. "
+        f"Its objective: {item.objective[:500]}"
+    )
+    return BriefCreated(
+        brief_id=f"brief_{work.place.row.turn_id}_stalled",
+        brief_kind="progress",
+        visibility="action_required",
+        text=words,
+        work_item_id=item.work_item_id,
+    )

@@ -1,0 +1,54 @@
+"""Work items: one row an item, and which of them each agent works on."""
+
+from typing import NamedTuple, Protocol
+
+from wakeful.contracts.work_items import WorkItem
+from wakeful.ports.tables import Condition, RowQuery, Rows, Table, TableIndex
+
+_OPEN = Condition("state", "=", "open")
+_COMPLETED = Condition("state", "=", "completed")
+_OLDEST_FIRST = ("updated_at", "work_item_id")
+OPEN_ITEMS = RowQuery(_OLDEST_FIRST, equal=("agent_id",), where=_OPEN, served_by="work_items_open")
+COMPLETED_ITEMS = RowQuery(_OLDEST_FIRST, equal=("agent_id",), where=_COMPLETED, served_by="work_items_completed")
+
+WORK_ITEMS = Table(
+    "work_items",
+    WorkItem,
+    key=("work_item_id",),
+    indexes=(
+        TableIndex("work_items_open", ("agent_id", *_OLDEST_FIRST), where=_OPEN),
+        TableIndex("work_items_completed", ("agent_id", *_OLDEST_FIRST), where=_COMPLETED),
+    ),
+    queries=(OPEN_ITEMS, COMPLETED_ITEMS),
+)
+
+
+class FocusRow(NamedTuple):
+    """Which item an agent works on. No row: none."""
+
+    agent_id: str
+    current_work_item_id: str
+    since: int
+
+
+WORK_FOCUS = Table("work_focus", FocusRow, key=("agent_id",))
+
+
+class WorkItems(Rows, Protocol):
+    """Reads work items."""
+
+    async def work_item(self, work_item_id: str) -> WorkItem | None:
+        return await self.get_row(WORK_ITEMS, work_item_id)
+
+    async def current_work_item_id(self, agent_id: str) -> str | None:
+        """The agent's focus."""
+        row = await self.get_row(WORK_FOCUS, agent_id)
+        return row.current_work_item_id if row is not None else None
+
+    async def open_work_items(self, agent_id: str, *, limit: int | None = None) -> list[WorkItem]:
+        """The one that was left alone for the longest time first."""
+        return await self.list_rows(WORK_ITEMS, OPEN_ITEMS, agent_id, limit=limit)
+
+    async def completed_work_items(self, agent_id: str, *, limit: int | None = None) -> list[WorkItem]:
+        """The newest first."""
+        return await self.list_rows(WORK_ITEMS, COMPLETED_ITEMS, agent_id, limit=limit, backwards=True)

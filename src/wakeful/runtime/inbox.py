@@ -1,0 +1,173 @@
+"""The inbox: a message is made safe before anybody acknowledges it, and opens no turn by itself.
+
+What returns survives a power cut. The same key again is the same message; with other words it is refused.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wakeful.contracts.authority import Authority
+from wakeful.contracts.content import Prompt, Text, parts_of
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import EventRefused, InvalidValue, KeyReused
+from wakeful.contracts.events import MessageAdmitted, MessageDeferred, SessionStarted
+from wakeful.contracts.messages import (
+    AdmissionContext,
+    BriefBody,
+    DeliverySurface,
+    JsonBody,
+    MessageKind,
+    OperatorOrigin,
+    Origin,
+    Priority,
+)
+from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.decisions.ingress import MAX_BODY_BYTES, Arrival, classify
+from wakeful.decisions.intake import DEFER_DEADLINE, id_of_key
+from wakeful.decisions.message_header import body_text
+from wakeful.engine.admission import fingerprint_of, storable
+from wakeful.engine.run_request import Engine
+from wakeful.engine.turn_messages import admitted_message
+from wakeful.gate.large_content import offload
+from wakeful.ports import MessageRow, TurnRow
+
+_OPERATOR = OperatorOrigin()
+
+
+@dataclass(slots=True, frozen=True)
+class QueuedMessage:
+    """A message for a thread's queue: its body, and what its envelope says."""
+
+    prompt: Prompt
+    kind: MessageKind = "operator_prompt"
+    origin: Origin = _OPERATOR
+    authority: Authority = "operator_instruction"
+    derived_from: Authority | None = None
+    priority: Priority = "normal"
+    surface: DeliverySurface = "runtime_system"
+    admission: AdmissionContext = "runtime_owned"
+    key: str | None = None
+    """The same key again is the same message. Its sender waits for the answer to it alone."""
+    expires_at: int | None = None
+    principal: str | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+    source_refs: Mapping[str, str] = field(default_factory=dict)
+    correlation_id: str | None = None
+    causation_id: str | None = None
+    work_item_id: str | None = None
+    task_id: str | None = None
+    body: JsonBody | BriefBody | None = None
+    """A body that is more than words; `prompt` is blank then."""
+    metadata: Mapping[str, Any] | None = None
+
+
+async def queue_arrival(
+    engine: Engine,
+    agent_name: str,
+    thread: str,
+    arrival: Arrival,
+    body: str | JsonBody | BriefBody,
+    *,
+    key: str | None = None,
+    expires_at: int | None = None,
+) -> MessageRow:
+    """Take a message in as the table of surfaces says. Raises InvalidValue, naming the field, before anything is
+    stored."""
+    found = classify(arrival)
+    size = len(body.encode("utf-8", "replace")) if isinstance(body, str) else len(body.model_dump_json())
+    if size > MAX_BODY_BYTES:
+        problem = f"{size:,} bytes are more than {MAX_BODY_BYTES:,}"
+        raise InvalidValue("invalid_body", "body", problem, "Send a reference to it instead.")
+    message = QueuedMessage(
+        body if isinstance(body, str) else "",
+        kind=arrival.kind,
+        origin=arrival.origin,
+        authority=found.authority,
+        derived_from=found.derived_from,
+        priority=arrival.priority,
+        surface=arrival.surface,
+        admission=arrival.admission,
+        key=key,
+        expires_at=expires_at,
+        source_refs=found.source_refs,
+        work_item_id=found.work_item_id,
+        task_id=found.task_id,
+        body=None if isinstance(body, str) else body,
+        metadata=arrival.metadata,
+    )
+    return await queue_message(engine, agent_name, thread, message)
+
+
+async def queue_message(engine: Engine, agent_name: str, thread: str, message: QueuedMessage) -> MessageRow:
+    """Make a message safe, without a turn: what returns survives a power cut. Raises KeyReused for another content."""
+    store, now = engine.store, engine.clock.now()
+    said = UserItem(parts=() if message.body is not None else storable(parts_of(message.prompt)))
+    preview = said.text if message.body is None else body_text(message.body)
+    stored = await offload(said, store.put_blob)
+    assert isinstance(stored, UserItem)
+    message_id = engine.ids.new("msg") if message.key is None else id_of_key(agent_name, message.key)
+    admitted = MessageAdmitted(
+        message_id=message_id,
+        item=stored,
+        message_kind=message.kind,
+        origin=message.origin,
+        authority_class=message.authority,
+        derived_from=message.derived_from,
+        priority=message.priority,
+        expires_at=message.expires_at,
+        delivery_surface=message.surface,
+        admission_context=message.admission,
+        source_refs=dict(message.source_refs),
+        correlation_id=message.correlation_id,
+        causation_id=message.causation_id,
+        work_item_id=message.work_item_id,
+        task_id=message.task_id,
+        key=message.key,
+        body=message.body,
+        metadata=None if message.metadata is None else dict(message.metadata),
+        fingerprint=fingerprint_of(agent_name, UserItem(parts=(Text(preview),)) if message.body else said),
+        prompt_preview=preview[:PREVIEW_CHARS],
+        context=dict(message.context),
+        principal=message.principal,
+    )
+    facts = [Fact(admitted, now, thread)]
+    if not await store.read(agent_name, limit=1):
+        facts.insert(0, Fact(SessionStarted(agent_name=agent_name), now))
+    answer = await store.admit(agent_name, facts)
+    assert answer is not None
+    if not answer.created:
+        message_id = await _same_as(engine, admitted, answer.turn)
+    row = await store.message(message_id)
+    assert row is not None
+    return row
+
+
+async def defer_message(engine: Engine, message_id: str, *, reason: str = "", within: int = DEFER_DEADLINE) -> None:
+    """Let a queued message start no turn by itself for so many microseconds; the next turn is shown it all the same.
+
+    Raises EventRefused where a turn has it, or its caller waits for it.
+    """
+    row, now = await engine.store.message(message_id), engine.clock.now()
+    if row is None:
+        raise EventRefused(f"there is no message {message_id}", "Name a message of a thread's queue.")
+    event = MessageDeferred(message_id=message_id, deadline=now + within, reason=reason)
+    await engine.store.admit(row.agent_id, [Fact(event, now, row.thread_id)])
+
+
+async def _same_as(engine: Engine, message: MessageAdmitted, turn: TurnRow | None) -> str:
+    """The id of the message that has this key already, of a queue or of a run. Raises KeyReused for another content."""
+    there = await admitted_message(engine.store, message.message_id)
+    if there is None and turn is not None:  # of a run, before ids of messages followed from keys
+        there = next(iter(await engine.store.read(turn.agent_id, after=turn.first_seq - 1, limit=1)), None)
+    first = there.fact.event if there is not None else None
+    assert isinstance(first, MessageAdmitted), f"the message of key {message.key!r} is in the log"
+    if first.fingerprint != message.fingerprint:
+        raise KeyReused(
+            f"key {message.key!r} belongs to another message:\n"
+            f"  then: {first.prompt_preview!r}\n"
+            f"  now:  {message.prompt_preview!r}",
+            "give this message a key of its own, or repeat the first one exactly",
+        )
+    return first.message_id

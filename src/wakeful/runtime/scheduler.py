@@ -1,0 +1,227 @@
+"""The scheduler: what is due is read from the table of wakes, and each thread is handed to whoever runs it.
+
+One loop for all agents. It looks when something was committed that may be due, when the next time has come, and when a
+thread that it runs has come to rest; it never goes over agents. To look too early changes nothing: whoever runs a
+thread decides from the log what there is to do. A thread that cannot be run is tried again after a while that grows,
+and after some failures in a row its agent is paused, with the reason.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from wakeful.contracts.errors import AgentBusy, AgentMissing, ForTheCaller, StoreProblem, ToolMissing, WakefulError
+from wakeful.ports import Clock, Watch
+from wakeful.ports.store import DueStore
+from wakeful.ports.wakes import WakeRow
+
+PAGE = 256
+"""Wakes that are read at once."""
+FIRST_RETRY = 1.0
+LAST_RETRY = 300.0
+MOST_FAILURES = 5
+"""Failures in a row after which an agent is paused."""
+LONGEST_SLEEP = 30.0
+"""Seconds after which the clock on the wall is looked at again: somebody may have set it."""
+
+RunThread: TypeAlias = Callable[[str, str], Awaitable[None]]
+"""Runs what is next in an agent's thread until it rests. Raises AgentBusy while another process is at it."""
+DueWork: TypeAlias = Callable[[WakeRow], Awaitable[None]]
+"""Does what a due time stands for: writes a fact, and the message that it causes."""
+GiveUp: TypeAlias = Callable[[str, BaseException], Awaitable[None]]
+"""Pauses an agent that cannot be run, and says why."""
+
+
+class Places(NamedTuple):
+    """How much runs at the same time."""
+
+    in_all: int = 256
+    of_agent: int = 64
+
+
+class DueJob(NamedTuple):
+    """What runs at most once at a time: a thread, or what one due time stands for."""
+
+    agent_id: str
+    thread_id: str
+    subject: str = ""
+
+
+@dataclass(slots=True)
+class _Setback:
+    """A job that could not be done, or that changed nothing."""
+
+    row: WakeRow | None = None
+    """What it was begun for: anything else that makes the job due is not held up by it."""
+    failures: int = 0
+    waits: float = 0.0
+    until: float = 0.0
+    """By the clock's growing seconds."""
+
+
+@dataclass(slots=True)
+class Scheduler:
+    """Runs threads as they become due, until it is stopped."""
+
+    store: DueStore
+    clock: Clock
+    run_thread: RunThread
+    give_up: GiveUp
+    due_work: Mapping[str, DueWork]
+    """By the first word of a wake's subject (`timer:17`). Every other subject is a thread's to run."""
+    places: Places
+    _running: "dict[DueJob, asyncio.Task[None]]" = field(default_factory=dict)
+    _setbacks: dict[DueJob, _Setback] = field(default_factory=dict)
+    _cut_off: dict[DueJob, None] = field(default_factory=dict)
+    """Threads to look at although no wake says so."""
+    _stirred: asyncio.Event = field(default_factory=asyncio.Event)
+    _looks: int = 0
+    _at_rest: "list[tuple[int, asyncio.Future[None]]]" = field(default_factory=list)
+    """Who waits until nothing runs and nothing is due, after how many looks."""
+    _draining: bool = False
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        watch = self.store.watch_wakes()
+        try:
+            while True:
+                self._stirred.clear()
+                self._looks += 1
+                try:
+                    later = await self._begin_due()
+                except StoreProblem:
+                    later = FIRST_RETRY  # a full disk, a lock: what is due stays due, and is looked at again
+                if not self._running:
+                    self._tell_rest()
+                await self._wait(watch, later)
+        finally:
+            watch.close()
+
+    def look_at(self, threads: Iterable[tuple[str, str]]) -> None:
+        """Run these threads soon: their turns were cut off, and no time makes them due."""
+        self._cut_off.update((DueJob(*thread), None) for thread in threads)
+        self._stirred.set()
+
+    def forget_failures(self, agent_id: str) -> None:
+        """Try an agent again at once: the cause of its failures may be gone."""
+        for job in [job for job in self._setbacks if job.agent_id == agent_id]:
+            del self._setbacks[job]
+        self._stirred.set()
+
+    def is_running(self, agent_id: str, thread_id: str) -> bool:
+        return DueJob(agent_id, thread_id) in self._running
+
+    async def settled(self) -> None:
+        """Until nothing runs and nothing is due. What is due later, or is tried again later, is not waited for."""
+        rest = asyncio.get_running_loop().create_future()
+        self._at_rest.append((self._looks, rest))
+        self._stirred.set()
+        await rest
+
+    async def drain(self) -> None:
+        """Begin nothing more, and wait until what runs rests."""
+        self._draining = True
+        while self._running:
+            await asyncio.wait(self._running.values())
+
+    async def abandon(self) -> None:
+        """Let go of what runs, as a kill would: the log knows where each turn is."""
+        self._draining = True
+        for task in self._running.values():
+            task.cancel()
+        await self.drain()
+
+    async def _begin_due(self) -> float:
+        """Begin what is due and has a place. In how many seconds to look again."""
+        now, later = self.clock.now(), LONGEST_SLEEP
+        busy = Counter(job.agent_id for job in self._running)
+        waiting: list[tuple[DueJob, WakeRow | None]] = [(job, None) for job in self._cut_off]
+        page: WakeRow | None = None
+        while not self._draining:
+            rows = await self.store.due_wakes(now, limit=PAGE, after=page)
+            waiting += [(self._job_of(row), row) for row in rows]
+            later = min(later, self._begin(waiting, busy))
+            if len(rows) < PAGE or len(self._running) >= self.places.in_all:
+                break
+            waiting, page = [], rows[-1]
+        following = await self.store.next_wake(after=now)
+        if following is None or following.alarm is None:
+            return later
+        return min(later, (following.alarm - now) / 1_000_000)
+
+    def _begin(self, waiting: "list[tuple[DueJob, WakeRow | None]]", busy: "Counter[str]") -> float:
+        """Begin what may be begun, agents that have little under way first. How soon a setback is over."""
+        soonest, clock = LONGEST_SLEEP, self.clock.monotonic()
+        for job, row in sorted(waiting, key=lambda each: busy[each[0].agent_id]):
+            if self._draining or len(self._running) >= self.places.in_all:
+                break
+            setback = self._setbacks.get(job)
+            if setback is not None and setback.row == row and setback.until > clock:
+                soonest = min(soonest, setback.until - clock)
+            elif job not in self._running and busy[job.agent_id] < self.places.of_agent:
+                busy[job.agent_id] += 1
+                self._cut_off.pop(job, None)
+                self._running[job] = asyncio.create_task(self._do(job, row))
+        return soonest
+
+    def _job_of(self, row: WakeRow) -> DueJob:
+        word = row.subject.partition(":")[0]
+        return DueJob(row.agent_id, row.thread_id, row.subject if word in self.due_work else "")
+
+    async def _do(self, job: DueJob, row: WakeRow | None) -> None:
+        try:
+            if job.subject and row is not None:
+                await self.due_work[job.subject.partition(":")[0]](row)
+            else:
+                await self.run_thread(job.agent_id, job.thread_id)
+            if row is not None and await self.store.wake(row.agent_id, row.thread_id, row.subject) == row:
+                self._set_back(job, row)  # it was looked at too early: later, and not at once
+            else:
+                self._setbacks.pop(job, None)
+        except AgentBusy:
+            self._set_back(job, row)
+        except Exception as problem:
+            await self._failed(job, row, problem)
+        finally:
+            del self._running[job]
+            self._stirred.set()
+
+    async def _failed(self, job: DueJob, row: WakeRow | None, problem: Exception) -> None:
+        setback = self._set_back(job, row)
+        setback.failures += 1
+        if isinstance(problem, StoreProblem):
+            return  # nothing can be written now; when the disk is there again, it goes on
+        needs_a_person = isinstance(problem, ForTheCaller | AgentMissing | ToolMissing)
+        if needs_a_person or setback.failures >= MOST_FAILURES:
+            try:
+                await self.give_up(job.agent_id, problem)
+                self.forget_failures(job.agent_id)
+            except WakefulError:
+                return  # it is tried again; the next failure tries to pause it again
+
+    def _set_back(self, job: DueJob, row: WakeRow | None) -> _Setback:
+        setback = self._setbacks.setdefault(job, _Setback())
+        setback.row = row
+        setback.waits = min(LAST_RETRY, max(FIRST_RETRY, setback.waits * 2))
+        setback.until = self.clock.monotonic() + setback.waits
+        return setback
+
+    def _tell_rest(self) -> None:
+        due = [rest for looks, rest in self._at_rest if looks < self._looks]
+        self._at_rest = [each for each in self._at_rest if each[0] >= self._looks]
+        for rest in due:
+            if not rest.done():
+                rest.set_result(None)
+
+    async def _wait(self, watch: Watch, seconds: float) -> None:
+        """Until there is something to look at, or the time has come."""
+        causes = (watch.wait(), self._stirred.wait(), self.clock.sleep(seconds))
+        waits = [asyncio.ensure_future(cause) for cause in causes]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)

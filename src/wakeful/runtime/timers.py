@@ -1,0 +1,261 @@
+"""Timers of a runtime: due times are set, fire as messages, and are told of once, however many passed at a time.
+
+A due time and its message are one transaction, and the message's id follows from both: each due time makes one message
+for ever. While the message before is not dealt with, further due times are folded into it.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from wakeful.contracts.authority import Authority
+from wakeful.contracts.envelope import MAIN_THREAD, Fact, iso
+from wakeful.contracts.errors import EventRefused, InvalidRequest
+from wakeful.contracts.events import (
+    AnyEvent,
+    ClockJumped,
+    SessionStarted,
+    TimerArmed,
+    TimerCancelled,
+    TimerFired,
+    TimerFolded,
+    TimerMissed,
+)
+from wakeful.contracts.events.waking import FRESH_THREAD
+from wakeful.contracts.messages import TimerOrigin
+from wakeful.contracts.waking import CatchUp, WakeEntry
+from wakeful.decisions.waking.due_times import DueTimes, NoDueTime, Schedule, has_jumped, next_due, schedule_of, settle
+from wakeful.decisions.waking.wake_words import timer_words
+from wakeful.engine.run_request import Engine
+from wakeful.ports import WakeRow
+from wakeful.ports.timers import TimerRow
+from wakeful.runtime.wake_messages import WakeMessage, message_id_of
+from wakeful.settings.spend_windows import zone_named
+
+DEFINED = ("file", "code", "api")
+"""Where definitions of agents come from."""
+MOST_WORDS = 4_000
+_UNDER_WAY = ("queued", "deferred", "taken", "interjected")
+
+
+@dataclass(frozen=True, slots=True)
+class TimerTerms:
+    """When an agent is to be woken, and with which words: once at a time, or by a cron line."""
+
+    at: int | None = None
+    """Unix microseconds."""
+    cron: str | None = None
+    timezone: str = "UTC"
+    say: str = ""
+    name: str = ""
+    thread: str = FRESH_THREAD
+    """A thread, or a new one for each due time."""
+    catch_up: CatchUp = "one"
+    armed_by: str = "operator"
+    derived_from: Authority | None = None
+
+
+async def arm_timer(engine: Engine, agent_id: str, terms: TimerTerms, timer_id: str | None = None) -> TimerRow:
+    """Set a due time. Raises InvalidRequest or InvalidConfig with what is wrong and what would be right."""
+    now = engine.clock.now()
+    due_at = _first_due(terms, now)
+    if len(terms.say) > MOST_WORDS:
+        raise InvalidRequest(f"say has {len(terms.say):,} characters", f"Say it in {MOST_WORDS:,}, or name a file.")
+    event = TimerArmed(
+        timer_id=timer_id or engine.ids.new("timer"),
+        due_at=due_at,
+        name=terms.name,
+        cron=terms.cron,
+        timezone=terms.timezone,
+        say=terms.say,
+        thread=terms.thread,
+        catch_up=terms.catch_up,
+        armed_by=terms.armed_by,
+        derived_from=terms.derived_from,
+    )
+    await engine.store.admit(agent_id, [Fact(event, now, MAIN_THREAD)])
+    row = await engine.store.timer(event.timer_id)
+    assert row is not None
+    return row
+
+
+async def cancel_timer(engine: Engine, timer_id: str, *, by: str, reason: str = "") -> TimerRow:
+    """Let a timer be due no more. Raises InvalidRequest for one that is not there, or is over."""
+    row = await engine.store.timer(timer_id)
+    if row is None:
+        raise InvalidRequest(f"there is no timer {timer_id!r}", "`rt.timers()` lists those there are.")
+    event = TimerCancelled(timer_id=timer_id, cancelled_by=by, reason=reason)
+    try:
+        await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now(), row.thread_id)])
+    except EventRefused:
+        raise InvalidRequest(f"timer {timer_id!r} is {row.state}", "There is nothing to cancel.") from None
+    return await engine.store.timer(timer_id) or row
+
+
+async def keep_wakes(engine: Engine, agent_id: str, entries: Sequence[WakeEntry], source: str) -> None:
+    """Have exactly the timers that an agent's definition says. One that stays the same keeps its due time."""
+    wanted = {_timer_id(agent_id, entry): entry for entry in entries}
+    known = [row for row in await engine.store.timers(agent_id) if row.armed_by in DEFINED]
+    armed = {row.timer_id for row in known if row.state == "armed"}
+    for timer_id in armed - wanted.keys():
+        await cancel_timer(engine, timer_id, by=source, reason="the agent's definition has it no more")
+    for timer_id, entry in wanted.items():
+        if timer_id not in armed:
+            terms = TimerTerms(
+                cron=entry.cron,
+                timezone=entry.timezone,
+                say=entry.say,
+                name=entry.name,
+                thread=entry.thread,
+                catch_up=entry.catch_up,
+                armed_by=source,
+            )
+            await arm_timer(engine, agent_id, terms, timer_id)
+
+
+def _timer_id(agent_id: str, entry: WakeEntry) -> str:
+    """One id for one line of one agent: read again, it is the same timer."""
+    named = f"{agent_id}\0{entry.model_dump_json()}"
+    return "timer_" + hashlib.sha256(named.encode()).hexdigest()[:24]
+
+
+async def fire_timer(engine: Engine, wake: WakeRow) -> None:
+    """Settle every due time of a timer up to now; whoever did so before is not contradicted."""
+    row, now = await engine.store.timer(wake.cause_id), engine.clock.now()
+    if row is None or row.state != "armed" or row.due_at is None or row.due_at > now:
+        return
+    facts = await _settled(engine, row, row.due_at, now)
+    with suppress(EventRefused):  # these due times have ended meanwhile
+        await engine.store.admit(row.agent_id, facts)
+
+
+async def _settled(engine: Engine, row: TimerRow, due_at: int, now: int) -> Sequence[Fact]:
+    schedule = None if row.cron is None else Schedule(row.cron, zone_named(row.timezone, f"timer {row.timer_id}:"))
+    found = settle(due_at, now, row.catch_up, schedule)
+    events: list[AnyEvent] = []
+    if found.missed is not None:
+        following = found.folded.first if found.folded is not None else found.fires
+        events.append(_missed(row, found.missed, following if following is not None else found.next_at))
+    if found.fires is None:
+        return [Fact(event, now, row.thread_id) for event in events]
+    pending = await _under_way(engine, row)
+    folded = found.folded
+    if pending is not None and row.catch_up != "all":
+        passed = DueTimes(found.fires, found.fires, 1)
+        if folded is not None:
+            passed = DueTimes(folded.first, found.fires, folded.number + 1)
+        events.append(_folded(row, passed, pending, found.next_at))
+        return [Fact(event, now, row.thread_id) for event in events]
+    message = _message(row, found.fires, folded.number if folded is not None else 0)
+    if folded is not None:
+        events.append(_folded(row, folded, message.message_id, found.fires))
+    fired = TimerFired(
+        timer_id=row.timer_id,
+        due_at=found.fires,
+        message_id=message.message_id,
+        failures=await _failures(engine, row),
+        next_at=found.next_at,
+    )
+    thread = fresh_thread(row, found.fires) if row.thread == FRESH_THREAD else row.thread
+    return [
+        *(Fact(event, now, row.thread_id) for event in (*events, fired)),
+        message.fact(row.agent_id, thread, now),
+    ]
+
+
+def fresh_thread(row: TimerRow, due_at: int) -> str:
+    """The thread of one due time."""
+    day = datetime.fromtimestamp(due_at / 1_000_000, UTC).strftime("%Y%m%dT%H%M%SZ")
+    return f"{row.name or row.timer_id}-{day}"
+
+
+def _message(row: TimerRow, due_at: int, folded: int) -> WakeMessage:
+    return WakeMessage(
+        message_id_of("timer", row.timer_id, due_at),
+        timer_words(row.say, row.name, due_at, folded),
+        "timer_tick",
+        TimerOrigin(timer_id=row.timer_id),
+        "runtime_instruction" if row.armed_by == "agent" else "operator_instruction",
+        row.derived_from,
+        surface="timer_scheduler",
+        source_refs={"timer": row.timer_id, "due_at": iso(due_at)},
+    )
+
+
+def _missed(row: TimerRow, passed: DueTimes, next_at: int | None) -> TimerMissed:
+    return TimerMissed(
+        timer_id=row.timer_id,
+        due_at=passed.first,
+        last=passed.last,
+        number=passed.number,
+        because="late" if row.catch_up == "none" else "too_many",
+        next_at=next_at,
+    )
+
+
+def _folded(row: TimerRow, passed: DueTimes, into: str, next_at: int | None) -> TimerFolded:
+    return TimerFolded(
+        timer_id=row.timer_id,
+        due_at=passed.first,
+        last=passed.last,
+        number=passed.number,
+        into=into,
+        next_at=next_at,
+    )
+
+
+async def _under_way(engine: Engine, row: TimerRow) -> str | None:
+    """The message of the newest due time, as long as it is not dealt with."""
+    message = await engine.store.message(row.last_message) if row.last_message is not None else None
+    return message.message_id if message is not None and message.state in _UNDER_WAY else None
+
+
+async def _failures(engine: Engine, row: TimerRow) -> int:
+    """Turns in a row that began with its messages and failed, the newest included."""
+    message = await engine.store.message(row.last_message) if row.last_message is not None else None
+    turn = await engine.store.turn(message.turn_id) if message is not None and message.turn_id else None
+    return row.failures + 1 if turn is not None and turn.state not in ("completed", "cancelled") else 0
+
+
+def _first_due(terms: TimerTerms, now: int) -> int:
+    if (terms.at is None) == (terms.cron is None):
+        given = "neither a time nor a cron line" if terms.at is None else "a time and a cron line"
+        raise InvalidRequest(f"the timer was given {given}", 'Give one: at=datetime(...), or cron="0 7 * * 1-5".')
+    if terms.at is not None:
+        if terms.at <= now:
+            raise InvalidRequest(f"the timer's time {iso(terms.at)} is past", f"Give one after {iso(now)}.")
+        return terms.at
+    zone = zone_named(terms.timezone, "the timer:")
+    try:
+        found = next_due(schedule_of(terms.cron or "", zone, now), now)
+    except NoDueTime as error:
+        raise InvalidRequest(f"the timer's cron line {error}", 'For example "0 7 * * 1-5": weekdays at 7.') from None
+    assert found is not None
+    return found
+
+
+CLOCK_STREAM = "runtime-clock"
+"""The stream in which jumps of the clock are: they belong to no single agent."""
+
+
+class ClockWatch:
+    """Notices when the clock on the wall moved by over an hour more, or less, than time passed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._wall, self._passed = engine.clock.now(), engine.clock.monotonic()
+
+    async def look(self) -> None:
+        """Write down a jump since the last look. Due times that it passes are caught up with like any others."""
+        clock, store = self._engine.clock, self._engine.store
+        wall, passed = clock.now(), clock.monotonic()
+        moved, lasted = wall - self._wall, round((passed - self._passed) * 1_000_000)
+        self._wall, self._passed = wall, passed
+        if not has_jumped(moved, lasted):
+            return
+        facts = [Fact(ClockJumped(by_us=moved - lasted), wall)]
+        if not await store.read(CLOCK_STREAM, limit=1):
+            facts.insert(0, Fact(SessionStarted(agent_name=CLOCK_STREAM, temporary=True), wall))
+        await store.admit(CLOCK_STREAM, facts)

@@ -1,0 +1,108 @@
+"""An agent's own work between turns: it is woken for it, reminded of blockers, and given more from outside.
+
+Each fact is compared with its row, in one transaction with the message that it causes: whoever comes second changes
+nothing. A message has an id that follows from its cause.
+"""
+
+import hashlib
+from contextlib import suppress
+
+from wakeful.contracts.authority import Authority
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.errors import EventRefused, InvalidRequest
+from wakeful.contracts.events import (
+    MessageAdmitted,
+    WorkItemEnqueued,
+    WorkItemRechecked,
+    WorkQueueActivated,
+    WorkQueueScheduled,
+)
+from wakeful.contracts.messages import SystemOrigin
+from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.contracts.work_items import MAX_OBJECTIVE, WorkItem
+from wakeful.decisions.policy.provenance import is_instruction
+from wakeful.decisions.work_items.activation import activation, recheck_text, tick_text
+from wakeful.decisions.work_items.readiness import is_recheck_due
+from wakeful.engine.admission import fingerprint_of, storable
+from wakeful.engine.run_request import Engine
+from wakeful.engine.work_items import active_waits
+from wakeful.ports import WakeRow
+
+WORK_QUEUE = "work_queue"
+"""The part of the runtime that says so."""
+
+
+async def wake_for_work(engine: Engine, wake: WakeRow) -> None:
+    """The time came to wake an idle agent for its own work. One that has other messages is woken by those."""
+    store, now = engine.store, engine.clock.now()
+    assert wake.due_at is not None
+    agent_id, thread_id = wake.agent_id, wake.thread_id
+    items = await store.open_work_items(agent_id)
+    found = activation(items, await store.current_work_item_id(agent_id), await active_waits(store, agent_id))
+    activated = WorkQueueActivated(due_at=wake.due_at)
+    facts = [Fact(activated, now, thread_id)]
+    if found is not None and not await store.queued(agent_id, thread_id, limit=1):
+        item = found.item
+        message = _tick(agent_id, item, tick_text(found), found.derived_from, "work", thread_id, wake.cause_id)
+        update = {"work_item_id": item.work_item_id, "message_id": message.message_id}
+        facts = [Fact(activated.model_copy(update=update), now, thread_id), Fact(message, now, thread_id)]
+    with suppress(EventRefused):
+        await store.admit(agent_id, facts)
+
+
+async def remind_of_blocker(engine: Engine, wake: WakeRow) -> None:
+    """What blocks an item is to be looked at again. The reminder changes nothing of the item's readiness."""
+    store, now = engine.store, engine.clock.now()
+    item = await store.work_item(wake.cause_id)
+    if item is None or item.recheck_at is None or not is_recheck_due(item, now):
+        return
+    message = _tick(
+        wake.agent_id, item, recheck_text(item), item.derived_from, "recheck", item.work_item_id, item.recheck_at
+    )
+    rechecked = WorkItemRechecked(
+        work_item_id=item.work_item_id, recheck_at=item.recheck_at, message_id=message.message_id
+    )
+    with suppress(EventRefused):
+        await store.admit(wake.agent_id, [Fact(rechecked, now), Fact(message, now, item.thread_id)])
+
+
+async def enqueue_work_item(engine: Engine, agent_id: str, objective: str, *, by: str) -> WorkItem:
+    """Put an objective into an agent's queue, without a message and without changing what it works on.
+
+    What returns survives a power cut. Raises AgentStopped.
+    """
+    said = objective.strip()
+    if not said or len(said) > MAX_OBJECTIVE:
+        found = f"{len(said):,} characters" if said else "nothing"
+        raise InvalidRequest(f"the objective of a work item is {found}", f"Give 1 to {MAX_OBJECTIVE:,} characters.")
+    store, now = engine.store, engine.clock.now()
+    name = engine.ids.new("wi")
+    facts = [Fact(WorkItemEnqueued(work_item_id=name, objective=said, enqueued_by=by), now)]
+    busy = [thread for thread in await store.busy_threads(agent_id) if thread.thread_id == MAIN_THREAD]
+    if not busy:  # else the end of its turn looks at the queue
+        facts.append(Fact(WorkQueueScheduled(work_item_id=name, due_at=now), now, MAIN_THREAD))
+    await store.admit(agent_id, facts)
+    item = await store.work_item(name)
+    assert item is not None
+    return item
+
+
+def _tick(agent_id: str, item: WorkItem, words: str, derived_from: Authority, *cause: object) -> MessageAdmitted:
+    said = UserItem(parts=storable((Text(words),)))
+    named = "\0".join(map(str, (agent_id, *cause)))
+    return MessageAdmitted(
+        message_id="msg_" + hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32],
+        item=said,
+        message_kind="system_tick",
+        origin=SystemOrigin(subsystem=WORK_QUEUE),
+        authority_class="runtime_instruction",
+        derived_from=None if is_instruction(derived_from) else derived_from,
+        priority="background",
+        delivery_surface="runtime_system",
+        admission_context="runtime_owned",
+        work_item_id=item.work_item_id,
+        fingerprint=fingerprint_of(agent_id, said),
+        prompt_preview=words[:PREVIEW_CHARS],
+    )

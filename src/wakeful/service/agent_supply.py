@@ -1,0 +1,137 @@
+"""Where a runtime has its agents from: the program, the files of its home, and definitions that the store keeps.
+
+Every revision is kept under its hash and named in the log. Of an agent whose file cannot be loaded, the last definition
+that could be is in force, and the problem is told until it is gone.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import AgentMissing, EventRefused, ForTheCaller, InvalidRequest
+from wakeful.contracts.events import AgentCreated, AgentRevised
+from wakeful.engine.agent import Agent
+from wakeful.engine.run_request import Engine
+from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.runtime.agent_definitions import MEDIA_TYPE, FileProblem, entry_from, entry_of, read_folder
+from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
+from wakeful.runtime.timers import keep_wakes
+from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, pause_agent, resume_agent
+from wakeful.tools.tool import Tool
+
+
+@dataclass(slots=True)
+class AgentSupply:
+    """The agents of one runtime."""
+
+    engine: Engine
+    roster: AgentRoster
+    tools: tuple[Tool[Any], ...] = ()
+    """What definitions may name."""
+    folder: Path | None = None
+    """Where the files of agents are."""
+    problems: list[FileProblem] = field(default_factory=list)
+
+    async def introduce(self) -> None:
+        """Make every agent known that the program or a file has, with its revision."""
+        for entry in self.roster:
+            await self._introduce(entry)
+        await self.reload()
+
+    async def reload(self) -> list[FileProblem]:
+        """Read the files again: what changed is in force for turns that begin from here on. What cannot be loaded."""
+        if self.folder is None:
+            return []
+        entries, self.problems = read_folder(self.folder, self.tools)
+        for entry in entries:
+            known = self.roster.get(entry.agent.name)
+            if known is not None and known.source == "code":
+                message = f"the program has an agent called {entry.agent.name!r}"
+                hint = "Rename one of them."
+                self.problems.append(FileProblem(entry.place or "", entry.agent.name, message, hint))
+            elif known is None or known.revision != entry.revision:
+                self.roster.put(entry)
+                await self._introduce(entry)
+        for problem in self.problems:
+            await self._keep_last(problem)
+        return self.problems
+
+    async def agent(self, name: str) -> Agent[Any, Any]:
+        """Raises AgentMissing, InvalidConfig or UnknownTool where it cannot be had here."""
+        known = self.roster.get(name)
+        row = await self.engine.store.runtime_agent(name)
+        if row is not None and row.source == "api" and (known is None or known.revision != row.revision):
+            known = await self._stored(row)
+            self.roster.put(known)
+        return known.agent if known is not None else self.roster.agent(name)
+
+    async def create(self, definition: Mapping[str, Any], *, by: str) -> RuntimeAgentRow:
+        """A new agent from data. Raises InvalidConfig, UnknownTool, or InvalidRequest for a name that is taken."""
+        entry = entry_of(definition, self.tools, "api")
+        name = entry.agent.name
+        if await self.engine.store.runtime_agent(name) is not None:
+            raise InvalidRequest(f"there is an agent called {name!r} already", "Give the new agent another name.")
+        await create_agent(self.engine, AgentCreated(agent_name=name, source="api", created_by=by))
+        self.roster.put(entry)
+        await self._introduce(entry)
+        return await agent_named(self.engine.store, name)
+
+    async def update(self, name: str, changes: Mapping[str, Any]) -> RuntimeAgentRow:
+        """Another revision of an agent that was made from data. Raises InvalidRequest for any other."""
+        row = await agent_named(self.engine.store, name)
+        if row.source != "api":
+            known = self.roster.get(name)
+            where = known.place if known is not None and known.place is not None else "the program"
+            raise InvalidRequest(f"agent {name!r} is defined in {where}", "Change it there.")
+        if changes.get("name", name) != name:
+            raise InvalidRequest(f"agent {name!r} keeps its name", "Create another agent instead.")
+        entry = entry_of({**await self.definition(row.revision), **changes}, self.tools, "api")
+        self.roster.put(entry)
+        await self._introduce(entry)
+        return await agent_named(self.engine.store, name)
+
+    async def definition(self, revision: str) -> dict[str, Any]:
+        """A revision as data. Raises InvalidRequest for one that holds code."""
+        try:
+            found: dict[str, Any] = json.loads(await self.engine.store.get_blob(revision))
+        except ForTheCaller:
+            hint = "Only agents of files and of the API are kept as data."
+            raise InvalidRequest(f"no definition is kept for revision {revision}", hint) from None
+        return found
+
+    async def _stored(self, row: RuntimeAgentRow) -> RosterEntry:
+        if not row.revision:
+            raise AgentMissing(f"agent {row.agent_id!r} has no definition yet", "Create it again.")
+        return entry_from(await self.engine.store.get_blob(row.revision), self.tools, row.source)
+
+    async def _keep_last(self, problem: FileProblem) -> None:
+        """Let the agent of a bad file run on as it was; pause it where that cannot be had either."""
+        row = await self.engine.store.runtime_agent(problem.agent)
+        if row is None or row.source != "file" or self.roster.get(problem.agent) is not None:
+            return
+        try:
+            self.roster.put(await self._stored(row))
+        except (ForTheCaller, AgentMissing):
+            reason = f"{problem.place}: {problem.message}"
+            if row.control == "running":
+                await pause_agent(self.engine, row.agent_id, by=RUNTIME, cause="configuration", reason=reason)
+
+    async def _introduce(self, entry: RosterEntry) -> None:
+        """Make an agent known, its revision too; one that was paused for want of its code runs again."""
+        store, name = self.engine.store, entry.agent.name
+        row = await store.runtime_agent(name)
+        if row is None:
+            created = AgentCreated(agent_name=name, source=entry.source, created_by=entry.source)
+            row = await create_agent(self.engine, created)
+        if row.revision != entry.revision:
+            kept = None if entry.definition is None else await store.put_blob(entry.definition, MEDIA_TYPE)
+            event = AgentRevised(revision=entry.revision, source=entry.source, place=entry.place, definition=kept)
+            await store.admit(name, [Fact(event, self.engine.clock.now())])
+        await keep_wakes(self.engine, name, entry.agent.wake, entry.source)
+        if row.control == "paused" and row.cause == "configuration":
+            with suppress(EventRefused):  # somebody else decided about it meanwhile
+                await resume_agent(self.engine, name, by=RUNTIME, cause="configuration", instead_of=row.changed_at)

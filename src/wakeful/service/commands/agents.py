@@ -1,0 +1,167 @@
+"""Agents of a runtime: make one, wake it, pause it, stop it, let it run. Facts in the log, whoever runs the agents.
+
+A pause or a stop acts before the next step of every turn that runs, wherever it runs, and needs no model.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from wakeful.contracts.authority import Authority
+from wakeful.contracts.content import Prompt
+from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.errors import AgentNotFound, InvalidRequest
+from wakeful.contracts.events import (
+    AgentCreated,
+    AgentStateChanged,
+    TurnInterruptRequested,
+    TurnPauseLifted,
+    TurnPauseRequested,
+)
+from wakeful.contracts.events.agents import ControlCause
+from wakeful.contracts.messages import DeliverySurface, JsonBody, OperatorOrigin, Priority
+from wakeful.contracts.values import JsonValue
+from wakeful.contracts.waking import ClosureDecision
+from wakeful.decisions.ingress import Arrival
+from wakeful.engine.run_request import Engine
+from wakeful.ports import MessageRow, TurnRow
+from wakeful.ports.runtime_agents import RuntimeAgentRow, RuntimeAgents
+from wakeful.ports.timers import TimerRow
+from wakeful.runtime.closures import standing_of
+from wakeful.runtime.inbox import QueuedMessage, queue_arrival, queue_message
+from wakeful.runtime.timers import TimerTerms, arm_timer
+from wakeful.runtime.wake_hints import WakeHint, store_hint
+
+RUNTIME = "runtime"
+"""Who acts when nobody asked for it."""
+
+
+async def create_agent(engine: Engine, created: AgentCreated) -> RuntimeAgentRow:
+    """Make an agent. Raises EventRefused when there is one of that name."""
+    await engine.store.admit(created.agent_name, [Fact(created, engine.clock.now())])
+    return await agent_named(engine.store, created.agent_name)
+
+
+async def agent_named(store: RuntimeAgents, name: str) -> RuntimeAgentRow:
+    """Raises AgentNotFound with the names there are."""
+    row = await store.runtime_agent(name)
+    if row is None:
+        known = ", ".join(each.agent_id for each in await store.runtime_agents(limit=20)) or "none"
+        raise AgentNotFound(f"the runtime has no agent {name!r}", f"It has: {known}.")
+    return row
+
+
+async def send_message(
+    engine: Engine,
+    agent: str,
+    prompt: Prompt,
+    *,
+    thread: str = MAIN_THREAD,
+    key: str | None = None,
+    priority: Priority = "normal",
+    sender: str | None = None,
+    expires_at: int | None = None,
+    context: Mapping[str, Any] | None = None,
+    surface: DeliverySurface = "run_once",
+) -> MessageRow:
+    """Give an agent its operator's word. What returns is safe. Raises AgentNotFound, AgentStopped or KeyReused."""
+    await agent_named(engine.store, agent)
+    message = QueuedMessage(
+        prompt,
+        origin=OperatorOrigin(actor_id=sender),
+        priority=priority,
+        surface=surface,
+        admission="local_process",
+        key=key,
+        expires_at=expires_at,
+        context=context or {},
+    )
+    return await queue_message(engine, agent, thread, message)
+
+
+async def receive_message(
+    engine: Engine, agent: str, body: JsonValue, arrival: Arrival, *, thread: str = MAIN_THREAD, key: str | None = None
+) -> MessageRow:
+    """Take in what somebody outside sends. Words stay words, and everything else stays data."""
+    await agent_named(engine.store, agent)
+    said = body if isinstance(body, str) else JsonBody(value=body)
+    return await queue_arrival(engine, agent, thread, arrival, said, key=key)
+
+
+async def pause_agent(
+    engine: Engine,
+    name: str,
+    *,
+    by: str,
+    reason: str = "",
+    cause: ControlCause = "operator",
+    resumes_at: int | None = None,
+) -> RuntimeAgentRow:
+    """Keep everything that comes, and run nothing. Turns that run rest before their next step."""
+    await agent_named(engine.store, name)
+    event = AgentStateChanged(control="paused", cause=cause, changed_by=by, reason=reason, resumes_at=resumes_at)
+    asked = [_in(engine, row, TurnPauseRequested(requested_by=by)) for row in await _open_turns(engine, name)]
+    await engine.store.admit(name, [Fact(event, engine.clock.now()), *asked])
+    return await agent_named(engine.store, name)
+
+
+async def stop_agent(engine: Engine, name: str, *, by: str, reason: str = "") -> RuntimeAgentRow:
+    """Stop it until somebody lets it run again: turns that run are stopped, and what comes from outside is refused."""
+    await agent_named(engine.store, name)
+    asked = [
+        _in(engine, row, TurnInterruptRequested(interrupt_id=engine.ids.new("int"), requested_by=by))
+        for row in await _open_turns(engine, name)
+        if row.state != "suspended"
+    ]
+    event = AgentStateChanged(control="stopped", changed_by=by, reason=reason)
+    await engine.store.admit(name, [Fact(event, engine.clock.now()), *asked])
+    return await agent_named(engine.store, name)
+
+
+async def resume_agent(
+    engine: Engine, name: str, *, by: str, cause: ControlCause = "operator", instead_of: int | None = None
+) -> RuntimeAgentRow:
+    """Let it run: everything that waited is due again. `instead_of`: only while that change is the newest."""
+    await agent_named(engine.store, name)
+    event = AgentStateChanged(control="running", cause=cause, changed_by=by, instead_of=instead_of)
+    lifted = [_in(engine, row, TurnPauseLifted(requested_by=by)) for row in await _open_turns(engine, name)]
+    await engine.store.admit(name, [Fact(event, engine.clock.now()), *lifted])
+    return await agent_named(engine.store, name)
+
+
+async def _open_turns(engine: Engine, name: str) -> list[TurnRow]:
+    threads = [thread.thread_id for thread in await engine.store.busy_threads(name) if thread.turns]
+    return [row for thread in threads for row in await engine.store.turns_of_thread(name, thread, open_only=True)]
+
+
+def _in(engine: Engine, row: TurnRow, event: TurnPauseRequested | TurnPauseLifted | TurnInterruptRequested) -> Fact:
+    return Fact(event, engine.clock.now(), row.thread_id, row.turn_id)
+
+
+# --- timers and hints ----------------------------------------------------------------------------------------------
+
+CATCH_UP = ("one", "all", "none")
+
+
+async def arm_for_agent(engine: Engine, agent: str, **terms: Any) -> TimerRow:
+    """Set a due time for an agent of the runtime. Raises AgentNotFound, InvalidRequest or InvalidConfig."""
+    await agent_named(engine.store, agent)
+    if terms["catch_up"] not in CATCH_UP:
+        raise InvalidRequest(f"catch_up={terms['catch_up']!r}", f"Give one of {', '.join(CATCH_UP)}.")
+    return await arm_timer(engine, agent, TimerTerms(**terms))
+
+
+async def closure_of_agent(engine: Engine, agent: str, thread: str = MAIN_THREAD) -> ClosureDecision:
+    """Where a thread of an agent stands. Raises AgentNotFound."""
+    await agent_named(engine.store, agent)
+    return (await standing_of(engine, agent, thread)).closure
+
+
+async def hint_agent(
+    engine: Engine, agent: str, *, reason: str = "", body: str | None = None, source: str | None = None
+) -> str:
+    """Tell an agent that something changed. What comes with it is nobody's instruction. Raises AgentNotFound or
+    AgentStopped."""
+    await agent_named(engine.store, agent)
+    derived: Authority | None = "external_evidence" if body else None
+    hint = WakeHint(reason=reason, source=source, body=body, content_type="text/plain", derived_from=derived)
+    return await store_hint(engine, agent, hint)

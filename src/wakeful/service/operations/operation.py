@@ -1,0 +1,74 @@
+"""One thing that may be asked of the runtime about a store: name, scope, request, answer, handler."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from wakeful.engine.run_request import Engine
+    from wakeful.ports import Store
+
+Scope: TypeAlias = Literal["observe", "operate"]
+"""`observe` reads, `operate` decides and changes."""
+Q = TypeVar("Q")
+A = TypeVar("A")
+OPERATOR = "operator"
+"""Who acts when a person at this machine gives no name."""
+
+
+class OpenStore:
+    """A store that somebody asks about, with what an operation may need beside it, made when it is needed."""
+
+    def __init__(self, store: "Store", engine: "Callable[[Store], Engine]", keys: Callable[[], frozenset[str]]) -> None:
+        self.store = store
+        self._engine = engine
+        self.keys = keys
+        """The keys of this process: nothing that is shown may hold one."""
+
+    @cached_property
+    def engine(self) -> "Engine":
+        """Raises InvalidConfig for an owner's file that cannot be read."""
+        return self._engine(self.store)
+
+
+@dataclass(frozen=True, slots=True)
+class NoRequest:
+    """No words are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[Q, A]):
+    """One thing that may be asked."""
+
+    name: str
+    scope: Scope
+    request: type[Q]
+    answer: str
+    """The address of what is answered, or of each item of it; loaded by `answer_type`."""
+    handler: Callable[[OpenStore, Q], Awaitable[A]]
+    many: bool = False
+    """A list of it is answered."""
+
+    @property
+    def changes(self) -> bool:
+        """The store is written: one that can only be read refuses."""
+        return self.scope == "operate"
+
+    def answer_type(self) -> Any:
+        """The class of the answer, or of each item of it."""
+        module, _, name = self.answer.rpartition(".")
+        return getattr(import_module(module), name)
+
+
+def check_no_tool(what: str) -> None:
+    """No tool of an agent decides for a person, whatever store it opens. Raises NotEntitled."""
+    from wakeful.contracts.errors import NotEntitled
+    from wakeful.tools.call_runner import inside_tool
+
+    if inside_tool.get():
+        raise NotEntitled(
+            f"a tool of an agent may not decide about {what}",
+            "nothing was changed; a person or your own program decides",
+        )

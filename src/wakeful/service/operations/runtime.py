@@ -1,0 +1,95 @@
+"""What may be asked about agents of a runtime: which there are, to pause, stop or resume one, to send it a message.
+
+Each is a fact in the log. The process that runs the agents finds it there, so none of them needs that process.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wakeful.contracts.messages import Priority
+from wakeful.service.operations.agents import AgentName
+from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
+
+if TYPE_CHECKING:
+    from wakeful.views.runtime_records import AgentRecord, SentMessage
+
+_AGENT = "wakeful.views.runtime_records.AgentRecord"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentControlRequest:
+    """An agent to pause, stop or resume, and who wants it."""
+
+    agent: str
+    by: str = OPERATOR
+    reason: str = ""
+    seconds: float | None = None
+    """Of a pause: after how long it ends by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageToAgent:
+    """A message for an agent's thread."""
+
+    agent: str
+    text: str
+    thread: str = "main"
+    key: str | None = None
+    priority: Priority = "normal"
+    sender: str | None = None
+
+
+async def _list(opened: OpenStore, asked: AgentName) -> "list[AgentRecord]":
+    from wakeful.service.commands.agents import agent_named
+    from wakeful.service.queries.runtime_agents import agent_record
+
+    if asked.agent is not None:
+        return [agent_record(await agent_named(opened.store, asked.agent))]
+    return [agent_record(row) for row in await opened.store.runtime_agents()]
+
+
+async def _pause(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
+    from wakeful.service.commands.agents import pause_agent
+    from wakeful.service.queries.runtime_agents import agent_record
+
+    ends = None if asked.seconds is None else opened.engine.clock.now() + round(asked.seconds * 1_000_000)
+    row = await pause_agent(opened.engine, asked.agent, by=asked.by, reason=asked.reason, resumes_at=ends)
+    return agent_record(row)
+
+
+async def _stop(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
+    from wakeful.service.commands.agents import stop_agent
+    from wakeful.service.queries.runtime_agents import agent_record
+
+    return agent_record(await stop_agent(opened.engine, asked.agent, by=asked.by, reason=asked.reason))
+
+
+async def _resume(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
+    from wakeful.service.commands.agents import resume_agent
+    from wakeful.service.queries.runtime_agents import agent_record
+
+    return agent_record(await resume_agent(opened.engine, asked.agent, by=asked.by))
+
+
+async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
+    from wakeful.service.commands.agents import send_message
+    from wakeful.service.queries.runtime_agents import sent_message
+
+    row = await send_message(
+        opened.engine,
+        asked.agent,
+        asked.text,
+        thread=asked.thread,
+        key=asked.key,
+        priority=asked.priority,
+        sender=asked.sender,
+        surface="cli_prompt",
+    )
+    return sent_message(row)
+
+
+LIST_AGENTS = Operation("runtime.agents", "observe", AgentName, _AGENT, _list, many=True)
+PAUSE_AGENT = Operation("runtime.pause", "operate", AgentControlRequest, _AGENT, _pause)
+STOP_AGENT = Operation("runtime.stop", "operate", AgentControlRequest, _AGENT, _stop)
+RESUME_AGENT = Operation("runtime.resume", "operate", AgentControlRequest, _AGENT, _resume)
+SEND = Operation("runtime.send", "operate", MessageToAgent, "wakeful.views.runtime_records.SentMessage", _send)

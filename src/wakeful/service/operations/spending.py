@@ -1,0 +1,63 @@
+"""What may be asked about money: what was spent, and the windows that limit it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wakeful.service.operations.operation import OPERATOR, NoRequest, OpenStore, Operation, check_no_tool
+
+if TYPE_CHECKING:
+    from wakeful.contracts.budgets import Money
+    from wakeful.contracts.spending import Period, SpendRow
+    from wakeful.service.queries.costs import Grouping
+    from wakeful.views.cost import CostReport
+
+
+@dataclass(frozen=True, slots=True)
+class SpendGrant:
+    """More money for a window."""
+
+    scope: str
+    usd: "Money"
+    period: "Period | None"
+    by: str = OPERATOR
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CostQuestion:
+    """Which requests to models are counted, and by what they are grouped; a day is one of this machine's calendar."""
+
+    by: "Grouping"
+    since: int | None = None
+    agent: str | None = None
+    turn: str | None = None
+
+
+async def _spending(opened: OpenStore, asked: NoRequest) -> "list[SpendRow]":
+    from wakeful.service.commands.spend_windows import spending
+
+    return await spending(opened.engine)
+
+
+async def _grant(opened: OpenStore, asked: SpendGrant) -> "SpendRow":
+    from wakeful.service.commands.spend_windows import grant
+
+    check_no_tool(f"the spending limit of {asked.scope}")
+    return await grant(opened.engine, asked.scope, asked.usd, asked.period, by=asked.by, reason=asked.reason)
+
+
+async def _costs(opened: OpenStore, asked: CostQuestion) -> "CostReport":
+    from datetime import datetime
+
+    from wakeful.service.queries.costs import costs_of
+
+    def day(at: int) -> str:
+        return datetime.fromtimestamp(at / 1_000_000).date().isoformat()
+
+    return await costs_of(opened.store, asked.by, day=day, since=asked.since, agent=asked.agent, turn_id=asked.turn)
+
+
+_SPEND = "wakeful.contracts.spending.SpendRow"
+LIST_SPENDING = Operation("budgets.list", "observe", NoRequest, _SPEND, _spending, many=True)
+GRANT = Operation("budgets.grant", "operate", SpendGrant, _SPEND, _grant)
+SHOW_COSTS = Operation("costs.show", "observe", CostQuestion, "wakeful.views.cost.CostReport", _costs)

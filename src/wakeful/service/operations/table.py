@@ -1,0 +1,41 @@
+"""The table of operations, made of its families: from each line a surface can make a door."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from wakeful.service.operations import (
+    agents,
+    approvals,
+    artifacts,
+    calls,
+    client_requests,
+    log,
+    runtime,
+    spending,
+    steering,
+    threads,
+    turn_reports,
+    turns,
+    workflows,
+)
+from wakeful.service.operations.operation import Operation
+
+FAMILIES = (
+    agents,
+    approvals,
+    artifacts,
+    calls,
+    client_requests,
+    log,
+    runtime,
+    spending,
+    steering,
+    threads,
+    turn_reports,
+    turns,
+    workflows,
+)
+OPERATIONS: Mapping[str, Operation[Any, Any]] = {
+    each.name: each for family in FAMILIES for each in vars(family).values() if isinstance(each, Operation)
+}
+"""Every operation that a family declares, by name."""

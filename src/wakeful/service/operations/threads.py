@@ -1,0 +1,49 @@
+"""What may be asked about threads and their messages."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wakeful.service.operations.operation import OpenStore, Operation
+from wakeful.service.operations.turns import PAGE
+
+if TYPE_CHECKING:
+    from wakeful.views.store_records import ThreadRecord
+    from wakeful.views.tree import ThreadMessage
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadQuery:
+    """The threads of all agents, or of one."""
+
+    agent: str | None = None
+    limit: int = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class MessageQuery:
+    """The newest messages of a thread."""
+
+    thread: str
+    agent: str | None = None
+    limit: int = PAGE
+    before: int | None = None
+    """The `event_seq` of the first message of the page after."""
+
+
+async def _threads(opened: OpenStore, asked: ThreadQuery) -> "list[ThreadRecord]":
+    from wakeful.service.queries.history import threads
+
+    return await threads(opened.store, asked.agent, asked.limit)
+
+
+async def _messages(opened: OpenStore, asked: MessageQuery) -> "list[ThreadMessage]":
+    from wakeful.service.queries.history import messages
+
+    return await messages(opened.store, asked.thread, asked.agent, asked.limit, asked.before, keys=opened.keys())
+
+
+_RECORDS = "wakeful.views.store_records"
+LIST_THREADS = Operation("threads.list", "observe", ThreadQuery, f"{_RECORDS}.ThreadRecord", _threads, many=True)
+LIST_MESSAGES = Operation(
+    "threads.messages", "observe", MessageQuery, "wakeful.views.tree.ThreadMessage", _messages, many=True
+)

@@ -1,0 +1,93 @@
+"""What may be asked about one turn: its tree, latency, context, prompt and tools, and whether its decisions replay."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from wakeful.service.operations.operation import OpenStore, Operation
+from wakeful.service.operations.turns import TurnName, named_turn
+
+if TYPE_CHECKING:
+    from wakeful.ports import TurnRow
+    from wakeful.service.queries.replay import ReplayReport
+    from wakeful.service.queries.tool_inventory import ToolInventory
+    from wakeful.views.prompt_report import PromptReport
+    from wakeful.views.tree import ExecutionTreeSnapshot
+    from wakeful.views.turn_record import TurnLatency
+    from wakeful.views.wire_messages import WireReplay
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStep:
+    """A turn, and one of its requests to a model."""
+
+    turn: str | None = None
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WireQuery:
+    """A turn, and the last of its events that the client has."""
+
+    turn: str | None = None
+    after: int = 0
+
+
+class TurnTree(NamedTuple):
+    """A turn with its calls."""
+
+    row: "TurnRow"
+    tree: "ExecutionTreeSnapshot"
+
+
+async def _tree(opened: OpenStore, asked: TurnName) -> TurnTree:
+    from wakeful.service.queries.views import execution_tree
+
+    row = await named_turn(opened, asked.turn)
+    return TurnTree(row, await execution_tree(opened.store, row.turn_id, keys=opened.keys()))
+
+
+async def _wire(opened: OpenStore, asked: WireQuery) -> "WireReplay":
+    from wakeful.service.queries.views import wire_messages
+
+    return await wire_messages(opened.store, asked.turn, asked.after, keys=opened.keys())
+
+
+async def _latency(opened: OpenStore, asked: TurnName) -> "TurnLatency":
+    from wakeful.service.queries.turns import latency_of
+
+    return await latency_of(opened.store, await named_turn(opened, asked.turn))
+
+
+async def _context(opened: OpenStore, asked: TurnStep) -> dict[str, Any]:
+    from wakeful.service.queries.turn_context import readable_context
+
+    return await readable_context(opened.store, await named_turn(opened, asked.turn), asked.step, keys=opened.keys())
+
+
+async def _prompt(opened: OpenStore, asked: TurnName) -> "PromptReport":
+    from wakeful.service.queries.prompt_report import prompt_of_turn
+
+    return await prompt_of_turn(opened.store, await named_turn(opened, asked.turn))
+
+
+async def _tools(opened: OpenStore, asked: TurnName) -> "ToolInventory":
+    from wakeful.service.queries.tool_inventory import tool_inventory
+
+    return await tool_inventory(opened.engine, turn=await named_turn(opened, asked.turn))
+
+
+async def _replay(opened: OpenStore, asked: TurnName) -> "ReplayReport":
+    from wakeful.service.queries.replay import replay_turn
+
+    return await replay_turn(opened.store, await named_turn(opened, asked.turn))
+
+
+SHOW_TREE = Operation("turns.tree", "observe", TurnName, f"{__name__}.TurnTree", _tree)
+SHOW_WIRE = Operation("turns.wire", "observe", WireQuery, "wakeful.views.wire_messages.WireReplay", _wire)
+SHOW_LATENCY = Operation("turns.latency", "observe", TurnName, "wakeful.views.turn_record.TurnLatency", _latency)
+SHOW_CONTEXT = Operation("turns.context", "observe", TurnStep, "builtins.dict", _context)
+SHOW_PROMPT = Operation("turns.prompt", "observe", TurnName, "wakeful.views.prompt_report.PromptReport", _prompt)
+SHOW_TOOLS = Operation(
+    "turns.tools", "observe", TurnName, "wakeful.service.queries.tool_inventory.ToolInventory", _tools
+)
+REPLAY = Operation("turns.replay", "observe", TurnName, "wakeful.service.queries.replay.ReplayReport", _replay)

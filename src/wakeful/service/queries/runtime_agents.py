@@ -1,0 +1,143 @@
+"""What readers are shown of a runtime: its agents, receipts of messages, and an agent's events as they come."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
+
+from wakeful.contracts.envelope import RuntimeEvent
+from wakeful.contracts.errors import InvalidValue, MessageNotFound
+from wakeful.contracts.messages import ChannelOrigin, Priority, WebhookOrigin
+from wakeful.decisions.ingress import Arrival
+from wakeful.engine.turn_messages import admitted_message
+from wakeful.ports import MessageLog, MessageRow, Store
+from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.ports.timers import TimerRow
+from wakeful.service.queries.turns import EventReader
+from wakeful.views.message_envelope import MessageEnvelope, message_envelope
+from wakeful.views.runtime_records import AgentRecord, SentMessage, TimerRecord
+
+LOOK_AGAIN_SECONDS = 30.0
+PAGE = 500
+"""Events that are read at once."""
+
+
+def agent_record(row: RuntimeAgentRow) -> AgentRecord:
+    return AgentRecord(
+        agent=row.agent_id,
+        kind=row.kind,
+        visibility=row.visibility,
+        ownership=row.ownership,
+        profile_preset=row.profile_preset,
+        lineage_parent_agent_id=row.parent,
+        source=row.source,
+        revision=row.revision,
+        created_at=row.created_at / 1e6,
+        revised_at=None if row.revised_at is None else row.revised_at / 1e6,
+        control=row.control,
+        cause=row.cause,
+        changed_by=row.changed_by,
+        changed_at=row.changed_at / 1e6,
+        reason=row.reason,
+        resumes_at=None if row.resumes_at is None else row.resumes_at / 1e6,
+        hint=_hint(row),
+    )
+
+
+def _hint(row: RuntimeAgentRow) -> str:
+    match row.control:
+        case "running":
+            return ""
+        case "paused":
+            return f"It keeps what is sent to it. To let it run: wakeful agent resume {row.agent_id}"
+        case "stopped":
+            told = "It refuses messages, and waking it changes nothing."
+            return f"{told} To let it run: wakeful agent resume {row.agent_id}"
+
+
+def timer_record(row: TimerRow) -> TimerRecord:
+    return TimerRecord(
+        timer_id=row.timer_id,
+        agent=row.agent_id,
+        name=row.name,
+        state=row.state,
+        next=_seconds(row.due_at),
+        cron=row.cron,
+        timezone=row.timezone,
+        say=row.say,
+        thread=row.thread,
+        catch_up=row.catch_up,
+        armed_by=row.armed_by,
+        armed_at=row.armed_at / 1e6,
+        last=_seconds(row.last_due),
+        outcome=row.last_end,
+        fired=row.fired,
+        folded=row.folded,
+        missed=row.missed,
+        failures=row.failures,
+    )
+
+
+def _seconds(at: int | None) -> float | None:
+    return None if at is None else at / 1e6
+
+
+def sent_message(row: MessageRow) -> SentMessage:
+    return SentMessage(
+        message_id=row.message_id,
+        agent=row.agent_id,
+        thread=row.thread_id,
+        state=row.state,
+        position=row.admitted_seq,
+        turn_id=row.turn_id or None,
+    )
+
+
+def outside_arrival(
+    *,
+    channel: str | None,
+    webhook: str | None,
+    sender: str | None,
+    event_type: str | None,
+    verified: bool,
+    priority: Priority,
+    metadata: Mapping[str, Any] | None,
+) -> Arrival:
+    """A message that a program hands over for somebody outside. Raises InvalidValue unless it is one of the two."""
+    if (channel is None) == (webhook is None):
+        given = f"channel={channel!r}, webhook={webhook!r}"
+        raise InvalidValue("invalid_origin", "channel", f"{given}: one of the two", "Say which one it came from.")
+    if channel is not None:
+        if verified or event_type is not None:
+            field = "verified" if verified else "event_type"
+            raise InvalidValue(f"invalid_{field}", field, "it is a webhook's", "Leave it out, or give webhook=.")
+        origin: ChannelOrigin | WebhookOrigin = ChannelOrigin(channel_id=channel, sender_id=sender)
+        return Arrival("http_public_enqueue", "local_process", "channel_event", origin, priority, metadata=metadata)
+    assert webhook is not None
+    if sender is not None:
+        raise InvalidValue("invalid_sender", "sender", "it is a channel's", "Leave it out, or give channel=.")
+    origin = WebhookOrigin(source=webhook, event_type=event_type)
+    return Arrival("http_webhook", "local_process", "webhook_event", origin, priority, verified, metadata=metadata)
+
+
+async def envelope_of(store: MessageLog, message_id: str) -> MessageEnvelope:
+    """Raises MessageNotFound."""
+    entry = await admitted_message(store, message_id)
+    if entry is None:
+        raise MessageNotFound(f"there is no message {message_id}", "Give the message_id that `send` returned.")
+    return message_envelope(entry)
+
+
+async def follow_agent(
+    store: Store, agent: str, *, after: int, keys: Iterable[str] = ()
+) -> AsyncIterator[RuntimeEvent]:
+    """What is stored of an agent, then what is being written, each once. Secrets are hidden."""
+    watch, reader, seen = store.watch(agent), EventReader(store, keys=keys), after
+    try:
+        while True:
+            found = await store.read(agent, after=seen, limit=PAGE)
+            for recorded in found:
+                seen = recorded.seq
+                yield await reader.read(recorded)
+            if len(found) < PAGE:
+                await watch.wait(timeout=LOOK_AGAIN_SECONDS)
+    finally:
+        watch.close()

@@ -1,0 +1,91 @@
+"""Work items and briefs of an agent, for readers."""
+
+from collections.abc import Sequence
+
+from wakeful.contracts.conversation import AssistantItem
+from wakeful.contracts.events import AssistantRecorded, BriefCreated, TurnFailed
+from wakeful.contracts.work_items import ActiveWait, TodoItem, WorkItem
+from wakeful.decisions.briefs import failure_text
+from wakeful.decisions.work_items.readiness import readiness, scheduling_state
+from wakeful.engine.work_items import active_waits, report_of
+from wakeful.gate.large_content import resolve
+from wakeful.ports import BriefRow, Store
+from wakeful.views.runtime_records import BriefRecord, WorkItemRecord
+
+
+async def work_items_of(store: Store, agent: str, *, completed: bool = False, limit: int = 100) -> list[WorkItemRecord]:
+    """An agent's open items, or its completed ones, the newest first."""
+    if completed:
+        items = await store.completed_work_items(agent, limit=limit)
+    else:
+        items = (await store.open_work_items(agent))[::-1][:limit]
+    focus, waits = await store.current_work_item_id(agent), await active_waits(store, agent)
+    return [await work_item_record(store, item, focus, waits) for item in items]
+
+
+async def work_item_record(
+    store: Store, item: WorkItem, focus: str | None, waits: Sequence[ActiveWait] = ()
+) -> WorkItemRecord:
+    return WorkItemRecord(
+        id=item.work_item_id,
+        agent=item.agent_id,
+        thread=item.thread_id,
+        workspace_id=item.workspace_id,
+        objective=item.objective,
+        state=item.state,
+        is_current=item.is_open and item.work_item_id == focus,
+        scheduling_state=scheduling_state(item, waits),
+        readiness=readiness(item, waits),
+        plan_status=item.plan_status,
+        todo_list=tuple(TodoItem(**each) for each in item.todo_list),
+        blocked_by=item.blocked_by,
+        recheck_at=_seconds(item.recheck_at),
+        recheck_consumed_at=_seconds(item.recheck_consumed_at),
+        completion_report=await report_of(store, item),
+        created_by=item.created_by,
+        created_at=item.created_at / 1e6,
+        updated_at=item.updated_at / 1e6,
+        completed_at=_seconds(item.completed_at),
+    )
+
+
+async def briefs_of(store: Store, agent: str, *, limit: int = 100) -> list[BriefRecord]:
+    """What an agent told its people, the newest first."""
+    return [await _brief(store, row) for row in await store.briefs(agent, limit=limit)]
+
+
+async def _brief(store: Store, row: BriefRow) -> BriefRecord:
+    return BriefRecord(
+        id=row.brief_id,
+        agent_id=row.agent_id,
+        thread=row.thread_id,
+        turn_id=row.turn_id,
+        kind=row.kind,
+        visibility=row.visibility,
+        text=await _text(store, row.text_event_id),
+        work_item_id=row.work_item_id or None,
+        workspace_id=row.workspace_id,
+        related_message_id=row.related_message_id or None,
+        related_task_id=row.related_task_id or None,
+        created_at=row.created_at / 1e6,
+    )
+
+
+async def _text(store: Store, event_id: str) -> str:
+    """The words of a brief, from the event that holds them."""
+    agent_id, _, seq = event_id.rpartition(":")
+    found = await store.read(agent_id, after=int(seq) - 1, limit=1) if event_id else []
+    event = found[0].fact.event if found else None
+    if isinstance(event, BriefCreated):
+        return event.text
+    if isinstance(event, TurnFailed):
+        return failure_text(event)
+    if isinstance(event, AssistantRecorded):
+        whole = await resolve(event.item, store.get_blob)
+        assert isinstance(whole, AssistantItem)
+        return whole.text
+    return ""
+
+
+def _seconds(at: int | None) -> float | None:
+    return None if at is None else at / 1e6

@@ -1,0 +1,96 @@
+"""Rows that rules read, kept from one append to the next: as long as nobody else writes to the database they are what
+it holds. Everything this process writes goes through `change`; when somebody else has written, or a transaction was
+rolled back, all of it is forgotten (`Log.began`).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from wakeful.ports.tables import RowQuery, Table, TableKey, reader_of
+from wakeful.store.tables.row_rules import Need, RowKey, RowList
+
+MOST = 32
+"""At most so many rows and lists a turn are kept."""
+UNKNOWN: Final = object()
+
+
+class RowCache:
+    """Of turns that are run here."""
+
+    def __init__(self) -> None:
+        self._known: dict[Need, Any] = {}
+        self._of_turn: dict[str, set[Need]] = {}
+        """What was kept for the sake of each turn."""
+        self._queries: dict[Table[Any], set[RowQuery]] = {}
+        """Queries of which lists are kept."""
+
+    def get(self, need: Need) -> Any:
+        """A row, None where there is none, or a list in any order; `UNKNOWN`: look it up."""
+        return self._known.get(need, UNKNOWN)
+
+    def keep(self, turn_id: str, found: Mapping[Need, Any]) -> None:
+        """What was read for the facts of a turn, before they change it."""
+        needs = self._of_turn.setdefault(turn_id, set())
+        for need, value in found.items():
+            if need in self._known or len(needs) >= MOST or not isinstance(need, RowKey | RowList):
+                continue
+            if need.table.merge is None:  # others write to those, and they are read under the lock
+                self._known[need] = value
+                needs.add(need)
+                if isinstance(need, RowList):
+                    self._queries.setdefault(need.table, set()).add(need.query)
+
+    def change(
+        self,
+        changed: Mapping[Table[Any], Mapping[TableKey, Any]],
+        found: Mapping[Need, Any],
+        turn_id: str | None = None,
+    ) -> None:
+        """An append was written, given these rows. New ones are kept if it is one of this turn, which is run here."""
+        for table, rows in changed.items():
+            if table.merge is not None:
+                continue
+            queries = self._queries.get(table, ())
+            for key, row in rows.items():
+                need = RowKey(table, key)
+                before = found.get(need, UNKNOWN)
+                if need in self._known:
+                    self._known[need] = row
+                elif turn_id is not None:
+                    self._keep_new(turn_id, need, row)
+                for query in queries:
+                    self._change_lists(query, need, before, row)
+
+    def _keep_new(self, turn_id: str, need: RowKey, row: Any) -> None:
+        needs = self._of_turn.setdefault(turn_id, set())
+        if len(needs) < MOST:
+            self._known[need] = row
+            needs.add(need)
+
+    def _change_lists(self, query: RowQuery, need: RowKey, before: Any, row: Any) -> None:
+        table, key = need
+        if before is UNKNOWN:  # it may have been in any of them
+            self._drop(each for each in self._known if isinstance(each, RowList) and each.query is query)
+            return
+        equal = reader_of(table, query.equal)
+        for list_need in {RowList(table, query, equal(each)) for each in (before, row) if each is not None}:
+            known = self._known.get(list_need)
+            if known is None:
+                continue
+            rows = [each for each in known if table.key_of(each) != key]
+            where = query.where
+            is_there = row is not None and equal(row) == list_need.equal
+            if is_there and (where is None or where.holds(getattr(row, where.field))):
+                rows.append(row)
+            self._known[list_need] = rows
+
+    def forget(self, turn_id: str) -> None:
+        self._drop(self._of_turn.pop(turn_id, ()))
+
+    def clear(self) -> None:
+        self._known.clear()
+        self._of_turn.clear()
+
+    def _drop(self, needs: Iterable[Need]) -> None:
+        for need in [*needs]:
+            self._known.pop(need, None)

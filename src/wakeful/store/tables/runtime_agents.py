@@ -1,0 +1,125 @@
+"""Rules of `runtime_agents`: an agent is created once, and a change that takes another one back holds only while that
+one is the newest.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import AgentStopped, EventRefused
+from wakeful.contracts.events import (
+    AgentCreated,
+    AgentRevised,
+    AgentStateChanged,
+    MessageAdmitted,
+    WakeHintStored,
+    WorkItemEnqueued,
+)
+from wakeful.ports.runtime_agents import RUNTIME_AGENTS, RuntimeAgentRow
+from wakeful.store.tables.row_rules import AtHand, LogEntry, Need, RowKey, RowRule, Rules
+
+
+def agent_row(entry: LogEntry, rows: AtHand) -> RuntimeAgentRow | None:
+    """The agent whose fact it is; None: it belongs to no runtime."""
+    return rows.get(RUNTIME_AGENTS, entry.agent_id)
+
+
+def _of_agent(agent_id: str, fact: Fact, event: Any) -> Sequence[Need]:
+    return (RowKey(RUNTIME_AGENTS, (agent_id,)),)
+
+
+NEEDS_AGENT = (_of_agent,)
+
+
+def is_outdated(event: AgentStateChanged, row: RuntimeAgentRow) -> bool:
+    return event.instead_of is not None and event.instead_of != row.changed_at
+
+
+def _created(entry: LogEntry, event: AgentCreated, rows: AtHand) -> list[RuntimeAgentRow]:
+    if agent_row(entry, rows) is not None:
+        raise EventRefused(f"there is an agent {entry.agent_id} already", "Give the new agent another name.")
+    return [
+        RuntimeAgentRow(
+            agent_id=entry.agent_id,
+            kind=event.agent_kind,
+            visibility=event.visibility,
+            ownership=event.ownership,
+            profile_preset=event.profile_preset,
+            parent=event.lineage_parent_agent_id,
+            source=event.source,
+            revision="",
+            revised_at=None,
+            created_at=entry.fact.at,
+            control="running",
+            cause="operator",
+            changed_by=event.created_by,
+            reason="",
+            changed_at=entry.fact.at,
+            resumes_at=None,
+        )
+    ]
+
+
+def _revised(entry: LogEntry, event: AgentRevised, rows: AtHand) -> list[RuntimeAgentRow]:
+    row = _known(entry, rows)
+    return [row._replace(revision=event.revision, source=event.source, revised_at=entry.fact.at)]
+
+
+def _state_changed(entry: LogEntry, event: AgentStateChanged, rows: AtHand) -> list[RuntimeAgentRow]:
+    row = _known(entry, rows)
+    if is_outdated(event, row):
+        raise EventRefused(
+            f"agent {entry.agent_id} was {row.control} by {row.changed_by} meanwhile",
+            "Look at the agent again: somebody else decided about it.",
+        )
+    return [
+        row._replace(
+            control=event.control,
+            cause=event.cause,
+            changed_by=event.changed_by,
+            reason=event.reason,
+            changed_at=max(entry.fact.at, row.changed_at + 1),
+            resumes_at=event.resumes_at if event.control == "paused" else None,
+        )
+    ]
+
+
+def _message_admitted(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> list[RuntimeAgentRow]:
+    """A stopped agent takes nothing from outside. What its own timers, tasks and children say is kept for it."""
+    return [] if event.admission_context == "runtime_owned" else _from_outside(entry, event, rows)
+
+
+def _from_outside(entry: LogEntry, event: MessageAdmitted | WakeHintStored, rows: AtHand) -> list[RuntimeAgentRow]:
+    _refuse_stopped(entry, rows, "it takes no messages, and waking it changes nothing")
+    return []
+
+
+def _item_enqueued(entry: LogEntry, event: WorkItemEnqueued, rows: AtHand) -> list[RuntimeAgentRow]:
+    _refuse_stopped(entry, rows, "it takes no work items")
+    return []
+
+
+def _refuse_stopped(entry: LogEntry, rows: AtHand, what: str) -> None:
+    row = agent_row(entry, rows)
+    if row is not None and row.control == "stopped" and entry.is_new:
+        raise AgentStopped(
+            f"agent {entry.agent_id} was stopped by {row.changed_by}: {what}",
+            f"Let it run again first: wakeful agent resume {entry.agent_id}",
+        )
+
+
+def _known(entry: LogEntry, rows: AtHand) -> RuntimeAgentRow:
+    row = agent_row(entry, rows)
+    if row is None:
+        raise EventRefused(f"{entry.agent_id} is no agent of a runtime", "Create it first.")
+    return row
+
+
+RUNTIME_AGENT_RULES: Rules = {
+    AgentCreated: RowRule(_created, NEEDS_AGENT),
+    AgentRevised: RowRule(_revised, NEEDS_AGENT),
+    AgentStateChanged: RowRule(_state_changed, NEEDS_AGENT),
+    MessageAdmitted: RowRule(_message_admitted, NEEDS_AGENT),
+    WakeHintStored: RowRule(_from_outside, NEEDS_AGENT),
+    WorkItemEnqueued: RowRule(_item_enqueued, NEEDS_AGENT),
+}

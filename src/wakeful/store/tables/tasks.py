@@ -1,0 +1,90 @@
+"""Rules of `tasks`: a task is created once, ends once, and nothing is said about it afterwards."""
+
+from collections.abc import Sequence
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import EventRefused
+from wakeful.contracts.events import TaskCreated, TaskEnded, TaskStatusChanged
+from wakeful.ports.tasks import TASKS, TaskRow
+from wakeful.store.tables.row_rules import AtHand, LogEntry, Need, RowKey, RowRule, Rules
+
+
+def _created(entry: LogEntry, event: TaskCreated, rows: AtHand) -> list[TaskRow]:
+    if rows.get(TASKS, event.task_id) is not None:
+        raise EventRefused(f"there is a task {event.task_id} already", "Give the new task an id of its own.")
+    spec = None if event.recovery is None else event.recovery.spec
+    return [
+        TaskRow(
+            task_id=event.task_id,
+            agent_id=entry.agent_id,
+            thread_id=entry.fact.thread_id or "",
+            kind=event.task_kind,
+            status=event.status,
+            summary=event.summary,
+            parent_turn_id=event.parent_turn_id,
+            parent_call_id=event.parent_call_id,
+            parent_message_id=event.parent_message_id,
+            work_item_id=event.work_item_id,
+            wait_policy=event.wait_policy,
+            derived_from=event.derived_from,
+            cmd_digest="" if spec is None else spec.digest,
+            recovery=None if event.recovery is None else event.recovery.model_dump(mode="json"),
+            output_path=event.output_path,
+            initial_output=event.initial_output,
+            result_summary="",
+            exit_status=None,
+            failure=None,
+            output_summary="",
+            output_bytes=0,
+            output_truncated=False,
+            duration_ms=0,
+            created_at=entry.fact.at,
+            updated_at=entry.fact.at,
+            ended_at=None,
+        )
+    ]
+
+
+def _status_changed(entry: LogEntry, event: TaskStatusChanged, rows: AtHand) -> list[TaskRow]:
+    return [_running(entry, event, rows)._replace(status=event.status, updated_at=entry.fact.at)]
+
+
+def _ended(entry: LogEntry, event: TaskEnded, rows: AtHand) -> list[TaskRow]:
+    failure = None if event.failure_artifact is None else event.failure_artifact.model_dump(mode="json")
+    ended = _running(entry, event, rows)._replace(
+        status=event.status,
+        exit_status=event.exit_status,
+        result_summary=event.result_summary,
+        failure=failure,
+        output_summary=event.output_summary,
+        output_bytes=event.output_bytes,
+        output_truncated=event.output_truncated,
+        duration_ms=event.duration_ms,
+        updated_at=entry.fact.at,
+        ended_at=entry.fact.at,
+    )
+    return [ended]
+
+
+def _running(entry: LogEntry, event: TaskStatusChanged | TaskEnded, rows: AtHand) -> TaskRow:
+    """A task that is not over. Raises EventRefused: a fact about another one is too late, or nobody's."""
+    row = rows.get(TASKS, event.task_id)
+    if row is None or row.agent_id != entry.agent_id:
+        raise EventRefused(f"agent {entry.agent_id} has no task {event.task_id}", "Create it first.")
+    if row.is_over:
+        raise EventRefused(
+            f"{event.kind} about task {event.task_id}, which is {row.status} since {row.ended_at}",
+            "Leave it: a task ends once.",
+        )
+    return row
+
+
+def _of_task(agent_id: str, fact: Fact, event: TaskCreated | TaskStatusChanged | TaskEnded) -> Sequence[Need]:
+    return (RowKey(TASKS, (event.task_id,)),)
+
+
+TASK_RULES: Rules = {
+    TaskCreated: RowRule(_created, (_of_task,)),
+    TaskStatusChanged: RowRule(_status_changed, (_of_task,)),
+    TaskEnded: RowRule(_ended, (_of_task,)),
+}

@@ -1,0 +1,127 @@
+"""`wakeful agent`, `agent pause`, `agent stop`, `agent resume` and `wakeful send`: agents of a runtime.
+
+None of them needs the process that runs the agents: it finds what was asked in the log.
+"""
+
+from typing import Annotated
+
+import typer
+
+from wakeful.contracts.messages import Priority
+from wakeful.service.operations.agents import AgentName
+from wakeful.service.operations.operation import OPERATOR
+from wakeful.service.operations.runtime import (
+    LIST_AGENTS,
+    PAUSE_AGENT,
+    RESUME_AGENT,
+    SEND,
+    STOP_AGENT,
+    AgentControlRequest,
+    MessageToAgent,
+)
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption, seconds_of
+from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.screen import columns, prose, short
+from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
+from wakeful.views.runtime_records import AgentRecord
+
+AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
+ByOption = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the log.")]
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown in the list of agents.")]
+
+
+def listed(
+    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="One agent. Default: all agents.")] = None,
+    json: JsonOption = False,
+    wide: WideOption = False,
+    store: StoreOption = None,
+) -> None:
+    """List the agents of a runtime: whether they run, since when, and why not."""
+    found = ask(LIST_AGENTS, AgentName(agent), store_to_read(store))
+    if json:
+        out(json_text([each.model_dump(mode="json") for each in found], indent=2))
+    elif not found:
+        prose("no agents yet; a program makes them with Runtime(home, agents=[...])")
+    else:
+        cells = [
+            (plain(each.agent), each.control, age_cell(int(each.changed_at * 1e6)), each.source, _why(each))
+            for each in found
+        ]
+        out(columns(cells, ("AGENT", "STATE", "SINCE", "FROM", "WHY"), wide=wide))
+
+
+def pause(
+    agent: AgentArgument,
+    duration: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="Resume by itself after this time: 30m, 8h, 7d.")
+    ] = None,
+    reason: ReasonOption = "",
+    by: ByOption = OPERATOR,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Pause an agent. Running turns pause before their next step; messages are kept until it resumes."""
+    place = store_to_read(store)
+    record = ask(PAUSE_AGENT, AgentControlRequest(agent, by, reason, seconds_of(duration) if duration else None), place)
+    ends = f" until {moment(int(record.resumes_at * 1e6))}" if record.resumes_at is not None else ""
+    _told(record, json, f"agent {record.agent} is paused{ends}; it keeps its messages", place.flag)
+
+
+def stop(
+    agent: AgentArgument,
+    reason: ReasonOption = "",
+    by: ByOption = OPERATOR,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Stop an agent. Running turns are cancelled and new messages refused until wakeful agent resume."""
+    place = store_to_read(store)
+    record = ask(STOP_AGENT, AgentControlRequest(agent, by, reason), place)
+    _told(record, json, f"agent {record.agent} is stopped; it refuses messages", place.flag)
+
+
+def resume(agent: AgentArgument, by: ByOption = OPERATOR, json: JsonOption = False, store: StoreOption = None) -> None:
+    """Resume a paused or stopped agent, with every message that it kept."""
+    place = store_to_read(store)
+    record = ask(RESUME_AGENT, AgentControlRequest(agent, by), place)
+    if json:
+        out(json_text(record.model_dump(mode="json"), indent=2))
+    else:
+        out(f"agent {plain(record.agent)} is running")
+
+
+def send(
+    agent: AgentArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT")],
+    thread: Annotated[str, typer.Option("--thread", metavar="NAME", help="The conversation.")] = "main",
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="KEY", help="Sending the same key again sends nothing new.")
+    ] = None,
+    priority: Annotated[
+        Priority, typer.Option("--priority", metavar="BAND", help="interject, next, normal or background.")
+    ] = "normal",
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Send an agent a message. It is stored when this returns; the process that runs the agent answers it."""
+    place = store_to_read(store)
+    sent = ask(SEND, MessageToAgent(agent, text, thread, key, priority), place)
+    if json:
+        out(json_text(sent.model_dump(mode="json"), indent=2))
+    else:
+        prose(f"{short(sent.message_id)} is stored for agent {plain(sent.agent)}, thread {plain(sent.thread)}")
+
+
+def _why(record: AgentRecord) -> str:
+    if record.control == "running":
+        return "-"
+    ends = f" until {moment(int(record.resumes_at * 1e6))}" if record.resumes_at is not None else ""
+    why = f"{record.reason} ({record.changed_by})" if record.reason else f"by {record.changed_by}"
+    return one_line(f"{why}{ends}", 200)
+
+
+def _told(record: AgentRecord, json: bool, words: str, flag: str) -> None:
+    if json:
+        out(json_text(record.model_dump(mode="json"), indent=2))
+    else:
+        out([words, f"to resume: wakeful agent resume {plain(record.agent)}{flag}"])

@@ -1,0 +1,351 @@
+"""`Runtime`: agents that live. They wake when something is sent to them or a time has come, and sleep in between."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import datetime
+from os import PathLike, fspath
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from wakeful.contracts.content import Prompt
+from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.messages import Priority
+from wakeful.contracts.values import JsonValue
+from wakeful.service import Agent, Tool
+
+if TYPE_CHECKING:
+    from wakeful.contracts.envelope import RuntimeEvent
+    from wakeful.contracts.waking import CatchUp, ClosureDecision
+    from wakeful.service import Clock, FileProblem, Ids, Store
+    from wakeful.service.living_runtime import LivingRuntime
+    from wakeful.service.run_result import RunResult
+    from wakeful.views.message_envelope import MessageEnvelope
+    from wakeful.views.runtime_records import AgentRecord, BriefRecord, SentMessage, TimerRecord, WorkItemRecord
+
+STORE, AGENTS = "wakeful.db", "agents"
+"""The database and the folder of files, in a home."""
+
+
+class Runtime:
+    """Agents that live: `async with Runtime("home", agents=[ops]) as rt: await rt.send("ops", "Check the backups.")`.
+
+    `home` is a folder, and its store is `wakeful.db` in it; `store` names another file, or a store that is open. Agents
+    come from `agents`, from the files in `agents/` of the home, and from `create`; tools that files and data name are
+    looked up in `tools`. One runtime at a time runs the agents of a store. Everything it knows is in the log: killed,
+    it is opened again and goes on. On closing, what runs has `grace` seconds to come to rest; then it is let go, and
+    the next runtime takes it up.
+    """
+
+    def __init__(
+        self,
+        home: str | PathLike[str] | None = None,
+        *,
+        agents: Sequence[Agent[Any, Any]] = (),
+        tools: Sequence[Tool[Any]] = (),
+        store: "Store | str | PathLike[str] | None" = None,
+        max_turns: int = 256,
+        max_threads: int = 64,
+        grace: float | None = 10.0,
+        clock: "Clock | None" = None,
+        ids: "Ids | None" = None,
+    ) -> None:
+        """At most `max_turns` run at the same time, and `max_threads` of one agent. `clock` and `ids` are for tests."""
+        if home is None and store is None:
+            raise InvalidRequest("Runtime() has no place for what it knows", "Give it a folder: Runtime('agents-home')")
+        if home is not None and store is not None:
+            raise InvalidRequest("Runtime() was given a home and a store", "Give one: the store of a home is in it.")
+        if max_turns < 1 or max_threads < 1:
+            raise InvalidRequest(
+                f"max_turns={max_turns}, max_threads={max_threads}: nothing could run", "Give 1 or more."
+            )
+        self._home = Path(fspath(home)) if home is not None else None
+        self._store = store
+        self._agents = tuple(agents)
+        self._tools = tuple(tools)
+        self._limits = max_turns, max_threads
+        self._grace = grace
+        self._clock, self._ids = clock, ids
+        self._open = AsyncExitStack()
+        self._living: LivingRuntime | None = None
+
+    async def __aenter__(self) -> "Runtime":
+        from wakeful.bootstrap import open_runtime
+        from wakeful.service import Places
+
+        store = self._store
+        if store is None:
+            assert self._home is not None
+            self._home.mkdir(parents=True, exist_ok=True)
+            store = self._home / STORE
+        places = Places(*self._limits)
+        opening = open_runtime(
+            store,
+            self._agents,
+            tools=self._tools,
+            folder=None if self._home is None else self._home / AGENTS,
+            clock=self._clock,
+            ids=self._ids,
+            places=places,
+            grace=self._grace,
+        )
+        self._living = await self._open.enter_async_context(opening)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._living = None
+        await self._open.__aexit__(kind, error, trace)
+
+    async def send(
+        self,
+        agent: str,
+        prompt: Prompt,
+        *,
+        thread: str = "main",
+        key: str | None = None,
+        priority: Priority = "normal",
+        sender: str | None = None,
+        expires: datetime | None = None,
+        context: Mapping[str, JsonValue] | None = None,
+    ) -> "SentMessage":
+        """Send an agent a message from its operator. When this returns, the message is safe and will be answered.
+
+        With `key`, the same line sent again is the same message. After `expires` no turn begins with it. Raises
+        AgentNotFound, AgentStopped, or KeyReused when the key belongs to other words.
+        """
+        from wakeful.service.commands.agents import send_message
+        from wakeful.service.queries.runtime_agents import sent_message
+
+        if expires is not None and expires.tzinfo is None:
+            raise InvalidRequest(f"expires={expires!r} has no time zone", "Give one, such as datetime.now(UTC).")
+        due = None if expires is None else round(expires.timestamp() * 1_000_000)
+        row = await send_message(
+            self._here.engine,
+            agent,
+            prompt,
+            thread=thread,
+            key=key,
+            priority=priority,
+            sender=sender,
+            expires_at=due,
+            context=context,
+        )
+        return sent_message(row)
+
+    async def receive(
+        self,
+        agent: str,
+        body: JsonValue,
+        *,
+        channel: str | None = None,
+        webhook: str | None = None,
+        sender: str | None = None,
+        event_type: str | None = None,
+        verified: bool = False,
+        thread: str = "main",
+        key: str | None = None,
+        priority: Priority = "normal",
+        metadata: Mapping[str, JsonValue] | None = None,
+    ) -> "SentMessage":
+        """Hand an agent what somebody outside said: a `channel` (a chat, a mailbox) or a `webhook` (a program).
+
+        It is evidence to the agent, and never its operator's word. `verified=True` says that you checked a webhook's
+        signature against a secret: then it is a signal of an integration. Data stays data until the model is shown it.
+        `metadata` is kept, and routes nothing. Raises InvalidValue, naming the field.
+        """
+        from wakeful.service.commands.agents import receive_message
+        from wakeful.service.queries.runtime_agents import outside_arrival, sent_message
+
+        arrival = outside_arrival(
+            channel=channel,
+            webhook=webhook,
+            sender=sender,
+            event_type=event_type,
+            verified=verified,
+            priority=priority,
+            metadata=metadata,
+        )
+        row = await receive_message(self._here.engine, agent, body, arrival, thread=thread, key=key)
+        return sent_message(row)
+
+    async def message(self, message: "SentMessage | str") -> "MessageEnvelope":
+        """Everything that is known of a message: its origin, whose word it is, how it came in, its body."""
+        from wakeful.service.queries.runtime_agents import envelope_of
+
+        name = message if isinstance(message, str) else message.message_id
+        return await envelope_of(self._here.engine.store, name)
+
+    async def answer(self, message: "SentMessage | str") -> "RunResult[Any]":
+        """Wait until the turn that takes a message has ended or rests on somebody, and give its result."""
+        return await self._here.answer(message if isinstance(message, str) else message.message_id)
+
+    async def agents(self) -> "list[AgentRecord]":
+        """Every agent of the store, the oldest first: what it is, and whether it runs."""
+        from wakeful.service.queries.runtime_agents import agent_record
+
+        return [agent_record(row) for row in await self._here.agents()]
+
+    async def create(self, definition: Mapping[str, Any], *, by: str = "operator") -> "AgentRecord":
+        """A new agent from data, with the fields of an agent's file. It is kept in the store, and runs from now on.
+
+        Raises InvalidConfig or UnknownTool, naming the field, or InvalidRequest for a name that is taken.
+        """
+        from wakeful.service.queries.runtime_agents import agent_record
+
+        return agent_record(await self._here.supply.create(definition, by=by))
+
+    async def update(self, agent: str, **changes: JsonValue) -> "AgentRecord":
+        """Change fields of an agent that was made by `create`; turns that begin from now on are run with them.
+
+        Raises InvalidRequest for an agent of a file or of the program, naming where it is defined.
+        """
+        from wakeful.service.queries.runtime_agents import agent_record
+
+        return agent_record(await self._here.supply.update(agent, changes))
+
+    async def definition(self, agent: str, revision: str | None = None) -> dict[str, Any]:
+        """An agent of a file or of `create` as data: as it is, or as it was at a revision."""
+        from wakeful.service.commands.agents import agent_named
+
+        row = await agent_named(self._here.engine.store, agent)
+        return await self._here.supply.definition(revision or row.revision)
+
+    async def reload(self) -> "list[FileProblem]":
+        """Read the files of agents again. The files that cannot be loaded; their agents run on as they were."""
+        return await self._here.supply.reload()
+
+    def problems(self) -> "list[FileProblem]":
+        """The files of agents that could not be loaded."""
+        return list(self._here.supply.problems)
+
+    async def pause(
+        self, agent: str, *, seconds: float | None = None, by: str = "operator", reason: str = ""
+    ) -> "AgentRecord":
+        """Run nothing of an agent and keep everything that comes. Turns that run rest before their next step.
+
+        With `seconds` it runs again by itself after that time; without, when somebody says `resume`.
+        """
+        from wakeful.service.queries.runtime_agents import agent_record
+
+        return agent_record(await self._here.pause(agent, by=by, reason=reason, seconds=seconds))
+
+    async def stop(self, agent: str, *, by: str = "operator", reason: str = "") -> "AgentRecord":
+        """Stop an agent until `resume`: its turns are stopped, and messages from outside are refused."""
+        from wakeful.service.queries.runtime_agents import agent_record
+
+        return agent_record(await self._here.stop(agent, by=by, reason=reason))
+
+    async def resume(self, agent: str, *, by: str = "operator") -> "AgentRecord":
+        """Let a paused or stopped agent run again, with everything that waited for it."""
+        from wakeful.service.queries.runtime_agents import agent_record
+
+        return agent_record(await self._here.resume(agent, by=by))
+
+    async def wake(self, agent: str, reason: str = "", *, body: str | None = None, source: str | None = None) -> str:
+        """Hint to an agent that something changed. It is looked at when the agent is free, together with other hints.
+
+        With a `body` the agent is shown it, as something that came from outside, and a turn begins. Without one no
+        model is asked. Returns the hint's id. Raises AgentNotFound or AgentStopped.
+        """
+        from wakeful.service.commands.agents import hint_agent
+
+        return await hint_agent(self._here.engine, agent, reason=reason, body=body, source=source)
+
+    async def arm_timer(
+        self,
+        agent: str,
+        say: str,
+        *,
+        at: datetime | None = None,
+        cron: str | None = None,
+        timezone: str = "UTC",
+        name: str = "",
+        thread: str = "fresh",
+        catch_up: "CatchUp" = "one",
+        by: str = "operator",
+    ) -> "TimerRecord":
+        """Wake an agent with these words at a time, or by a cron line in a time zone. It survives restarts.
+
+        Each due time has a `thread` of its own, or speaks in the one that is named. `catch_up` says what becomes of due
+        times that pass while nothing runs: `one` message for all of them, `all` (at most 24), or `none`. Raises
+        InvalidRequest for a time that is past or a cron line that is never due, InvalidConfig for an unknown zone.
+        """
+        from wakeful.service.commands.agents import arm_for_agent
+        from wakeful.service.queries.runtime_agents import timer_record
+
+        if at is not None and at.tzinfo is None:
+            raise InvalidRequest(f"at={at!r} has no time zone", "Give one, such as datetime.now(UTC).")
+        row = await arm_for_agent(
+            self._here.engine,
+            agent,
+            at=None if at is None else round(at.timestamp() * 1_000_000),
+            cron=cron,
+            timezone=timezone,
+            say=say,
+            name=name,
+            thread=thread,
+            catch_up=catch_up,
+            armed_by=by,
+        )
+        return timer_record(row)
+
+    async def cancel_timer(self, timer_id: str, *, by: str = "operator", reason: str = "") -> "TimerRecord":
+        """Let a timer be due no more. Raises InvalidRequest for one that is not there, or is over."""
+        from wakeful.service import cancel_timer
+        from wakeful.service.queries.runtime_agents import timer_record
+
+        return timer_record(await cancel_timer(self._here.engine, timer_id, by=by, reason=reason))
+
+    async def timers(self, agent: str | None = None) -> "list[TimerRecord]":
+        """All timers that are armed, the next one first; of an agent, those that are over as well."""
+        from wakeful.service.queries.runtime_agents import timer_record
+
+        return [timer_record(row) for row in await self._here.engine.store.timers(agent)]
+
+    async def enqueue(self, agent: str, objective: str, *, by: str = "operator") -> "WorkItemRecord":
+        """Put an objective into the queue of an agent with work items, without a message. An idle agent is woken for
+        it; what it works on now stays its current item. Raises AgentNotFound, AgentStopped or InvalidRequest.
+        """
+        from wakeful.service.queries.work_items import work_item_record
+
+        store = self._here.engine.store
+        item = await self._here.enqueue(agent, objective, by=by)
+        return await work_item_record(store, item, await store.current_work_item_id(agent))
+
+    async def work_items(self, agent: str, *, completed: bool = False, limit: int = 100) -> "list[WorkItemRecord]":
+        """An agent's open work items, or its completed ones with their reports, the newest first."""
+        from wakeful.service.queries.work_items import work_items_of
+
+        return await work_items_of(self._here.engine.store, agent, completed=completed, limit=limit)
+
+    async def briefs(self, agent: str, *, limit: int = 100) -> "list[BriefRecord]":
+        """An agent's briefs: results, failures, and what it wanted you to know. The newest first."""
+        from wakeful.service.queries.work_items import briefs_of
+
+        return await briefs_of(self._here.engine.store, agent, limit=limit)
+
+    async def closure(self, agent: str, *, thread: str = "main") -> "ClosureDecision":
+        """Where an agent stands: completed, able to go on, waiting for what, or failed, with the facts that say so."""
+        from wakeful.service.commands.agents import closure_of_agent
+
+        return await closure_of_agent(self._here.engine, agent, thread)
+
+    async def settled(self) -> None:
+        """Wait until nothing runs and nothing is due now."""
+        await self._here.settled()
+
+    async def follow(self, agent: str, *, after: int = 0) -> "AsyncIterator[RuntimeEvent]":
+        """An agent's events: those that are stored, then those to come, each once and in order."""
+        from wakeful.bootstrap import own_keys
+        from wakeful.service.queries.runtime_agents import follow_agent
+
+        async for event in follow_agent(self._here.engine.store, agent, after=after, keys=own_keys()):
+            yield event
+
+    @property
+    def _here(self) -> "LivingRuntime":
+        if self._living is None:
+            raise InvalidRequest("this runtime is not open", "Use it inside `async with Runtime(...) as rt:`.")
+        return self._living

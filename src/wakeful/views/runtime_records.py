@@ -1,0 +1,133 @@
+"""The records of a runtime: its agents, their timers, work items and briefs, and messages that were sent to them.
+
+Times are Unix seconds.
+"""
+
+from typing import Literal
+
+from wakeful.contracts.briefs import BriefKind, BriefVisibility
+from wakeful.contracts.events.agents import (
+    AgentControl,
+    AgentKind,
+    AgentSource,
+    ControlCause,
+    Ownership,
+    ProfilePreset,
+    Visibility,
+)
+from wakeful.contracts.values import Value
+from wakeful.contracts.waking import CatchUp
+from wakeful.contracts.work_items import PlanStatus, ReadinessLabel, SchedulingState, TodoItem, WorkItemState
+
+
+class AgentRecord(Value):
+    """One agent of a runtime: what it is, and whether it may run."""
+
+    agent: str
+    kind: AgentKind
+    visibility: Visibility
+    ownership: Ownership
+    profile_preset: ProfilePreset
+    lineage_parent_agent_id: str | None = None
+    source: AgentSource
+    revision: str
+    """The hash of the definition in force."""
+    created_at: float
+    revised_at: float | None = None
+    control: AgentControl
+    cause: ControlCause
+    """Why it is paused or stopped."""
+    changed_by: str
+    changed_at: float
+    reason: str = ""
+    resumes_at: float | None = None
+    """When a pause ends by itself."""
+    hint: str = ""
+    """What to do about an agent that does not run."""
+
+
+class SentMessage(Value):
+    """A message that is safe."""
+
+    message_id: str
+    agent: str
+    thread: str
+    state: str
+    """queued, deferred, taken, interjected, processed or expired."""
+    position: int
+    """Its number in the agent's log."""
+    turn_id: str | None = None
+    """The turn that took it."""
+
+
+class TimerRecord(Value):
+    """A timer: when it is due, what became of its newest due time, and who set it."""
+
+    timer_id: str
+    agent: str
+    name: str = ""
+    state: Literal["armed", "done", "cancelled"]
+    """done: it has no further due time."""
+    next: float | None = None
+    """The next due time."""
+    cron: str | None = None
+    """None: it is due once."""
+    timezone: str = "UTC"
+    say: str = ""
+    thread: str
+    """Where it speaks; `fresh`: each due time has a thread of its own."""
+    catch_up: CatchUp
+    armed_by: str
+    armed_at: float
+    last: float | None = None
+    """The newest due time that has ended."""
+    outcome: Literal["fired", "folded", "missed"] | None = None
+    """What became of it. folded: it is told of in the message of another one."""
+    fired: int = 0
+    folded: int = 0
+    missed: int = 0
+    failures: int = 0
+    """Turns in a row that it began and that failed, as of the newest one."""
+
+
+class WorkItemRecord(Value):
+    """A work item as readers see it: its record, and what follows from it."""
+
+    id: str
+    agent: str
+    thread: str
+    workspace_id: str = ""
+    objective: str
+    state: WorkItemState
+    is_current: bool
+    scheduling_state: SchedulingState
+    readiness: ReadinessLabel
+    plan_status: PlanStatus
+    todo_list: tuple[TodoItem, ...] = ()
+    blocked_by: str | None = None
+    recheck_at: float | None = None
+    recheck_consumed_at: float | None = None
+    completion_report: str | None = None
+    created_by: str
+    created_at: float
+    updated_at: float
+    completed_at: float | None = None
+
+
+class BriefRecord(Value):
+    """What an agent told the people it works for."""
+
+    id: str
+    agent_id: str
+    thread: str
+    turn_id: str
+    kind: BriefKind
+    visibility: BriefVisibility
+    text: str
+    """Blank: the turn ended without words."""
+    work_item_id: str | None = None
+    """The work item that the turn advanced."""
+    workspace_id: str = ""
+    related_message_id: str | None = None
+    related_task_id: str | None = None
+    created_at: float

@@ -1,0 +1,116 @@
+"""Agents of files and of data, through `Runtime`: loaded, changed, broken, and kept revision by revision."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wakeful import Agent, Runtime, tool
+from wakeful.errors import InvalidConfig, InvalidRequest, UnknownTool
+from wakeful.testing import scripted
+
+SCRIPT = "- text: {words}\n"
+
+
+def written(home: Path, name: str, words: str, **fields: Any) -> Path:
+    """A file of an agent whose script says these words."""
+    (home / "agents").mkdir(parents=True, exist_ok=True)
+    script = home / f"{name}-{len(words)}.yaml"
+    script.write_text(SCRIPT.format(words=words))
+    path = home / "agents" / f"{name}.yaml"
+    path.write_text(json.dumps({"name": name, "model": f"scripted:{script}", **fields}))
+    return path
+
+
+async def said(rt: Runtime, agent: str) -> str:
+    return str((await rt.answer(await rt.send(agent, "Hello?"))).output)
+
+
+async def test_the_files_of_a_home_are_agents_and_a_changed_one_is_another_revision(tmp_path: Path) -> None:
+    path = written(tmp_path, "ops", "one")
+    async with Runtime(tmp_path) as rt:
+        assert await said(rt, "ops") == "one"
+        (first,) = await rt.agents()
+        assert (first.agent, first.source) == ("ops", "file")
+        written(tmp_path, "ops", "second")
+        assert await rt.reload() == []
+        assert await said(rt, "ops") == "second"
+        (second,) = await rt.agents()
+        assert second.revision != first.revision
+        assert (await rt.definition("ops", first.revision))["model"].endswith("ops-3.yaml"), "every revision is kept"
+        assert (await rt.definition("ops"))["model"].endswith("ops-6.yaml")
+        with pytest.raises(InvalidRequest, match=f"agent 'ops' is defined in {path}"):
+            await rt.update("ops", instructions="Other words.")
+
+
+async def test_a_bad_file_leaves_its_agent_as_it_was_and_the_others_run(tmp_path: Path) -> None:
+    written(tmp_path, "ops", "one")
+    written(tmp_path, "desk", "two")
+    async with Runtime(tmp_path) as rt:
+        assert await said(rt, "ops") == "one"
+    broken = tmp_path / "agents" / "ops.yaml"
+    broken.write_text("name: ops\nmodel: [unclosed\n")
+    async with Runtime(tmp_path) as rt:
+        (problem,) = rt.problems()
+        assert (problem.place, problem.agent) == (str(broken), "ops")
+        assert "is not YAML" in problem.message
+        assert await said(rt, "desk") == "two"
+        assert await said(rt, "ops") == "one", "its last good definition is in force"
+        written(tmp_path, "ops", "mended")
+        assert await rt.reload() == []
+        assert await said(rt, "ops") == "mended"
+
+
+async def test_an_agent_whose_tool_nobody_supplies_is_parked_and_runs_once_it_is_there(tmp_path: Path) -> None:
+    @tool(effect="pure")
+    def look() -> str:
+        """Look it up."""
+        return "found"
+
+    written(tmp_path, "ops", "one", tools=["look"])
+    written(tmp_path, "desk", "two")
+    async with Runtime(tmp_path, tools=[look]) as rt:
+        assert await said(rt, "ops") == "one"
+    async with Runtime(tmp_path) as rt:
+        (problem,) = rt.problems()
+        assert "names the tool 'look', which was not supplied" in problem.message
+        waiting = await rt.send("ops", "Hello?")
+        assert await said(rt, "desk") == "two"
+        parked = next(agent for agent in await rt.agents() if agent.agent == "ops")
+        assert (parked.control, parked.cause) == ("paused", "configuration")
+        assert "names the tool 'look'" in parked.reason
+    async with Runtime(tmp_path, tools=[look]) as rt:
+        assert (await rt.answer(waiting)).output == "one"
+
+
+async def test_an_agent_made_from_data_is_there_again_after_a_restart_and_can_be_changed(tmp_path: Path) -> None:
+    for words in ("one", "second"):
+        (tmp_path / f"{words}.yaml").write_text(SCRIPT.format(words=words))
+    async with Runtime(tmp_path) as rt:
+        made = await rt.create({"name": "helper", "model": f"scripted:{tmp_path / 'one.yaml'}"}, by="ada")
+        assert (made.source, made.control) == ("api", "running")
+        assert await said(rt, "helper") == "one"
+    async with Runtime(tmp_path) as rt:
+        assert await said(rt, "helper") == "one"
+        changed = await rt.update("helper", model=f"scripted:{tmp_path / 'second.yaml'}")
+        assert changed.revision != made.revision
+        assert await said(rt, "helper") == "second"
+
+
+async def test_what_cannot_be_an_agent_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    async with Runtime(tmp_path, agents=[Agent("ops", scripted(["x"]))]) as rt:
+        with pytest.raises(InvalidConfig, match="has no field 'modle'"):
+            await rt.create({"name": "helper", "modle": "x:y"})
+        with pytest.raises(UnknownTool, match="names the tool 'pay'"):
+            await rt.create({"name": "helper", "model": "scripted:demo", "tools": ["pay"]})
+        with pytest.raises(InvalidRequest, match="there is an agent called 'ops' already"):
+            await rt.create({"name": "ops", "model": "scripted:demo"})
+        with pytest.raises(InvalidRequest, match="agent 'ops' is defined in the program"):
+            await rt.update("ops", instructions="Other words.")
+        with pytest.raises(InvalidRequest, match="no definition is kept for revision"):
+            await rt.definition("ops")
+        assert [agent.agent for agent in await rt.agents()] == ["ops"]
+        written(tmp_path, "ops", "one")
+        (problem,) = await rt.reload()
+        assert problem.message == "the program has an agent called 'ops'"

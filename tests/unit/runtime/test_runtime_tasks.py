@@ -1,0 +1,245 @@
+"""Tasks of agents that live: a command goes on, its result wakes the agent, and a restart loses nothing."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.gates.confined_commands import alive, marker, place_outside, until
+from kit.runs.event_samples import task_created
+from wakeful import Agent, Runtime, open_store
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import MessageAdmitted, TaskEnded
+from wakeful.contracts.tasks import CommandSpec, SupervisorRef, TaskRecovery
+from wakeful.ports import ModelRequest, Store
+from wakeful.ports.tasks import TaskRow
+from wakeful.processes.process_identity import ProcessIdentity
+from wakeful.store.sqlite import SqliteStore
+from wakeful.testing import scripted
+
+WAITS = "echo ready; while [ ! -e go ]; do sleep 0.01; done; echo done"
+
+
+def calls(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"calls": [{"name": name, "arguments": arguments}]}
+
+
+def begins(cmd: str = WAITS, **more: Any) -> dict[str, Any]:
+    return calls("exec_command", cmd=cmd, yield_time_ms=1, **more)
+
+
+class House:
+    """A home, a workspace, and an agent that works there."""
+
+    def __init__(self, root: Path) -> None:
+        self.home, self.workspace = root / "home", root / "work"
+        self.workspace.mkdir()
+        self.home.mkdir()
+        self.heard: list[str] = []
+        """What the model was shown last."""
+
+    def agent(self, *replies: Any) -> Agent[None, str]:
+        """Each turn gets these replies; one that a task woke gets `told` instead."""
+
+        def reply(request: ModelRequest) -> Any:
+            self.heard = [str(item) for item in request.history]
+            said = [item.text for item in request.history if isinstance(item, UserItem)]
+            return "told" if "authority: runtime_instruction]" in said[-1] else replies[request.answered]
+
+        return Agent("ops", scripted(reply), workspace=self.workspace)
+
+    def runtime(self, *replies: Any) -> Runtime:
+        return Runtime(self.home, agents=[self.agent(*replies)])
+
+    def say_go(self) -> None:
+        (self.workspace / "go").touch()
+
+    @property
+    def path(self) -> Path:
+        return self.home / "wakeful.db"
+
+    async def tasks(self) -> list[TaskRow]:
+        store = await SqliteStore.open(str(self.path))
+        try:
+            return await store.tasks_of("ops")
+        finally:
+            await store.close()
+
+    async def until_over(self, count: int = 1) -> list[TaskRow]:
+        """The tasks, once so many are over."""
+        while True:
+            rows = await self.tasks()
+            if sum(row.is_over for row in rows) >= count:
+                return rows
+            await asyncio.sleep(0.02)
+
+    async def results(self) -> list[MessageAdmitted]:
+        store = await SqliteStore.open(str(self.path))
+        try:
+            events = [entry.fact.event for entry in await store.read("ops")]
+        finally:
+            await store.close()
+        ends = [event for event in events if isinstance(event, TaskEnded)]
+        told = [event for event in events if isinstance(event, MessageAdmitted) and event.message_kind == "task_result"]
+        assert [event.task_id for event in ends] == [event.task_id for event in told], "each end is told once"
+        return told
+
+
+def identity(row: TaskRow) -> ProcessIdentity:
+    assert row.recovered is not None
+    assert row.recovered.supervisor is not None
+    who = row.recovered.supervisor
+    return ProcessIdentity(who.pid, who.started, who.boot)
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    with place_outside() as root:
+        made = House(root)
+        yield made
+        for row in await made.tasks():
+            identity(row).kill()
+
+
+@pytest.mark.spec("HOL-TASK-01", "HOL-TASK-05", "HOL-TASK-14", "HOL-CMD-04")
+async def test_the_result_of_a_task_wakes_its_agent_after_the_turn_that_began_it(house: House) -> None:
+    async with house.runtime(begins(), "It runs.") as rt:
+        first = await rt.answer(await rt.send("ops", "Build it.", thread="bob"))
+        assert (first.output, first.status) == ("It runs.", "completed")
+        (row,) = await house.tasks()
+        assert (row.status, row.thread_id) == ("running", "bob")
+        house.say_go()
+        await house.until_over()
+        (message,) = await house.results()
+        assert (message.origin.kind, message.authority_class) == ("task", "runtime_instruction")
+        second = await rt.answer(message.message_id)
+        assert (second.output, second.thread) == ("told", "bob"), "in the conversation that began it"
+    async with open_store(house.path) as store:
+        turns = await store.turns()
+        assert [turn.prompt.splitlines()[0] for turn in turns] == [
+            f"Task {row.task_id} is completed after {turns[0].prompt.split(' after ')[1].split(':')[0]}: {WAITS}",
+            "Build it.",
+        ]
+
+
+@pytest.mark.spec("HOL-TASK-11", "HOL-TASK-12", "HOL-TASK-13")
+async def test_a_task_goes_on_while_no_runtime_is_there_and_the_next_one_finds_it(house: House) -> None:
+    async with house.runtime(begins(), "It runs.") as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+    (row,) = await house.tasks()
+    assert row.status == "running"
+    assert identity(row).is_alive()
+    async with house.runtime() as rt:
+        house.say_go()
+        (over,) = await house.until_over()
+        assert (over.status, over.exit_status, over.output_summary) == ("completed", 0, "ready\ndone\n")
+        (message,) = await house.results()
+        assert (await rt.answer(message.message_id)).status == "completed"
+    assert await until(lambda: not identity(row).is_alive())
+
+
+@pytest.mark.spec("HOL-TASK-12")
+async def test_a_task_that_ended_while_no_runtime_was_there_is_told_by_the_next_one_once(house: House) -> None:
+    """The field failure: a result that came while nobody listened was dropped."""
+    async with house.runtime(begins(), "It runs.") as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+    (row,) = await house.tasks()
+    house.say_go()
+    assert await until(lambda: not identity(row).is_alive())
+    for _ in range(2):
+        async with house.runtime() as rt:
+            (over,) = await house.until_over()
+            assert (over.status, over.exit_status) == ("completed", 0)
+            (message,) = await house.results()
+            await rt.answer(message.message_id)
+
+
+async def lost(house: House, folder: Path | None, supervisor: SupervisorRef) -> TaskRow:
+    """What the next runtime makes of a task that an earlier one wrote down and never promoted."""
+    async with house.runtime("Begun.") as rt:
+        await rt.answer(await rt.send("ops", "Begin."))
+    store: Store = await SqliteStore.open(str(house.path))
+    spec = CommandSpec(cmd="make", workdir=str(house.workspace), yield_time_ms=1)
+    place = str(folder) if folder is not None else str(house.home / "nowhere")
+    recovery = TaskRecovery(summary="make", spec=spec, supervisor=supervisor, folder=place)
+    created = task_created("task_lost").model_copy(update={"recovery": recovery, "initial_output": "so far"})
+    await store.admit("ops", [Fact(created, 1, "main")])
+    await store.close()
+    async with house.runtime() as rt:
+        (row,) = await house.until_over()
+        (message,) = await house.results()
+        await rt.answer(message.message_id)
+    return row
+
+
+@pytest.mark.spec("HOL-TASK-12", "HOL-OUT-07", "HOL-CMD-45")
+async def test_a_task_of_which_nothing_is_left_has_failed_and_its_agent_is_told(house: House) -> None:
+    """The field failure: a state `running` that nobody ever changed again."""
+    row = await lost(house, None, SupervisorRef(pid=1, started=1, boot="another boot"))
+    assert row.failure is not None
+    assert (row.status, row.failure["category"], row.failure["kind"]) == ("failed", "task", "lost_on_restart")
+    assert row.output_summary == "so far", "what had been said is kept"
+
+
+async def test_the_process_that_has_a_supervisors_number_now_is_left_alone(house: House) -> None:
+    """A number that was given again: the process with it is not the supervisor, and is not signalled."""
+    name = marker()
+    other = await asyncio.create_subprocess_exec("sleep", name)
+    try:
+        who = ProcessIdentity.of(other.pid)
+        row = await lost(house, None, SupervisorRef(pid=who.pid, started=who.started - 1, boot=who.boot))
+        assert row.status == "failed"
+        assert alive(name) == [other.pid]
+    finally:
+        other.kill()
+        await other.wait()
+
+
+async def test_a_task_of_a_stopped_agent_is_told_when_it_is_resumed(house: House) -> None:
+    async with house.runtime(begins(), "It runs.") as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+        await rt.stop("ops")
+        house.say_go()
+        await house.until_over()
+        (message,) = await house.results()
+        await rt.settled()
+        store = await SqliteStore.open(str(house.path))
+        kept = await store.message(message.message_id)
+        await store.close()
+        assert kept is not None
+        assert kept.state == "queued"
+        await rt.resume("ops")
+        assert (await rt.answer(message.message_id)).status == "completed"
+
+
+async def test_commands_of_a_runtime_see_neither_tasks_nor_the_store(house: House) -> None:
+    look = f"ls {house.home}/wakeful.db.tasks; cat {house.home}/wakeful.db.tasks/*/key; cat {house.home}/wakeful.db"
+    async with house.runtime(
+        begins(), calls("exec_command", cmd=f"({look}) 2>&1; true", yield_time_ms=600_000), "Done."
+    ) as rt:
+        result = await rt.answer(await rt.send("ops", "Look."))
+        assert result.status == "completed"
+        assert house.heard[-1].count("ermission denied") == 3, house.heard[-1]
+        house.say_go()
+        await house.until_over()
+
+
+async def test_a_folder_that_no_task_has_is_taken_away_at_the_start(house: House) -> None:
+    (left := house.home / "wakeful.db.tasks" / "task_never_written").mkdir(parents=True)
+    async with house.runtime("Nothing."):
+        assert await until(lambda: not left.exists())
+        assert (left.parent.stat().st_mode & 0o777) == 0o700
+    shutil.rmtree(left.parent)
+
+
+async def test_of_a_store_in_memory_tasks_end_with_the_runtime(house: House) -> None:
+    name = marker()
+    agent = house.agent(begins(f"echo ready; sleep {name}"), "It runs.")
+    async with Runtime(store=":memory:", agents=[agent]) as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+        assert await until(lambda: bool(alive(name)))
+    assert alive(name) == []

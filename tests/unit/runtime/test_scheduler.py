@@ -1,0 +1,33 @@
+"""The scheduler, where the store fails it and where something new makes a thread due that could not be run before."""
+
+from pathlib import Path
+
+from wakeful import Agent, Runtime
+from wakeful.contracts.errors import StoreFull
+from wakeful.ports import WakeRow
+from wakeful.store.memory import MemoryStore
+from wakeful.testing import FixedClock, scripted
+from wakeful.testing.wrapped_store import WrappedStore
+
+
+class Failing(WrappedStore):
+    """Cannot be read for a while."""
+
+    is_full = False
+
+    async def due_wakes(self, now: int, *, limit: int, after: WakeRow | None = None) -> list[WakeRow]:
+        if self.is_full:
+            raise StoreFull("the disk is full", "Make room.")
+        return await self.inner.due_wakes(now, limit=limit, after=after)
+
+
+async def test_a_store_that_fails_for_a_while_stops_nobody_for_good(tmp_path: Path) -> None:
+    store, clock = Failing(MemoryStore()), FixedClock()
+    async with Runtime(store=store, agents=[Agent("ops", scripted(["done"]))], clock=clock) as rt:
+        store.is_full = True
+        sent = await rt.send("ops", "Hello?")
+        await rt.settled()
+        assert (await rt._here.engine.store.message(sent.message_id)).state == "queued"  # type: ignore[union-attr]
+        store.is_full = False
+        clock.advance(2)
+        assert (await rt.answer(sent)).output == "done"
