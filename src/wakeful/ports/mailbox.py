@@ -40,10 +40,15 @@ class MessageRow(NamedTuple):
 
 
 _QUEUED = Condition("state", "=", "queued")
+_DEFERRED = Condition("state", "=", "deferred")
 _OPEN = Condition("ended_at", "IS NULL")
 QUEUED_IN_THREAD = RowQuery(
     ("band", "admitted_seq"), equal=("agent_id", "thread_id"), where=_QUEUED, served_by="messages_queued"
 )
+DEFERRED_IN_THREAD = RowQuery(
+    ("admitted_seq",), equal=("agent_id", "thread_id"), where=_DEFERRED, served_by="messages_deferred"
+)
+ALL_DEFERRED = RowQuery(("agent_id", "thread_id", "admitted_seq"), where=_DEFERRED, served_by="messages_deferred")
 OPEN_OF_TURN = RowQuery(("admitted_seq",), equal=("turn_id",), where=_OPEN, served_by="messages_of_turn")
 
 MESSAGES = Table(
@@ -53,8 +58,9 @@ MESSAGES = Table(
     indexes=(
         TableIndex("messages_queued", ("agent_id", "thread_id", "band", "admitted_seq"), where=_QUEUED),
         TableIndex("messages_of_turn", ("turn_id", "admitted_seq"), where=_OPEN),
+        TableIndex("messages_deferred", ("agent_id", "thread_id", "admitted_seq"), where=_DEFERRED),
     ),
-    queries=(QUEUED_IN_THREAD, OPEN_OF_TURN),
+    queries=(QUEUED_IN_THREAD, DEFERRED_IN_THREAD, ALL_DEFERRED, OPEN_OF_TURN),
 )
 
 
@@ -90,8 +96,24 @@ class Mailbox(Rows, Protocol):
         place: Sequence[int] = () if after is None else (after.band, after.admitted_seq)
         return await self.list_rows(MESSAGES, QUEUED_IN_THREAD, agent_id, thread_id, after=place, limit=limit)
 
-    async def busy_threads(self, agent_id: str | None = None) -> list[BusyThread]:
-        """Of an agent, or of all."""
+    async def deferred(self, agent_id: str, thread_id: str) -> list[MessageRow]:
+        """Messages of a thread that were set aside, the oldest first."""
+        return await self.list_rows(MESSAGES, DEFERRED_IN_THREAD, agent_id, thread_id)
+
+    async def all_deferred(self, *, after: MessageRow | None = None, limit: int | None = None) -> list[MessageRow]:
+        """Messages that were set aside, thread by thread; `after` is the last one of the page before."""
+        place = () if after is None else (after.agent_id, after.thread_id, after.admitted_seq)
+        return await self.list_rows(MESSAGES, ALL_DEFERRED, after=place, limit=limit)
+
+    async def busy_thread(self, agent_id: str, thread_id: str) -> BusyThread | None:
+        """What is open in a thread; None: nothing is."""
+        return await self.get_row(BUSY_THREADS, agent_id, thread_id)
+
+    async def busy_threads(
+        self, agent_id: str | None = None, *, after: BusyThread | None = None, limit: int | None = None
+    ) -> list[BusyThread]:
+        """Of an agent, or of all; `after` is the last one of the page before."""
+        place = () if after is None else (after.agent_id, after.thread_id)
         if agent_id is not None:
             return await self.list_rows(BUSY_THREADS, BUSY_THREADS_OF, agent_id)
-        return await self.list_rows(BUSY_THREADS, ALL_BUSY_THREADS)
+        return await self.list_rows(BUSY_THREADS, ALL_BUSY_THREADS, after=place, limit=limit)

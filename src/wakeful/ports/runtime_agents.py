@@ -68,6 +68,9 @@ class RuntimeAgents(Rows, Protocol):
         place: Sequence[Value] = () if after is None else (after.created_at, after.agent_id)
         return await self.list_rows(RUNTIME_AGENTS, BY_AGE, after=place, limit=limit)
 
-    async def held_agents(self, *, limit: int | None = None) -> list[RuntimeAgentRow]:
-        """Those that are paused or stopped, the longest first."""
-        return await self.list_rows(RUNTIME_AGENTS, HELD, limit=limit)
+    async def held_agents(
+        self, *, after: RuntimeAgentRow | None = None, limit: int | None = None
+    ) -> list[RuntimeAgentRow]:
+        """Those that are paused or stopped, the longest first; `after` is the last one of the page before."""
+        place: Sequence[Value] = () if after is None else (after.changed_at, after.agent_id)
+        return await self.list_rows(RUNTIME_AGENTS, HELD, after=place, limit=limit)

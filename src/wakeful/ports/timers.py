@@ -46,6 +46,7 @@ class TimerRow(NamedTuple):
 
 
 _ARMED = Condition("state", "=", "armed")
+ARMED_OF_AGENT = RowQuery(("due_at", "timer_id"), equal=("agent_id",), where=_ARMED, served_by="timers_armed_of_agent")
 ALL_TIMERS = RowQuery(("due_at", "agent_id", "timer_id"), where=_ARMED, served_by="timers_armed")
 TIMERS_OF_AGENT = RowQuery(("armed_at", "timer_id"), equal=("agent_id",), served_by="timers_of_agent")
 
@@ -56,8 +57,9 @@ TIMERS = Table(
     indexes=(
         TableIndex("timers_armed", ("due_at",), where=_ARMED),
         TableIndex("timers_of_agent", ("agent_id", "armed_at")),
+        TableIndex("timers_armed_of_agent", ("agent_id", "due_at"), where=_ARMED),
     ),
-    queries=(ALL_TIMERS, TIMERS_OF_AGENT),
+    queries=(ALL_TIMERS, TIMERS_OF_AGENT, ARMED_OF_AGENT),
 )
 
 
@@ -66,6 +68,15 @@ class Timers(Rows, Protocol):
 
     async def timer(self, timer_id: str) -> TimerRow | None:
         return await self.get_row(TIMERS, timer_id)
+
+    async def armed_timers(
+        self, agent_id: str | None = None, *, after: TimerRow | None = None, limit: int | None = None
+    ) -> list[TimerRow]:
+        """Of an agent, or of all; the next due time first. `after` is the last one of the page before."""
+        if agent_id is not None:
+            return await self.list_rows(TIMERS, ARMED_OF_AGENT, agent_id)
+        place = () if after is None else (after.due_at, after.agent_id, after.timer_id)
+        return await self.list_rows(TIMERS, ALL_TIMERS, after=place, limit=limit)
 
     async def timers(self, agent_id: str | None = None) -> list[TimerRow]:
         """Those that are armed, the first due time first; of an agent all there ever were, the oldest first."""

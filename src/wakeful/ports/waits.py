@@ -39,13 +39,16 @@ class WaitRow(NamedTuple):
 
 _OPEN = Condition("state", "=", "open")
 OPEN_WAITS = RowQuery(("thread_id", "created_at", "wait_id"), equal=("agent_id",), where=_OPEN, served_by="waits_open")
+ALL_OPEN_WAITS = RowQuery(
+    ("agent_id", "thread_id", "created_at", "wait_id"), where=_OPEN, served_by="waits_open"
+)
 
 WAITS = Table(
     "waits",
     WaitRow,
     key=("wait_id",),
     indexes=(TableIndex("waits_open", ("agent_id", "thread_id", "created_at"), where=_OPEN),),
-    queries=(OPEN_WAITS,),
+    queries=(OPEN_WAITS, ALL_OPEN_WAITS),
 )
 
 
@@ -62,7 +65,9 @@ class PendingHintRow(NamedTuple):
     last_at: int
 
 
-PENDING_HINTS = Table("pending_hints", PendingHintRow, key=("agent_id", "thread_id"))
+ALL_HINTS = RowQuery(("agent_id", "thread_id"), few="a row goes once its thread is free")
+
+PENDING_HINTS = Table("pending_hints", PendingHintRow, key=("agent_id", "thread_id"), queries=(ALL_HINTS,))
 
 
 class ContinuationRow(NamedTuple):
@@ -90,6 +95,18 @@ class AgentWaits(Rows, Protocol):
     async def open_waits(self, agent_id: str) -> list[WaitRow]:
         """The oldest of a thread first."""
         return await self.list_rows(WAITS, OPEN_WAITS, agent_id)
+
+    async def all_open_waits(self, *, after: WaitRow | None = None, limit: int | None = None) -> list[WaitRow]:
+        """Of every agent; `after` is the last one of the page before."""
+        place = () if after is None else (after.agent_id, after.thread_id, after.created_at, after.wait_id)
+        return await self.list_rows(WAITS, ALL_OPEN_WAITS, after=place, limit=limit)
+
+    async def all_pending_hints(
+        self, *, after: PendingHintRow | None = None, limit: int | None = None
+    ) -> list[PendingHintRow]:
+        """Of every thread; `after` is the last one of the page before."""
+        place = () if after is None else (after.agent_id, after.thread_id)
+        return await self.list_rows(PENDING_HINTS, ALL_HINTS, after=place, limit=limit)
 
     async def pending_hint(self, agent_id: str, thread_id: str) -> PendingHintRow | None:
         return await self.get_row(PENDING_HINTS, agent_id, thread_id)

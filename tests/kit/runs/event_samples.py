@@ -50,6 +50,7 @@ from wakeful.contracts.events import (
     IterationBudgetExceeded,
     KnowledgeRetrieved,
     LimitChanged,
+    LivenessViolated,
     LoopStalled,
     MessageAdmitted,
     MessageDeferred,
@@ -687,6 +688,15 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     MessageSettled(message_id=QUEUED, reason="it says nothing"),
     ProgressStalled(turns=10, resumes_at=NOON, work_item_id="work_1"),
     ClockJumped(by_us=-7_200_000_000),
+    LivenessViolated(
+        violation="no_wake",
+        owed="wait",
+        subject="wait:wait_1",
+        owed_id="wait_1",
+        due_at=NOON,
+        cause="wait",
+        words="nothing would have looked at wait_1",
+    ),
 )
 
 

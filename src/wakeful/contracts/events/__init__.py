@@ -106,6 +106,7 @@ from wakeful.contracts.events.routing import (
     RoutingNotPossible,
     RoutingSingleCandidate,
 )
+from wakeful.contracts.events.liveness import LivenessViolated
 from wakeful.contracts.events.tasks import TaskCreated, TaskEnded, TaskStatusChanged
 from wakeful.contracts.events.tools import (
     ErrorCategory,
@@ -318,6 +319,7 @@ AnyEvent: TypeAlias = (
     | MessageSettled
     | ProgressStalled
     | ClockJumped
+    | LivenessViolated
     | UnrecognisedEvent
 )
 
@@ -392,6 +394,7 @@ __all__ = [
     "MessageSettled",
     "MissingFact",
     "ModelCandidate",
+    "LivenessViolated",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",

@@ -27,6 +27,7 @@ from wakeful.ports.work_items import WORK_FOCUS, WORK_ITEMS
 from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
 from wakeful.store.tables.artifacts import ARTIFACT_RULES
 from wakeful.store.tables.briefs import BRIEF_RULES
+from wakeful.store.tables.liveness import LIVENESS_WAKES
 from wakeful.store.tables.mailbox import BUSY_RULES, MESSAGE_RULES
 from wakeful.store.tables.row_rules import Needs, RowRule, Rules
 from wakeful.store.tables.runtime_agents import RUNTIME_AGENT_RULES
@@ -58,7 +59,7 @@ TABLES: Mapping[Table[Any], Rules] = {
     WAITS: WAIT_RULES,
     PENDING_HINTS: HINT_RULES,
     CONTINUATIONS: CONTINUATION_RULES,
-    WAKES: {**WAKE_RULES, **TIMER_WAKES, **WAIT_WAKES, **WORK_WAKES},
+    WAKES: {**WAKE_RULES, **TIMER_WAKES, **WAIT_WAKES, **WORK_WAKES, **LIVENESS_WAKES},
     USAGE: USAGE_RULES,
     SPENDING: SPENDING_RULES,
     HOLDS: HOLD_RULES,
