@@ -23,6 +23,10 @@ CatchUp: TypeAlias = Literal["one", "all", "none"]
 ContinuationClass: TypeAlias = Literal["resume_expected_wait", "resume_override", "local_continuation", "liveness_only"]
 
 
+CHECK_THREAD = "check:"
+"""Before a timer's name: the thread of its checks. Lists of turns leave out those that ended well."""
+
+
 class WakeEntry(Value):
     """A line of an agent's `wake`: when a runtime wakes it, and with which words."""
 
@@ -40,6 +44,9 @@ class WakeEntry(Value):
     """What becomes of times that pass while nothing runs: `one` message for all of them, `all` (at most 24), `none`."""
     name: str = ""
     """What its fresh threads are called."""
+    check: str | None = Field(None, min_length=1, max_length=4_000)
+    """A command that is run first, through the gate. It ends with 0 and prints nothing: nothing is to be done, and no
+    model is asked. Anything else wakes the agent, with what it printed."""
 
 
 class WorkSignal(Value):

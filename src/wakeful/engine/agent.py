@@ -172,6 +172,7 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
         own, sources = agent_checks.checked_tools(who, tools)
         options = checked_options(who, unknown)
         options["profile"] = agent_checks.fitting_profile(who, options["profile"], options["workspace"])
+        agent_checks.check_wake_checks(who, options["wake"], options["profile"])
         self.__dict__.update(
             options,
             name=name,

@@ -187,12 +187,21 @@ def checked_wake(where: str, value: Any) -> tuple[WakeEntry, ...]:
     return tuple(entries)
 
 
+def check_wake_checks(who: str, entries: Iterable[WakeEntry], profile: Profile) -> None:
+    """A check is a command: an agent that runs none could never be woken by it. Raises InvalidConfig."""
+    found = next((entry for entry in entries if entry.check is not None), None)
+    if found is not None and profile == "chat":
+        raise InvalidConfig(
+            f"{who}: the wake entry {found.cron!r} has a check, and this agent runs no commands",
+            "give it a workspace, or take the check out",
+        )
+
+
 def _wake_entry(where: str, given: Any) -> WakeEntry:
     if not isinstance(given, Mapping):
         raise InvalidConfig(f"{where} has {given!r}", 'an entry is an object: {"cron": "0 7 * * *", "say": "..."}')
-    for later in ("trigger", "check"):
-        if later in given:
-            raise NotBuiltYet(f"{where}: {later!r} in an entry", "take it out; cron lines wake agents")
+    if "trigger" in given:
+        raise NotBuiltYet(f"{where}: 'trigger' in an entry", "take it out; cron lines wake agents")
     try:
         return WakeEntry.model_validate(dict(given))
     except ValidationError as error:

@@ -17,15 +17,17 @@ from wakeful.contracts.events import (
     WorkItemCompleted,
     WorkQueueScheduled,
 )
+from wakeful.contracts.waking import CHECK_THREAD
 from wakeful.contracts.work_items import WorkItem
 from wakeful.decisions.briefs import brief_visibility, turn_brief
 from wakeful.decisions.waking.backoff import Sign, TurnSigns, is_self_started
-from wakeful.decisions.work_items.activation import activation, spacing_after, work_signs
+from wakeful.decisions.work_items.activation import activation, goes_on_by_itself, spacing_after, work_signs
 from wakeful.decisions.work_items.blockers import no_progress_blocker, turn_end_blocker
 from wakeful.engine.prepare.conversation import Conversation, checkpoint
 from wakeful.engine.prepare.prompt import workspace_id
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.work_items import active_waits
+from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.wakes import WORK
 
 
@@ -35,7 +37,7 @@ async def close_turn(work: TurnWork, conversation: Conversation, facts: list[Fac
     if own is not None:
         ended = _place_of_end(facts)
         entries = await work.place.known.all()
-        facts[ended:ended] = [work.fact(event) for event in await _work_facts(work, conversation, facts, entries)]
+        facts[ended:ended] = [work.fact(event) for event in await _work_facts(work, conversation, facts, entries, own)]
         _add_briefs(work, conversation, facts, entries)
     await checkpoint(work, conversation, facts)
     if own is not None:
@@ -51,6 +53,8 @@ def _place_of_end(facts: Sequence[Fact]) -> int:
 
 def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], entries: Sequence[StoredFact]) -> None:
     """One for each report of a completed item, and one for the turn, unless it would say the same again."""
+    if work.place.row.thread_id.startswith(CHECK_THREAD):
+        return  # a check says nothing: the agent is woken when there is something to tell
     place = _place_of_end(facts)
     ended = facts[place].event
     assert isinstance(ended, Terminal)
@@ -121,7 +125,11 @@ def _name_end(facts: list[Fact]) -> None:
 
 
 async def _work_facts(
-    work: TurnWork, conversation: Conversation, facts: Sequence[Fact], entries: Sequence[StoredFact]
+    work: TurnWork,
+    conversation: Conversation,
+    facts: Sequence[Fact],
+    entries: Sequence[StoredFact],
+    own: RuntimeAgentRow,
 ) -> list[AnyEvent]:
     if work.config.options.get("work_items") is not True:
         return []
@@ -141,7 +149,11 @@ async def _work_facts(
     found = activation(items, focus, waits)
     is_scheduled = await store.wake(row.agent_id, row.thread_id, WORK) is not None
     off: list[AnyEvent] = [WorkQueueScheduled()] if is_scheduled else []
+    ended = facts[_place_of_end(facts)].event
+    assert isinstance(ended, Terminal)
     if found is None or found.item.thread_id != row.thread_id:
+        return [*made, *off]
+    if own.control == "running" and not goes_on_by_itself(ended, found.signal):
         return [*made, *off]
     kinds = [(message.message_kind, message.authority_class) for message in conversation.messages]
     spacing = spacing_after(found.item, TurnSigns(is_self_started(kinds), frozenset(_signs(work, events))))

@@ -8,8 +8,9 @@ from wakeful.ports.tables import Condition, RowQuery, Rows, Table, TableIndex
 
 TimerState: TypeAlias = Literal["armed", "done", "cancelled"]
 """done: it has no further due time."""
-DueTimeEnd: TypeAlias = Literal["fired", "folded", "missed"]
-"""What became of a due time. folded: it is told of in the message of another one."""
+DueTimeEnd: TypeAlias = Literal["fired", "folded", "missed", "skipped"]
+"""What became of a due time. folded: it is told of in the message of another one. skipped: its check had nothing to
+say."""
 
 
 class TimerRow(NamedTuple):
@@ -43,6 +44,9 @@ class TimerRow(NamedTuple):
     missed: int
     failures: int
     """Turns in a row that began with its message and failed, as of the newest one that fired."""
+    check_command: str | None
+    """Run at each due time: only when it has something to say, the timer fires."""
+    skipped: int
 
 
 _ARMED = Condition("state", "=", "armed")

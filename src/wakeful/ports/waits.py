@@ -39,9 +39,7 @@ class WaitRow(NamedTuple):
 
 _OPEN = Condition("state", "=", "open")
 OPEN_WAITS = RowQuery(("thread_id", "created_at", "wait_id"), equal=("agent_id",), where=_OPEN, served_by="waits_open")
-ALL_OPEN_WAITS = RowQuery(
-    ("agent_id", "thread_id", "created_at", "wait_id"), where=_OPEN, served_by="waits_open"
-)
+ALL_OPEN_WAITS = RowQuery(("agent_id", "thread_id", "created_at", "wait_id"), where=_OPEN, served_by="waits_open")
 
 WAITS = Table(
     "waits",

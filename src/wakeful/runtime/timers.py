@@ -5,10 +5,11 @@ for ever. While the message before is not dealt with, further due times are fold
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple, TypeAlias
 
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.envelope import MAIN_THREAD, Fact, iso
@@ -22,6 +23,7 @@ from wakeful.contracts.events import (
     TimerFired,
     TimerFolded,
     TimerMissed,
+    TimerSkipped,
 )
 from wakeful.contracts.events.waking import FRESH_THREAD
 from wakeful.contracts.messages import TimerOrigin
@@ -55,6 +57,21 @@ class TimerTerms:
     catch_up: CatchUp = "one"
     armed_by: str = "operator"
     derived_from: Authority | None = None
+    check: str | None = None
+    """A command that is run at each due time; only when it has something to say, the agent is woken."""
+
+
+class CheckOutcome(NamedTuple):
+    """What a timer's check came to."""
+
+    turn_id: str
+    said: str
+    """Blank: nothing is to be done."""
+    derived_from: Authority | None = None
+
+
+RunCheck: TypeAlias = Callable[[TimerRow, int], Awaitable[CheckOutcome]]
+"""Runs the check of a timer for one due time; the same one again gives what it came to."""
 
 
 async def arm_timer(engine: Engine, agent_id: str, terms: TimerTerms, timer_id: str | None = None) -> TimerRow:
@@ -74,6 +91,7 @@ async def arm_timer(engine: Engine, agent_id: str, terms: TimerTerms, timer_id: 
         catch_up=terms.catch_up,
         armed_by=terms.armed_by,
         derived_from=terms.derived_from,
+        check=terms.check,
     )
     await engine.store.admit(agent_id, [Fact(event, now, MAIN_THREAD)])
     row = await engine.store.timer(event.timer_id)
@@ -111,6 +129,7 @@ async def keep_wakes(engine: Engine, agent_id: str, entries: Sequence[WakeEntry]
                 thread=entry.thread,
                 catch_up=entry.catch_up,
                 armed_by=source,
+                check=entry.check,
             )
             await arm_timer(engine, agent_id, terms, timer_id)
 
@@ -121,17 +140,18 @@ def _timer_id(agent_id: str, entry: WakeEntry) -> str:
     return "timer_" + hashlib.sha256(named.encode()).hexdigest()[:24]
 
 
-async def fire_timer(engine: Engine, wake: WakeRow) -> None:
+async def fire_timer(engine: Engine, run_check: RunCheck, wake: WakeRow) -> None:
     """Settle every due time of a timer up to now; whoever did so before is not contradicted."""
     row, now = await engine.store.timer(wake.cause_id), engine.clock.now()
     if row is None or row.state != "armed" or row.due_at is None or row.due_at > now:
         return
-    facts = await _settled(engine, row, row.due_at, now)
+    facts = await _settled(engine, run_check, row, row.due_at)
     with suppress(EventRefused):  # these due times have ended meanwhile
         await engine.store.admit(row.agent_id, facts)
 
 
-async def _settled(engine: Engine, row: TimerRow, due_at: int, now: int) -> Sequence[Fact]:
+async def _settled(engine: Engine, run_check: RunCheck, row: TimerRow, due_at: int) -> Sequence[Fact]:
+    now = engine.clock.now()
     schedule = None if row.cron is None else Schedule(row.cron, zone_named(row.timezone, f"timer {row.timer_id}:"))
     found = settle(due_at, now, row.catch_up, schedule)
     events: list[AnyEvent] = []
@@ -148,7 +168,13 @@ async def _settled(engine: Engine, row: TimerRow, due_at: int, now: int) -> Sequ
             passed = DueTimes(folded.first, found.fires, folded.number + 1)
         events.append(_folded(row, passed, pending, found.next_at))
         return [Fact(event, now, row.thread_id) for event in events]
-    message = _message(row, found.fires, folded.number if folded is not None else 0)
+    check: CheckOutcome | None = None
+    if row.check_command is not None:
+        check = await run_check(row, found.fires)
+        if not check.said:
+            events.append(_skipped(row, found.fires, folded, check, found.next_at))
+            return [Fact(event, engine.clock.now(), row.thread_id) for event in events]
+    message = _message(row, found.fires, folded.number if folded is not None else 0, check)
     if folded is not None:
         events.append(_folded(row, folded, message.message_id, found.fires))
     fired = TimerFired(
@@ -157,6 +183,7 @@ async def _settled(engine: Engine, row: TimerRow, due_at: int, now: int) -> Sequ
         message_id=message.message_id,
         failures=await _failures(engine, row),
         next_at=found.next_at,
+        check_turn=check.turn_id if check is not None else "",
     )
     thread = fresh_thread(row, found.fires) if row.thread == FRESH_THREAD else row.thread
     return [
@@ -171,16 +198,33 @@ def fresh_thread(row: TimerRow, due_at: int) -> str:
     return f"{row.name or row.timer_id}-{day}"
 
 
-def _message(row: TimerRow, due_at: int, folded: int) -> WakeMessage:
+def _message(row: TimerRow, due_at: int, folded: int, check: CheckOutcome | None) -> WakeMessage:
+    words, derived_from = timer_words(row.say, row.name, due_at, folded), row.derived_from
+    if check is not None:
+        words = f"{words}\n\n{check.said}"
+        derived_from = derived_from or check.derived_from
     return WakeMessage(
         message_id_of("timer", row.timer_id, due_at),
-        timer_words(row.say, row.name, due_at, folded),
+        words,
         "timer_tick",
         TimerOrigin(timer_id=row.timer_id),
         "runtime_instruction" if row.armed_by == "agent" else "operator_instruction",
-        row.derived_from,
+        derived_from,
         surface="timer_scheduler",
         source_refs={"timer": row.timer_id, "due_at": iso(due_at)},
+    )
+
+
+def _skipped(
+    row: TimerRow, due_at: int, folded: DueTimes | None, check: CheckOutcome, next_at: int | None
+) -> TimerSkipped:
+    return TimerSkipped(
+        timer_id=row.timer_id,
+        due_at=folded.first if folded is not None else due_at,
+        last=due_at,
+        number=1 + (folded.number if folded is not None else 0),
+        check_turn=check.turn_id,
+        next_at=next_at,
     )
 
 

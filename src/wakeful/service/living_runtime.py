@@ -18,6 +18,7 @@ from wakeful.ports import WakeRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.runtime.scheduler import DueWork, Places, Scheduler
 from wakeful.runtime.tasks import RuntimeTasks
+from wakeful.runtime.thread_lives import Watchdog
 from wakeful.runtime.timers import ClockWatch, fire_timer
 from wakeful.runtime.waits import end_wait
 from wakeful.runtime.wake_hints import trigger_hints
@@ -33,9 +34,10 @@ from wakeful.service.commands.agents import (
 from wakeful.service.commands.thread_queue import take_next
 from wakeful.service.commands.turn_claims import recall
 from wakeful.service.run_result import RunResult
+from wakeful.service.wake_checks import run_check
 
 WATCHDOG_SECONDS = 60.0
-"""How often threads are looked for that nobody runs and nothing will wake."""
+"""How often the watchdog looks at threads that owe something."""
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class LivingRuntime:
     supply: AgentSupply
     scheduler: Scheduler
     tasks: RuntimeTasks
+    watchdog: Watchdog
     _loops: "list[asyncio.Task[None]]" = field(default_factory=list)
 
     async def start(self) -> None:
@@ -147,7 +150,7 @@ class LivingRuntime:
             with suppress(ForTheCaller):
                 await clock.look()
             with suppress(ForTheCaller):  # the store cannot be read now; the next minute brings another look
-                await self._take_up_cut_off()
+                await self.watchdog.look()
 
 
 def living_runtime(engine: Engine, supply: AgentSupply, places: Places, tasks: RuntimeTasks) -> LivingRuntime:
@@ -169,11 +172,12 @@ def living_runtime(engine: Engine, supply: AgentSupply, places: Places, tasks: R
 
     due_work: dict[str, DueWork] = {
         "agent": end_pause,
-        "timer": partial(fire_timer, engine),
+        "timer": partial(fire_timer, engine, partial(run_check, engine, supply)),
         "wait": partial(end_wait, engine),
         "hint": partial(trigger_hints, engine),
         "work": partial(wake_for_work, engine),
         "recheck": partial(remind_of_blocker, engine),
     }
     scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places)
-    return LivingRuntime(engine, supply, scheduler, tasks)
+    watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
+    return LivingRuntime(engine, supply, scheduler, tasks, watchdog)

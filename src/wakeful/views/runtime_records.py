@@ -3,7 +3,7 @@
 Times are Unix seconds.
 """
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from wakeful.contracts.briefs import BriefKind, BriefVisibility
 from wakeful.contracts.events.agents import (
@@ -81,13 +81,41 @@ class TimerRecord(Value):
     armed_at: float
     last: float | None = None
     """The newest due time that has ended."""
-    outcome: Literal["fired", "folded", "missed"] | None = None
-    """What became of it. folded: it is told of in the message of another one."""
+    outcome: Literal["fired", "folded", "missed", "skipped"] | None = None
+    """What became of it. folded: it is told of in the message of another one. skipped: its check had nothing to say."""
     fired: int = 0
     folded: int = 0
     missed: int = 0
     failures: int = 0
     """Turns in a row that it began and that failed, as of the newest one."""
+    check: str | None = None
+    """A command that is run at each due time; the agent is woken only when it has something to say."""
+    skipped: int = 0
+
+
+LifeWord: TypeAlias = Literal["running", "queued", "waiting", "idle", "paused", "stopped", "broken"]
+"""broken: none of the others; a runtime's watchdog repairs it."""
+
+
+class ThreadLife(Value):
+    """What one thread of an agent is at."""
+
+    thread: str
+    state: LifeWord
+    sentence: str
+    until: float | None = None
+    """When this ends by itself, at the latest."""
+    evidence: tuple[str, ...] = ()
+    """The facts it rests on: a kind and an id each."""
+
+
+class AgentLife(Value):
+    """What an agent is at, and why: the state of the thread that says most, and every thread that owes something."""
+
+    agent: str
+    state: LifeWord
+    sentence: str
+    threads: tuple[ThreadLife, ...]
 
 
 class WorkItemRecord(Value):

@@ -75,3 +75,15 @@ def test_a_stopped_agent_an_unknown_one_and_another_message_under_a_key_are_refu
     wakeful("send", "ops", "One.", "--key", "k")
     assert "belongs to another message" in wakeful("send", "ops", "Two.", "--key", "k").err
     assert "is not a duration" in wakeful("agent", "pause", "ops", "--for", "soon").err
+
+
+def test_why_an_agent_does_what_it_does_is_told_in_a_sentence_with_its_facts(wakeful: Wakeful, home: Path) -> None:
+    idle = wakeful("why", "ops")
+    assert (idle.code, idle.out) == (0, "ops owes nothing.\n")
+    wakeful("agent", "pause", "ops", "--reason", "maintenance")
+    wakeful("send", "ops", "hello")
+    told = wakeful("why", "ops")
+    assert told.out.splitlines() == ["ops is paused: maintenance (operator).", "    queue main"]
+    data = json.loads(wakeful("why", "ops", "--json").out)
+    assert (data["agent"], data["state"], data["threads"][0]["evidence"]) == ("ops", "paused", ["queue main"])
+    assert wakeful("why", "nobody").code != 0

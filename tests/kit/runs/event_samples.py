@@ -101,6 +101,7 @@ from wakeful.contracts.events import (
     TimerFired,
     TimerFolded,
     TimerMissed,
+    TimerSkipped,
     ToolArgs,
     ToolCatalogResolved,
     ToolDeclarationsRejected,
@@ -636,10 +637,14 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         catch_up="all",
         armed_by="file",
         derived_from="external_evidence",
+        check="git fetch -q",
     ),
-    TimerFired(timer_id="timer_1", due_at=NOON, message_id="msg_1", failures=2, next_at=NOON + 1),
+    TimerFired(
+        timer_id="timer_1", due_at=NOON, message_id="msg_1", failures=2, next_at=NOON + 1, check_turn="turn_check"
+    ),
     TimerFolded(timer_id="timer_1", due_at=NOON, last=NOON + 1, number=2, into="msg_1", next_at=NOON + 2),
     TimerMissed(timer_id="timer_1", due_at=NOON, last=NOON + 1, number=2, because="late", next_at=NOON + 2),
+    TimerSkipped(timer_id="timer_1", due_at=NOON, last=NOON + 1, number=2, check_turn="turn_check", next_at=NOON + 2),
     TimerCancelled(timer_id="timer_1", cancelled_by="operator", reason="no longer needed"),
     WaitCreated(
         wait_id="wait_1",

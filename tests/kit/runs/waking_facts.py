@@ -1,5 +1,6 @@
 """Facts about waiting and waking, as the store is given them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from kit.runs.store_facts import NOON, THREAD, created, queued, started
@@ -8,12 +9,14 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     AnyEvent,
     ContinuationResolved,
+    LivenessViolated,
     MessageSettled,
     TimerArmed,
     TimerCancelled,
     TimerFired,
     TimerFolded,
     TimerMissed,
+    TimerSkipped,
     WaitCancelled,
     WaitCreated,
     WaitExpired,
@@ -90,13 +93,22 @@ def settled(message_id: str = "m1", at: int = NOON) -> Fact:
     return waking(MessageSettled(message_id=message_id), at)
 
 
-async def with_turn(store: Store, *facts: Fact, agent: str = SLEEPER, turn: str = "turn_w") -> None:
-    """A turn of an agent of a runtime that appends these and ends."""
+def cut_off(turn: str) -> Fact:
+    return waking(LivenessViolated(violation="cut_off", owed="turn", subject=turn, owed_id=turn))
+
+
+async def with_turn(
+    store: Store, *facts: Fact, agent: str = SLEEPER, turn: str = "turn_w", meanwhile: Sequence[Fact] = ()
+) -> None:
+    """A turn of an agent of a runtime that appends these and ends. `meanwhile`: what others say of it."""
     await store.admit(agent, [queued(f"msg of {turn}")])
     claim = await store.claim_thread(agent, THREAD, turn)
     begun = started(turn)
     begun.event = begun.event.model_copy(update={"prompt_preview": "?"})
-    await store.append(claim, [begun, *facts, turn_ended(turn)])
+    await store.append(claim, [begun, *facts])
+    if meanwhile:
+        await store.admit(agent, meanwhile)
+    await store.append(claim, [turn_ended(turn)])
     await store.release(claim)
 
 
@@ -130,6 +142,18 @@ OUTSIDE: list[list[Fact]] = [
             )
         )
     ],
+    [
+        waking(
+            TimerSkipped(
+                timer_id="timer_1",
+                due_at=NOON + 5 * MINUTE,
+                last=NOON + 6 * MINUTE,
+                number=2,
+                check_turn="turn_check",
+                next_at=NOON + 7 * MINUTE,
+            )
+        )
+    ],
     [waking(TimerCancelled(timer_id="timer_2", cancelled_by="operator"))],
     fired("timer_3", NOON + 7),
 ]
@@ -150,6 +174,7 @@ WAITS = [
     wait_created("wait_4", wake="timer", is_sleep=True),
 ]
 CANCELLED = [wait_cancelled("wait_3")]
+FOUND = cut_off("turn_c")
 
 
 async def tell_waking(store: Store) -> None:
@@ -157,11 +182,11 @@ async def tell_waking(store: Store) -> None:
     for facts in OUTSIDE:
         await store.admit(SLEEPER, facts)
     await with_turn(store, *WAITS)
-    await with_turn(store, *CANCELLED, turn="turn_c")
+    await with_turn(store, *CANCELLED, turn="turn_c", meanwhile=[FOUND])
     for facts in LATER:
         await store.admit(SLEEPER, facts)
     await store.admit("agent_9", [created("agent_9"), hinted(), continuation("elsewhere", "deferred")])
 
 
 def told_waking() -> list[list[Fact]]:
-    return [*OUTSIDE, WAITS, CANCELLED, *LATER]
+    return [*OUTSIDE, WAITS, CANCELLED, [FOUND], *LATER]

@@ -1,5 +1,6 @@
 """An agent's own work through `Runtime`: it is woken for it, spaced out, reminded, given more; briefs tell of it."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from itertools import pairwise
@@ -14,6 +15,7 @@ from wakeful.bootstrap import opened_store
 from wakeful.contracts.events import MessageAdmitted, WorkItemEnqueued, WorkQueueActivated
 from wakeful.errors import AgentStopped, InvalidRequest
 from wakeful.ports import ModelRequest
+from wakeful.service.commands.interruption import cancel_turn
 from wakeful.testing import FixedClock, scripted
 
 AGENT = "builder"
@@ -325,3 +327,62 @@ async def test_the_agent_can_tell_its_operator_something_on_the_way(tmp_path: Pa
         result, progress = await rt.briefs("clerk")
         assert (progress.kind, progress.text) == ("progress", "The key has expired; I use the other one.")
         assert (result.kind, result.text) == ("result", "Done.")
+
+
+async def test_a_cancelled_turn_is_followed_by_no_ticks(tmp_path: Path) -> None:
+    """Field failure: after a cancel the agent was woken for the same item, 148 times in a row."""
+    clock, asked = FixedClock(), list[str]()
+
+    @tool(effect="pure")
+    async def ponder() -> str:
+        """Think for as long as nobody stops it."""
+        asked.append("pondered")
+        await asyncio.sleep(0.01)
+        return "hm"
+
+    def say(text: str, results: list[Any]) -> Any:
+        if not results:
+            return calls(("pick_work_item", {"work_item_id": item_of(text)}))
+        return calls(("ponder", {}))
+
+    async with Runtime(tmp_path / "rt", agents=[builder(say, tools=[ponder], max_steps=200)], clock=clock) as rt:
+        await rt.enqueue(AGENT, "Think it over.")
+        while not asked:
+            await asyncio.sleep(0.01)
+        store = rt._here.engine.store
+        (turn,) = [row async for row in store.open_turns()]
+        await cancel_turn(rt._here.engine, turn.turn_id, requested_by="operator")
+        await rt.settled()
+        for _ in range(20):
+            clock.advance(3600)
+            await rt.settled()
+        turns = await store.turns_of_agent(AGENT, limit=50)
+        assert [row.state for row in turns] == ["cancelled"]
+        life = await rt.why(AGENT)
+        assert (life.state, life.sentence) == ("idle", f"{AGENT} owes nothing; turn {turn.turn_id} cancelled.")
+        await rt.send(AGENT, "Go on with it.")
+
+
+@pytest.mark.spec("HOL-RETRY-12", "HOL-RETRY-13")
+async def test_after_a_conversation_that_is_too_long_people_are_told_and_the_item_is_not_tried_again(
+    tmp_path: Path,
+) -> None:
+    clock = FixedClock()
+
+    def say(text: str, results: list[Any]) -> Any:
+        if not results:
+            return calls(("pick_work_item", {"work_item_id": item_of(text)}))
+        return {"fail": [{"kind": "context_length_exceeded", "message": "too many tokens"}]}
+
+    async with Runtime(tmp_path / "rt", agents=[builder(say)], clock=clock) as rt:
+        await rt.enqueue(AGENT, "Read everything.")
+        await rt.settled()
+        for _ in range(20):
+            clock.advance(3600)
+            await rt.settled()
+        (brief,) = await rt.briefs(AGENT)
+        assert (brief.kind, brief.visibility) == ("failure", "turn_result")
+        turns = await rt._here.engine.store.turns_of_agent(AGENT, limit=50)
+        assert [row.state for row in turns] == ["failed"]
+        (item,) = await rt.work_items(AGENT)
+        assert (item.state, item.is_current, item.scheduling_state) == ("open", True, "runnable")

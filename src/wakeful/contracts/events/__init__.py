@@ -56,6 +56,7 @@ from wakeful.contracts.events.levels import (
     TurnPauseLifted,
     TurnPauseRequested,
 )
+from wakeful.contracts.events.liveness import LivenessViolated
 from wakeful.contracts.events.loop import (
     CompletionBlocked,
     CompletionPolicyContinued,
@@ -106,7 +107,6 @@ from wakeful.contracts.events.routing import (
     RoutingNotPossible,
     RoutingSingleCandidate,
 )
-from wakeful.contracts.events.liveness import LivenessViolated
 from wakeful.contracts.events.tasks import TaskCreated, TaskEnded, TaskStatusChanged
 from wakeful.contracts.events.tools import (
     ErrorCategory,
@@ -157,6 +157,7 @@ from wakeful.contracts.events.waking import (
     TimerFired,
     TimerFolded,
     TimerMissed,
+    TimerSkipped,
     WaitCancelled,
     WaitCreated,
     WaitExpired,
@@ -308,6 +309,7 @@ AnyEvent: TypeAlias = (
     | TimerFired
     | TimerFolded
     | TimerMissed
+    | TimerSkipped
     | TimerCancelled
     | WaitCreated
     | WaitResolved
@@ -443,6 +445,7 @@ __all__ = [
     "TimerFired",
     "TimerFolded",
     "TimerMissed",
+    "TimerSkipped",
     "ToolArgs",
     "ToolCatalogResolved",
     "ToolDeclarationsRejected",

@@ -49,6 +49,8 @@ class TimerArmed(_TimerFact):
     """Who set it: `file`, `code`, `operator`, `agent`."""
     derived_from: Authority | None = None
     """The lowest authority in the chain of causes behind it; None: the owner's own."""
+    check: str | None = None
+    """A command that is run at each due time: only when it has something to say, the agent is woken."""
 
 
 class TimerFired(_TimerFact):
@@ -60,6 +62,8 @@ class TimerFired(_TimerFact):
     message_id: str
     failures: int = 0
     """Turns in a row that began with its messages before this one, and failed."""
+    check_turn: str = ""
+    """The turn that ran its check; blank: it has none."""
     next_at: int | None = None
     """None: it was the last one."""
 
@@ -76,6 +80,20 @@ class TimerFolded(_TimerFact):
     """At most 10,000 are counted."""
     into: str
     """That message."""
+    next_at: int | None = None
+
+
+class TimerSkipped(_TimerFact):
+    """Due times came, and the timer's check had nothing to say. No model was asked."""
+
+    kind: ClassVar[str] = "timer.skipped"
+
+    due_at: int
+    """The first of them."""
+    last: int
+    number: int
+    check_turn: str
+    """The turn that ran the check."""
     next_at: int | None = None
 
 

@@ -123,7 +123,9 @@ def _owing(owed: Obligation, wake: WakeTime, now: int) -> Liveness:
         return Liveness("waiting", f"waits for somebody: {owed.words}", evidence)
     when = "now" if wake.due_at <= now else f"at {iso(wake.due_at)}"
     if owed.owed in ("turn", "wait") and wake.due_at > now:
-        return Liveness("waiting", f"waits: {owed.words}, until {iso(wake.due_at)} at the latest", evidence, wake.due_at)
+        return Liveness(
+            "waiting", f"waits: {owed.words}, until {iso(wake.due_at)} at the latest", evidence, wake.due_at
+        )
     return Liveness("queued", f"has {owed.words} to look at, {when}", evidence, wake.due_at)
 
 

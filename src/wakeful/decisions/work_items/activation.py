@@ -9,7 +9,15 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from wakeful.contracts.authority import Authority, lowest
-from wakeful.contracts.events import AnyEvent, WorkItemCompleted, WorkItemCreated, WorkItemPicked, WorkItemUpdated
+from wakeful.contracts.events import (
+    AnyEvent,
+    Terminal,
+    TurnFailed,
+    WorkItemCompleted,
+    WorkItemCreated,
+    WorkItemPicked,
+    WorkItemUpdated,
+)
 from wakeful.contracts.waking import WorkSignal
 from wakeful.contracts.work_items import ActiveWait, WorkItem
 from wakeful.decisions.waking.backoff import PLANS_IN_A_ROW, BackoffPause, Sign, TurnSigns, pause_after
@@ -39,6 +47,19 @@ def activation(items: Sequence[WorkItem], focus: str | None, waits: Iterable[Act
     words = [first.derived_from] if current is not None else [item.derived_from for item in ready]
     derived: Authority = next(word for word in words if word == lowest(words))
     return Activation(signal, first, derived, len(items))
+
+
+def goes_on_by_itself(ended: Terminal, signal: WorkSignal) -> bool:
+    """Is the agent woken for its work after a turn that ended like this?
+
+    Not after one that a person cancelled: they want it to be quiet until they say something. Nor for the same item
+    after a conversation that was too long for its model: the next turn would be, too.
+    """
+    if not isinstance(ended, TurnFailed):
+        return True
+    attempts = ended.timeline.attempts if ended.timeline is not None else ()
+    is_too_long = bool(attempts) and attempts[-1].failure_kind == "context_length_exceeded"
+    return ended.status != "cancelled" and not (is_too_long and signal.status == "active")
 
 
 def tick_text(found: Activation) -> str:

@@ -11,9 +11,16 @@ from wakeful.service.operations.agents import AgentName
 from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
 
 if TYPE_CHECKING:
-    from wakeful.views.runtime_records import AgentRecord, SentMessage
+    from wakeful.views.runtime_records import AgentLife, AgentRecord, SentMessage
 
 _AGENT = "wakeful.views.runtime_records.AgentRecord"
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeAgentName:
+    """One agent of a runtime."""
+
+    agent: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +95,15 @@ async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
     return sent_message(row)
 
 
+async def _why(opened: OpenStore, asked: RuntimeAgentName) -> "AgentLife":
+    from wakeful.service.queries.agent_lives import why_agent
+
+    return await why_agent(opened.engine, asked.agent)
+
+
 LIST_AGENTS = Operation("runtime.agents", "observe", AgentName, _AGENT, _list, many=True)
 PAUSE_AGENT = Operation("runtime.pause", "operate", AgentControlRequest, _AGENT, _pause)
 STOP_AGENT = Operation("runtime.stop", "operate", AgentControlRequest, _AGENT, _stop)
 RESUME_AGENT = Operation("runtime.resume", "operate", AgentControlRequest, _AGENT, _resume)
 SEND = Operation("runtime.send", "operate", MessageToAgent, "wakeful.views.runtime_records.SentMessage", _send)
+EXPLAIN_AGENT = Operation("runtime.why", "observe", RuntimeAgentName, "wakeful.views.runtime_records.AgentLife", _why)

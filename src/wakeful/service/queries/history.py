@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from wakeful.contracts.errors import InvalidRequest
 from wakeful.contracts.policies import Rule
 from wakeful.contracts.spending import SpendRow, dollars
+from wakeful.contracts.waking import CHECK_THREAD
 from wakeful.ports import RuleRow, Store, ThreadRow, TurnFilter, TurnRow, Turns, UnknownRow
 from wakeful.service.queries.turns import EventReader, find_turn
 from wakeful.views import tree
@@ -105,12 +106,25 @@ def limit_record(row: SpendRow) -> SpendingLimit:
 
 
 async def turns(store: Store, which: TurnFilter, key: str | None, limit: int, before: str | None) -> list[TurnRecord]:
-    """A page of turns, newest first. Raises TurnNotFound for a `before` that is no turn."""
+    """A page of turns, newest first. Raises TurnNotFound for a `before` that is no turn.
+
+    Checks of timers that ended well are left out, unless their thread is asked for: there may be one a minute.
+    """
     if key is not None:
         row = await store.turn_of_key(key)
         return [turn_record(row)] if row is not None and which.fits(row) else []
     older_than = (await find_turn(store, before)).turn_id if before is not None else None
-    return [turn_record(row) for row in await store.find_turns(which, limit=limit, before=older_than)]
+    found: list[TurnRecord] = []
+    while len(found) < limit and (page := await store.find_turns(which, limit=limit, before=older_than)):
+        older_than = page[-1].turn_id
+        found += [turn_record(row) for row in page if which.thread_id is not None or not _is_quiet_check(row)]
+        if len(page) < limit:
+            break
+    return found[:limit]
+
+
+def _is_quiet_check(row: TurnRow) -> bool:
+    return row.state == "completed" and row.thread_id.startswith(CHECK_THREAD)
 
 
 async def messages(

@@ -73,6 +73,8 @@ def timer_record(row: TimerRow) -> TimerRecord:
         folded=row.folded,
         missed=row.missed,
         failures=row.failures,
+        check=row.check_command,
+        skipped=row.skipped,
     )
 
 

@@ -9,13 +9,14 @@ from typing import TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import TimerArmed, TimerCancelled, TimerFired, TimerFolded, TimerMissed
+from wakeful.contracts.events import TimerArmed, TimerCancelled, TimerFired, TimerFolded, TimerMissed, TimerSkipped
 from wakeful.ports.timers import TIMERS, DueTimeEnd, TimerRow
 from wakeful.ports.wakes import WakeRow
 from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey, RowRule, Rules
 from wakeful.store.tables.wakes import NEEDS_ALARM, wake_gone, wake_row
 
-TimerFact: TypeAlias = TimerArmed | TimerFired | TimerFolded | TimerMissed | TimerCancelled
+DueFact: TypeAlias = TimerFired | TimerFolded | TimerMissed | TimerSkipped
+TimerFact: TypeAlias = TimerArmed | TimerFired | TimerFolded | TimerMissed | TimerSkipped | TimerCancelled
 
 
 def timer_subject(timer_id: str) -> str:
@@ -52,6 +53,8 @@ def _armed(entry: LogEntry, event: TimerArmed, rows: AtHand) -> list[TimerRow]:
             folded=known.folded if known is not None else 0,
             missed=known.missed if known is not None else 0,
             failures=known.failures if known is not None else 0,
+            check_command=event.check,
+            skipped=known.skipped if known is not None else 0,
         )
     ]
 
@@ -72,6 +75,12 @@ def _missed(entry: LogEntry, event: TimerMissed, rows: AtHand) -> list[TimerRow]
     return [_ended(row._replace(missed=row.missed + event.number), event.last, "missed", event.next_at)]
 
 
+def _skipped(entry: LogEntry, event: TimerSkipped, rows: AtHand) -> list[TimerRow]:
+    """Failures are kept as they were: that nothing was to be done says nothing about them."""
+    row = _due(event, event.due_at, rows)
+    return [_ended(row._replace(skipped=row.skipped + event.number), event.last, "skipped", event.next_at)]
+
+
 def _ended(row: TimerRow, last: int, end: DueTimeEnd, next_at: int | None) -> TimerRow:
     state = row.state if next_at is not None else "done"
     return row._replace(state=state, due_at=next_at, last_due=last, last_end=end)
@@ -81,7 +90,7 @@ def _cancelled(entry: LogEntry, event: TimerCancelled, rows: AtHand) -> list[Tim
     return [_armed_row(event, rows)._replace(state="cancelled", due_at=None)]
 
 
-def _due(event: TimerFired | TimerFolded | TimerMissed, due_at: int, rows: AtHand) -> TimerRow:
+def _due(event: DueFact, due_at: int, rows: AtHand) -> TimerRow:
     row = _armed_row(event, rows)
     if row.due_at != due_at:
         raise EventRefused(
@@ -108,6 +117,7 @@ TIMER_RULES: Rules = {
     TimerFired: RowRule(_fired, (_of_timer,)),
     TimerFolded: RowRule(_folded, (_of_timer,)),
     TimerMissed: RowRule(_missed, (_of_timer,)),
+    TimerSkipped: RowRule(_skipped, (_of_timer,)),
     TimerCancelled: RowRule(_cancelled, (_of_timer,)),
 }
 
@@ -119,7 +129,7 @@ def _wake_armed(entry: LogEntry, event: TimerArmed, rows: AtHand) -> list[WakeRo
     return [wake_row(entry, rows, timer_subject(event.timer_id), event.due_at, "timer", event.timer_id)]
 
 
-def _wake_moved(entry: LogEntry, event: TimerFired | TimerFolded | TimerMissed, rows: AtHand) -> list[WakeRow | Gone]:
+def _wake_moved(entry: LogEntry, event: DueFact, rows: AtHand) -> list[WakeRow | Gone]:
     subject = timer_subject(event.timer_id)
     if event.next_at is None:
         return [wake_gone(entry, subject)]
@@ -135,5 +145,6 @@ TIMER_WAKES: Rules = {
     TimerFired: RowRule(_wake_moved, NEEDS_ALARM),
     TimerFolded: RowRule(_wake_moved, NEEDS_ALARM),
     TimerMissed: RowRule(_wake_moved, NEEDS_ALARM),
+    TimerSkipped: RowRule(_wake_moved, NEEDS_ALARM),
     TimerCancelled: RowRule(_wake_cancelled),
 }

@@ -1,10 +1,13 @@
-"""`wakeful why`, `replay`, `debug latency`: the reasons for a call, the proof of a log, the time of a turn."""
+"""`wakeful why`, `replay`, `debug latency`: reasons for a call or of an agent, proof of a log, time of a turn."""
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
+from wakeful.contracts.errors import AgentNotFound
 from wakeful.service.operations.calls import EXPLAIN, CallName
+from wakeful.service.operations.runtime import EXPLAIN_AGENT, RuntimeAgentName
 from wakeful.service.operations.turn_reports import REPLAY, SHOW_LATENCY
 from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.replay import ReplayReport
@@ -13,15 +16,25 @@ from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, moment, one_line, out, plain
+from wakeful.views.runtime_records import AgentLife
 
 
 def why(
-    call: Annotated[str, typer.Argument(metavar="CALL", help="The call's id or its beginning, or TURN/CALL.")],
+    call: Annotated[
+        str, typer.Argument(metavar="CALL|AGENT", help="A call's id or its beginning, TURN/CALL, or an agent.")
+    ],
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Explain a call: every verdict with its reason, rules, hooks, approval, sandbox and outcome."""
-    told = ask(EXPLAIN, CallName(call), store_to_read(store))
+    """Explain a call: every verdict with its reason, rules, hooks, approval, sandbox and outcome.
+
+    Of an agent of a runtime: why it runs, waits or sleeps, with the facts that say so.
+    """
+    place = store_to_read(store)
+    with suppress(AgentNotFound):
+        _tell_life(ask(EXPLAIN_AGENT, RuntimeAgentName(call), place), json)
+        return
+    told = ask(EXPLAIN, CallName(call), place)
     if json:
         out(json_text(told.model_dump(mode="json"), indent=2))
         return
@@ -39,6 +52,18 @@ def why(
             out("")
             for line in step.traceback.splitlines():
                 prose(f"    {plain(line)}")
+
+
+def _tell_life(life: AgentLife, json: bool) -> None:
+    if json:
+        out(json_text(life.model_dump(mode="json"), indent=2))
+        return
+    prose(plain(life.sentence))
+    for thread in life.threads:
+        if thread.sentence != life.sentence:
+            prose(f"  {plain(thread.sentence)}")
+        for fact in thread.evidence:
+            prose(f"    {plain(fact)}")
 
 
 def replay(turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False) -> None:

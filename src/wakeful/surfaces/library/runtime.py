@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.run_result import RunResult
     from wakeful.views.message_envelope import MessageEnvelope
-    from wakeful.views.runtime_records import AgentRecord, BriefRecord, SentMessage, TimerRecord, WorkItemRecord
+    from wakeful.views.runtime_records import (
+        AgentLife,
+        AgentRecord,
+        BriefRecord,
+        SentMessage,
+        TimerRecord,
+        WorkItemRecord,
+    )
 
 STORE, AGENTS = "wakeful.db", "agents"
 """The database and the folder of files, in a home."""
@@ -264,12 +271,14 @@ class Runtime:
         name: str = "",
         thread: str = "fresh",
         catch_up: "CatchUp" = "one",
+        check: str | None = None,
         by: str = "operator",
     ) -> "TimerRecord":
         """Wake an agent with these words at a time, or by a cron line in a time zone. It survives restarts.
 
         Each due time has a `thread` of its own, or speaks in the one that is named. `catch_up` says what becomes of due
-        times that pass while nothing runs: `one` message for all of them, `all` (at most 24), or `none`. Raises
+        times that pass while nothing runs: `one` message for all of them, `all` (at most 24), or `none`. With `check`,
+        a command is run in the agent's workspace first; if it ends with 0 and prints nothing, no model is asked. Raises
         InvalidRequest for a time that is past or a cron line that is never due, InvalidConfig for an unknown zone.
         """
         from wakeful.service.commands.agents import arm_for_agent
@@ -287,6 +296,7 @@ class Runtime:
             name=name,
             thread=thread,
             catch_up=catch_up,
+            check=check,
             armed_by=by,
         )
         return timer_record(row)
@@ -331,6 +341,15 @@ class Runtime:
         from wakeful.service.commands.agents import closure_of_agent
 
         return await closure_of_agent(self._here.engine, agent, thread)
+
+    async def why(self, agent: str) -> "AgentLife":
+        """Why an agent does what it does: running, queued, waiting, idle, paused or stopped, with the facts for it.
+
+        Raises AgentNotFound.
+        """
+        from wakeful.service.queries.agent_lives import why_agent
+
+        return await why_agent(self._here.engine, agent)
 
     async def settled(self) -> None:
         """Wait until nothing runs and nothing is due now."""

@@ -1,0 +1,32 @@
+"""Why an agent does what it does: the state of each of its threads in a sentence, with the facts it rests on."""
+
+from wakeful.decisions.waking.liveness import Liveness, LivenessViolation
+from wakeful.engine.run_request import Engine
+from wakeful.runtime.thread_lives import owing_threads, thread_life
+from wakeful.service.commands.agents import agent_named
+from wakeful.views.runtime_records import AgentLife, ThreadLife
+
+_FIRST = ("broken", "stopped", "paused", "running", "queued", "waiting", "idle")
+"""Of several threads, the one with the first of these states speaks for the agent."""
+
+
+async def why_agent(engine: Engine, agent: str) -> AgentLife:
+    """Raises AgentNotFound."""
+    row = await agent_named(engine.store, agent)
+    threads = [
+        _record(agent, thread, await thread_life(engine, row, thread)) for thread in await owing_threads(engine, agent)
+    ]
+    first = min(threads, key=lambda each: _FIRST.index(each.state))
+    return AgentLife(agent=agent, state=first.state, sentence=first.sentence, threads=tuple(threads))
+
+
+def _record(agent: str, thread: str, life: Liveness | LivenessViolation) -> ThreadLife:
+    where = agent if thread == "main" else f"{agent} (thread {thread})"
+    if isinstance(life, LivenessViolation):
+        evidence = (f"{life.owed.owed} {life.owed.owed_id}",)
+        words = f"{where} hangs: {life.words}. The watchdog of a runtime repairs this within a minute."
+        return ThreadLife(thread=thread, state="broken", sentence=words, evidence=evidence)
+    until = None if life.until is None else life.until / 1e6
+    return ThreadLife(
+        thread=thread, state=life.state, sentence=f"{where} {life.words}.", until=until, evidence=life.evidence
+    )
