@@ -331,13 +331,13 @@ async def test_the_agent_can_tell_its_operator_something_on_the_way(tmp_path: Pa
 
 async def test_a_cancelled_turn_is_followed_by_no_ticks(tmp_path: Path) -> None:
     """Field failure: after a cancel the agent was woken for the same item, 148 times in a row."""
-    clock, asked = FixedClock(), list[str]()
+    clock, asked = FixedClock(), asyncio.Event()
 
     @tool(effect="pure")
     async def ponder() -> str:
         """Think for as long as nobody stops it."""
-        asked.append("pondered")
-        await asyncio.sleep(0.01)
+        asked.set()
+        await asyncio.Event().wait()
         return "hm"
 
     def say(text: str, results: list[Any]) -> Any:
@@ -347,8 +347,7 @@ async def test_a_cancelled_turn_is_followed_by_no_ticks(tmp_path: Path) -> None:
 
     async with Runtime(tmp_path / "rt", agents=[builder(say, tools=[ponder], max_steps=200)], clock=clock) as rt:
         await rt.enqueue(AGENT, "Think it over.")
-        while not asked:
-            await asyncio.sleep(0.01)
+        await asked.wait()
         store = rt._here.engine.store
         (turn,) = [row async for row in store.open_turns()]
         await cancel_turn(rt._here.engine, turn.turn_id, requested_by="operator")
