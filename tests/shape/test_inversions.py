@@ -29,7 +29,6 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     # --- the runtime
     "a wake that was lost is found": (
         "unit/runtime/test_liveness.py::test_inversion_without_the_watchdog_a_lost_wake_is_never_found",
-        "unit/runtime/test_liveness.py",
     ),
     "simulated lives: each invariant sees what breaks it": (
         f"{WORLDS}::test_inversion_a_store_that_loses_messages_is_caught",

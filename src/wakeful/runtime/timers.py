@@ -61,7 +61,7 @@ class TimerTerms:
     """A command that is run at each due time; only when it has something to say, the agent is woken."""
 
 
-class CheckOutcome(NamedTuple):
+class WakeCheckOutcome(NamedTuple):
     """What a timer's check came to."""
 
     turn_id: str
@@ -70,7 +70,7 @@ class CheckOutcome(NamedTuple):
     derived_from: Authority | None = None
 
 
-RunCheck: TypeAlias = Callable[[TimerRow, int], Awaitable[CheckOutcome]]
+RunCheck: TypeAlias = Callable[[TimerRow, int], Awaitable[WakeCheckOutcome]]
 """Runs the check of a timer for one due time; the same one again gives what it came to."""
 
 
@@ -168,7 +168,7 @@ async def _settled(engine: Engine, run_check: RunCheck, row: TimerRow, due_at: i
             passed = DueTimes(folded.first, found.fires, folded.number + 1)
         events.append(_folded(row, passed, pending, found.next_at))
         return [Fact(event, now, row.thread_id) for event in events]
-    check: CheckOutcome | None = None
+    check: WakeCheckOutcome | None = None
     if row.check_command is not None:
         check = await run_check(row, found.fires)
         if not check.said:
@@ -198,7 +198,7 @@ def fresh_thread(row: TimerRow, due_at: int) -> str:
     return f"{row.name or row.timer_id}-{day}"
 
 
-def _message(row: TimerRow, due_at: int, folded: int, check: CheckOutcome | None) -> WakeMessage:
+def _message(row: TimerRow, due_at: int, folded: int, check: WakeCheckOutcome | None) -> WakeMessage:
     words, derived_from = timer_words(row.say, row.name, due_at, folded), row.derived_from
     if check is not None:
         words = f"{words}\n\n{check.said}"
@@ -216,7 +216,7 @@ def _message(row: TimerRow, due_at: int, folded: int, check: CheckOutcome | None
 
 
 def _skipped(
-    row: TimerRow, due_at: int, folded: DueTimes | None, check: CheckOutcome, next_at: int | None
+    row: TimerRow, due_at: int, folded: DueTimes | None, check: WakeCheckOutcome, next_at: int | None
 ) -> TimerSkipped:
     return TimerSkipped(
         timer_id=row.timer_id,

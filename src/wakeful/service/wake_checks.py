@@ -14,7 +14,7 @@ from wakeful.contracts.workflows import WorkflowGraph, WorkflowNode, WorkflowRun
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.ports.timers import TimerRow
-from wakeful.runtime.timers import CheckOutcome
+from wakeful.runtime.timers import WakeCheckOutcome
 from wakeful.service.agent_supply import AgentSupply
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.workflows.runs import run_workflow
@@ -26,7 +26,7 @@ EVIDENCE: Authority = "external_evidence"
 """A command prints what files and other programs say: that is nobody's instruction."""
 
 
-async def run_check(engine: Engine, supply: AgentSupply, row: TimerRow, due_at: int) -> CheckOutcome:
+async def run_check(engine: Engine, supply: AgentSupply, row: TimerRow, due_at: int) -> WakeCheckOutcome:
     """Run the check of a timer for a due time, or tell from the log what it came to."""
     agent = await supply.agent(row.agent_id)
     command = row.check_command or ""
@@ -47,12 +47,12 @@ async def run_check(engine: Engine, supply: AgentSupply, row: TimerRow, due_at: 
     try:
         outcome = await run_workflow(apart, await workflow_registry(apart, agent), graph, request)
     except (ForTheCaller, ForThePerson) as problem:
-        return CheckOutcome("", f"The check `{command}` could not be run: {problem}", EVIDENCE)
+        return WakeCheckOutcome("", f"The check `{command}` could not be run: {problem}", EVIDENCE)
     if outcome.result is None:
         await cancel_turn(apart, outcome.run.turn_id, requested_by="runtime")
         said = f"The check `{command}` needs approval, so it was not run. Allow it with a rule of the agent's policy."
-        return CheckOutcome(outcome.run.turn_id, said, EVIDENCE)
-    return CheckOutcome(outcome.run.turn_id, _said(command, outcome.result), EVIDENCE)
+        return WakeCheckOutcome(outcome.run.turn_id, said, EVIDENCE)
+    return WakeCheckOutcome(outcome.run.turn_id, _said(command, outcome.result), EVIDENCE)
 
 
 def _said(command: str, result: WorkflowRunResult) -> str:

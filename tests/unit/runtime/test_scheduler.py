@@ -30,4 +30,5 @@ async def test_a_store_that_fails_for_a_while_stops_nobody_for_good(tmp_path: Pa
         assert (await rt._here.engine.store.message(sent.message_id)).state == "queued"  # type: ignore[union-attr]
         store.is_full = False
         clock.advance(2)
+        await rt.settled()
         assert (await rt.answer(sent)).output == "done"
