@@ -19,6 +19,10 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wakeful import RunResult
 
 CELLS = ("short", "rounds", "crowd", "size")
 SHORT, PATHS, TURNS, ROUNDS = 150, 40, 300, 10
@@ -36,8 +40,8 @@ async def _short(folder: Path) -> dict[str, float]:
     path = folder / "runs.db"
     store = await SqliteStore.open(path)
 
-    async def timed(count: int, one: Callable[[int], Awaitable[object]]) -> float:
-        await one(-1)
+    async def timed(count: int, one: "Callable[[int], Awaitable[RunResult]]") -> float:
+        assert (await one(-1)).output == "done"
         began = time.process_time()
         for number in range(count):
             await one(number)
@@ -84,15 +88,13 @@ async def _crowd(folder: Path) -> dict[str, float]:
         """Add two numbers."""
         return a + b
 
-    def reply(request: object) -> object:
-        said = len(request.items)  # type: ignore[attr-defined]
-        return {"calls": [{"name": "add", "arguments": {"a": said, "b": 1}}]} if said < 2 * ROUNDS else "done"
-
-    agent, store = Agent("bench", scripted(reply), tools=[add]), await SqliteStore.open(folder / "runs.db")
+    replies: list[object] = [{"calls": [{"name": "add", "arguments": {"a": n, "b": 1}}]} for n in range(ROUNDS)]
+    agent = Agent("bench", scripted([*replies, "done"]), tools=[add])
+    store = await SqliteStore.open(folder / "runs.db")
 
     async def at_once(prefix: str, count: int) -> None:
         turns = (run(agent, "go", store=store, thread=f"{prefix}{n}", budget=Budget.unlimited()) for n in range(count))
-        await asyncio.gather(*turns)
+        assert {result.output for result in await asyncio.gather(*turns)} == {"done"}
 
     await at_once("warm", 20)
     gc.collect()
