@@ -22,6 +22,9 @@ def lowest(words: Iterable[str]) -> str:
     return max(words, key=_LOWER.__getitem__, default="operator_instruction")
 
 
+_WORDS: dict[str, Authority] = {word: word for word in get_args(Authority)}
+
+
 def known_authority(word: str) -> Authority:
     """The word, or the lowest there is for one that nobody knows."""
-    return next((each for each in get_args(Authority) if each == word), "external_evidence")
+    return _WORDS.get(word, "external_evidence")

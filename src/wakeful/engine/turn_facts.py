@@ -5,7 +5,7 @@ over all of them again and again. What is asked of them in the middle of a turn 
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -41,17 +41,18 @@ def note_limit(limits: list[StoredFact], entry: StoredFact) -> None:
         del limits[:-MOST_LIMITS]
 
 
-def call_ids_of(event: AssistantRecorded | HistoryImported) -> Iterator[str]:
+def call_ids_of(event: AssistantRecorded | HistoryImported) -> list[str]:
     """The ids of calls that a fact brings into the conversation."""
     items: Iterable[UserItem | AssistantItem | ToolItem]
+    ids: list[str] = []
     if isinstance(event, AssistantRecorded):
-        yield from (asked.call_id for asked in event.calls)
-        items = event.continuation
+        ids, items = [asked.call_id for asked in event.calls], event.continuation
     else:
         items = event.items
     for item in items:
         if isinstance(item, AssistantItem):
-            yield from (part.call_id for part in item.calls)
+            ids += [part.call_id for part in item.calls]
+    return ids
 
 
 class CallRefs(NamedTuple):

@@ -51,7 +51,7 @@ from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.tool import Tool
 
 _ASKED_PEOPLE = (ActionRequired, ActionResolved)
-_ABOUT_ACTIONS = (*_ASKED_PEOPLE, RuntimeToolRequested, RuntimeToolResolved)
+_ABOUT_ACTIONS = frozenset((*_ASKED_PEOPLE, RuntimeToolRequested, RuntimeToolResolved))
 
 
 class FactMaker:
@@ -72,7 +72,8 @@ class FactMaker:
         if level is not None and level.id is not None:
             fact.level, fact.depth = level.id, level.depth
             fact.parent_call_id = child.call.call_id if (child := as_child(level)) is not None else None
-        if isinstance(event, _ABOUT_ACTIONS):
+        if type(event) in _ABOUT_ACTIONS:
+            assert isinstance(event, ActionRequired | ActionResolved | RuntimeToolRequested | RuntimeToolResolved)
             fact.action_id = event.action_id if isinstance(event, _ASKED_PEOPLE) else event.request_id
         return fact
 
@@ -356,7 +357,7 @@ class TurnWork:
 
     def say_skip(self) -> list[Fact]:
         """The fact about time that does not count, where some passed."""
-        skipped = self.unsaid_skip()
+        skipped = self.clock.skipped() - self.skip_said
         if not skipped:
             return []
         self.skip_said += skipped

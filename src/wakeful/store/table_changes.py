@@ -16,6 +16,9 @@ from wakeful.views.model_calls import CALL_FACTS, CostTally, TurnCost
 _CALL_FACTS = frozenset(CALL_FACTS)
 _NOTED = _CALL_FACTS | {ToolStarted, ToolResult, ToolFailed}
 """What later facts of the same append may ask for."""
+_NAMING = frozenset((SessionStarted, AgentCreated))
+_OF_THE_LOG = frozenset((OpenCall, OpenCost))
+"""Needs that the log answers, and so do the facts of the append before the one that asks."""
 
 
 def needs_of(facts: Iterable[Fact], agent_id: str) -> list[Need]:
@@ -53,14 +56,16 @@ def changes(
     """
     made = TableChanges(agent_id, found)
     renamed: str | None = None
+    notes = not _OF_THE_LOG.isdisjoint(map(type, found))
     for seq, fact in enumerate(facts, after + 1):
         event = fact.event
         kind = type(event)
         if kind in RULES_OF_EVENT:
             made.take_in(LogEntry(agent_id, agent_name, seq, fact, is_new))
-        if found and kind in _NOTED:
+        if notes and kind in _NOTED:
             made.note(fact)
-        if isinstance(event, SessionStarted | AgentCreated):
+        if kind in _NAMING:
+            assert isinstance(event, SessionStarted | AgentCreated)
             renamed = agent_name = event.agent_name
     return Changes(made.rows, renamed)
 
@@ -79,11 +84,13 @@ def message_of(facts: Iterable[Fact]) -> tuple[Fact, MessageAdmitted] | tuple[No
 class TableChanges:
     """The rows that the facts of one append change, one fact after the other."""
 
-    __slots__ = ("_agent_id", "_asked", "_found", "rows")
+    __slots__ = ("_agent_id", "_asked", "_found", "_there", "rows")
 
     def __init__(self, agent_id: str, found: Mapping[Need, Any]) -> None:
         self._agent_id = agent_id
         self._found: dict[Need, Any] = {**found}
+        self._there = {need.table for need, value in found.items() if value and isinstance(need, RowKey | RowList)}
+        """Tables of which rows were found."""
         self._asked: list[Fact] = []
         """Facts about requests to models."""
         self.rows: dict[Table[Any], dict[TableKey, Any]] = {}
@@ -101,6 +108,9 @@ class TableChanges:
                     self.rows.setdefault(table, {})[changed.key] = None
                 else:
                     self._put(table, table.key_of(changed), changed)
+
+    def has_any(self, table: Table[Any]) -> bool:
+        return table in self._there or table in self.rows
 
     def get(self, table: Table[Row], *key: Any) -> Row | None:
         """A row of this agent. Raises KeyError when the rule did not name it beforehand."""

@@ -29,7 +29,9 @@ class Watches:
     """The open watches of one store."""
 
     def __init__(self) -> None:
-        self._open: dict[str, set[_Watch]] = {}
+        self._open: dict[str, dict[str | None, set[_Watch]]] = {}
+        """By agent and thread; None: of all its threads. A commit looks at those of its own thread: at thousands of
+        turns at once nothing else would do."""
         self._of_wakes: set[_Watch] = set()
         """Those that follow what may become due, whichever agent's it is."""
 
@@ -38,7 +40,7 @@ class Watches:
 
     def open(self, agent_id: str, thread_id: str | None = None, feed: Feed = "all") -> Watch:
         watch = _Watch(self, agent_id, thread_id, feed)
-        self._open.setdefault(agent_id, set()).add(watch)
+        self._open.setdefault(agent_id, {}).setdefault(thread_id, set()).add(watch)
         return watch
 
     def open_wakes(self) -> Watch:
@@ -48,9 +50,12 @@ class Watches:
 
     def forget(self, watch: "_Watch") -> None:
         self._of_wakes.discard(watch)
-        watches = self._open.get(watch.agent_id, set())
+        of_agent = self._open.get(watch.agent_id, {})
+        watches = of_agent.get(watch.thread_id, set())
         watches.discard(watch)
         if not watches:
+            of_agent.pop(watch.thread_id, None)
+        if not of_agent:
             self._open.pop(watch.agent_id, None)
 
     def agents(self) -> list[str]:
@@ -60,17 +65,20 @@ class Watches:
     def threads(self) -> set[tuple[str, str]]:
         """Threads that somebody waits for."""
         return {
-            (watch.agent_id, watch.thread_id)
-            for watches in self._open.values()
-            for watch in watches
-            if watch.feed == "lease" and watch.thread_id is not None
+            (agent_id, thread_id)
+            for agent_id, of_agent in self._open.items()
+            for thread_id, watches in of_agent.items()
+            if thread_id is not None and any(watch.feed == "lease" for watch in watches)
         }
 
     def wake(self, wake: Wake) -> None:
         """This was committed, here or elsewhere."""
-        for watch in self._open.get(wake.agent_id, ()):
-            if watch.is_for(wake):
-                watch.wake()
+        of_agent = self._open.get(wake.agent_id)
+        if of_agent is not None:
+            for thread_id in of_agent if wake.thread_id is None else (None, wake.thread_id):
+                for watch in of_agent.get(thread_id, ()):
+                    if watch.follows(wake.feed):
+                        watch.wake()
         if wake.feed != "all":
             self.wake_scheduler()
 
@@ -82,9 +90,10 @@ class Watches:
     def wake_all(self) -> None:
         """Nothing will be committed any more."""
         self.wake_scheduler()
-        for watches in self._open.values():
-            for watch in watches:
-                watch.wake()
+        for of_agent in self._open.values():
+            for watches in of_agent.values():
+                for watch in watches:
+                    watch.wake()
 
 
 class _Watch:
@@ -95,10 +104,8 @@ class _Watch:
         self._watches = watches
         self._woken = asyncio.Event()
 
-    def is_for(self, wake: Wake) -> bool:
-        if self.thread_id is not None and wake.thread_id is not None and self.thread_id != wake.thread_id:
-            return False
-        return self.feed == wake.feed or (self.feed == "all" and wake.feed == "outsiders")
+    def follows(self, feed: Feed) -> bool:
+        return self.feed == feed or (self.feed == "all" and feed == "outsiders")
 
     def wake(self) -> None:
         self._woken.set()

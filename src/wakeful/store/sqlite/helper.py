@@ -87,7 +87,7 @@ class Helper:
         self._connection.pragma("user_version")  # the first read opens the write-ahead log
         self._log = os.open(f"{path}-wal", os.O_RDWR)
         self._page = int(self._connection.pragma("page_size"))
-        self._files = {name: _found(name) for name in (str(path), f"{path}-wal")}
+        self._files = {name: _found(name) for name in (path, path.with_name(f"{path.name}-wal"))}
         self._thread = threading.Thread(target=self._run, name="wakeful-store", daemon=True)
         self._thread.start()
 
@@ -156,7 +156,7 @@ class Helper:
                 became = "deleted"
             elif before is None or now.place != before.place:
                 became = "replaced"
-            elif now.size < before.size or (name.endswith("-wal") and self._has_hole(before.size, now.size)):
+            elif now.size < before.size or (name != self._path and self._has_hole(before.size, now.size)):
                 became = "cut off"
             else:
                 self._files[name] = now
@@ -212,10 +212,10 @@ class _Found(NamedTuple):
     size: int
 
 
-def _found(path: str) -> _Found | None:
+def _found(path: Path) -> _Found | None:
     # By name, and never opened: closing any handle of the database would drop SQLite's locks on it.
     try:
-        found = Path(path).stat()
+        found = path.stat()
     except FileNotFoundError:
         return None
     return _Found((found.st_dev, found.st_ino), found.st_size)

@@ -21,8 +21,8 @@ class RowCache:
         self._known: dict[Need, Any] = {}
         self._of_turn: dict[str, set[Need]] = {}
         """What was kept for the sake of each turn."""
-        self._queries: dict[Table[Any], set[RowQuery]] = {}
-        """Queries of which lists are kept."""
+        self._lists: dict[Table[Any], dict[RowQuery, set[RowList]]] = {}
+        """Of which tables and queries lists are kept, and which."""
 
     def get(self, need: Need) -> Any:
         """A row, None where there is none, or a list in any order; `UNKNOWN`: look it up."""
@@ -38,7 +38,7 @@ class RowCache:
                 self._known[need] = value
                 needs.add(need)
                 if isinstance(need, RowList):
-                    self._queries.setdefault(need.table, set()).add(need.query)
+                    self._lists.setdefault(need.table, {}).setdefault(need.query, set()).add(need)
 
     def change(
         self,
@@ -50,7 +50,7 @@ class RowCache:
         for table, rows in changed.items():
             if table.merge is not None:
                 continue
-            queries = self._queries.get(table, ())
+            lists = self._lists.get(table)
             for key, row in rows.items():
                 need = RowKey(table, key)
                 before = found.get(need, UNKNOWN)
@@ -58,8 +58,8 @@ class RowCache:
                     self._known[need] = row
                 elif turn_id is not None:
                     self._keep_new(turn_id, need, row)
-                for query in queries:
-                    self._change_lists(query, need, before, row)
+                for query, kept in lists.items() if lists is not None else ():
+                    self._change_lists(query, kept, need, before, row)
 
     def _keep_new(self, turn_id: str, need: RowKey, row: Any) -> None:
         needs = self._of_turn.setdefault(turn_id, set())
@@ -67,10 +67,12 @@ class RowCache:
             self._known[need] = row
             needs.add(need)
 
-    def _change_lists(self, query: RowQuery, need: RowKey, before: Any, row: Any) -> None:
+    def _change_lists(self, query: RowQuery, kept: set[RowList], need: RowKey, before: Any, row: Any) -> None:
         table, key = need
+        if not kept:
+            return
         if before is UNKNOWN:  # it may have been in any of them
-            self._drop(each for each in self._known if isinstance(each, RowList) and each.query is query)
+            self._drop([*kept])
             return
         equal = reader_of(table, query.equal)
         for list_need in {RowList(table, query, equal(each)) for each in (before, row) if each is not None}:
@@ -90,7 +92,10 @@ class RowCache:
     def clear(self) -> None:
         self._known.clear()
         self._of_turn.clear()
+        self._lists.clear()
 
     def _drop(self, needs: Iterable[Need]) -> None:
-        for need in [*needs]:
+        for need in needs:
             self._known.pop(need, None)
+            if isinstance(need, RowList):
+                self._lists[need.table][need.query].discard(need)

@@ -57,6 +57,10 @@ class LogEntry(NamedTuple):
 class AtHand(Protocol):
     """What a rule named beforehand, with what earlier facts of the same append made of it, and before its own fact."""
 
+    def has_any(self, table: Table[Any]) -> bool:
+        """Is there a row of this table at hand? Most turns have none of what a rule looks for in every round."""
+        ...
+
     def get(self, table: Table[Row], *key: Any) -> Row | None: ...
 
     def list(self, table: Table[Row], query: RowQuery, *equal: Value) -> Sequence[Row]: ...

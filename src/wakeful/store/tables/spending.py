@@ -135,7 +135,7 @@ def _price(hold: HoldRow, event: ModelFailed) -> int:
 
 
 def _hold(entry: LogEntry, rows: AtHand) -> HoldRow | None:
-    return rows.get(HOLDS, *_key(entry.fact))
+    return rows.get(HOLDS, *_key(entry.fact)) if rows.has_any(HOLDS) else None
 
 
 def _holds(entry: LogEntry, rows: AtHand) -> Sequence[HoldRow]:

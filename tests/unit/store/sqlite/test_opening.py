@@ -9,11 +9,14 @@ import pytest
 from kit.runs.store_facts import AGENT, admitted
 from wakeful.contracts.errors import StoreDamaged, StoreProblem, StoreTooNew
 from wakeful.ports import DispatchRow
+from wakeful.ports.threads import THREADS
+from wakeful.ports.turns import TURNS, TURNS_OF_THREAD
 from wakeful.store.sqlite import SqliteStore
 from wakeful.store.sqlite.anchor import forget_anchor
-from wakeful.store.sqlite.connection import connect
+from wakeful.store.sqlite.connection import Statements, connect
 from wakeful.store.sqlite.migrations import Migration, backup_path, migrate, shipped
 from wakeful.store.sqlite.new_file import PAGE_BYTES
+from wakeful.store.sqlite.tables import SqliteTables
 
 
 async def made(path: Path) -> Path:
@@ -46,6 +49,30 @@ async def test_every_connection_has_the_settings_durability_rests_on(tmp_path: P
     read = {name: connection.pragma(name) for name in ("journal_mode", "synchronous", "auto_vacuum")}
     connection.close()
     assert read == {"journal_mode": "wal", "synchronous": 1, "auto_vacuum": 2}
+
+
+async def test_statements_are_compiled_once_whatever_values_they_get(tmp_path: Path) -> None:
+    connection = connect(await made(tmp_path / "runs.db"))
+    tables = SqliteTables(Statements(connection))
+    asked: list[str] = []
+
+    def may(operation: int, what: str | None, *_: str | None) -> int:
+        asked.append(f"{operation} {what}")  # SQLite asks whenever it compiles, and never when it runs
+        return apsw.SQLITE_OK
+
+    def read(name: str) -> int:
+        asked.clear()
+        tables.get(TURNS, (name,))
+        tables.get(THREADS, (AGENT, name))
+        tables.page(TURNS, TURNS_OF_THREAD, (AGENT, name))
+        return len(asked)
+
+    connection.authorizer = may
+    times = [read(name) for name in ("one", "another", "a third")]
+    connection.close()
+
+    assert times[0] > 0
+    assert times[1:] == [0, 0]
 
 
 async def test_the_log_has_no_index_besides_its_own_order(tmp_path: Path) -> None:
