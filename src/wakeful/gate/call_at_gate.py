@@ -119,6 +119,8 @@ class CallAtGate:
     record: CallRecord
     batch_id: str = ""
     scheduling: Scheduling = "parallel"
+    call: Call = field(init=False)
+    call_id: str = field(init=False)
 
     # steps 1 to 4: what is called, with what
     declared: ToolDeclaration = field(init=False)
@@ -152,21 +154,17 @@ class CallAtGate:
     taints_since: int | None = None
     """When it began to write files, in a turn with untrusted input; it is on record with its intent."""
 
-    @property
-    def call(self) -> Call:
-        return self.record.call
-
-    @property
-    def call_id(self) -> str:
-        return self.record.call.call_id
+    def __post_init__(self) -> None:
+        self.call = self.record.call
+        self.call_id = self.call.call_id
 
     @property
     def tool_name(self) -> str:
-        return self.record.call.part.name
+        return self.call.part.name
 
     @property
     def step(self) -> int:
-        return self.record.call.step
+        return self.call.step
 
 
 @dataclass(slots=True)

@@ -43,6 +43,8 @@ class _Shape(NamedTuple):
     """What is asked for every event of a class, looked up once."""
 
     kind: str
+    label: str | int
+    """What a header calls it."""
     version: int
     outsider: bool
     needs: tuple[str, ...]
@@ -63,7 +65,8 @@ def _shape(event: type[AnyEvent]) -> _Shape:
     defaults = {name: value for name, value in values.items() if not isinstance(value, dict | list)}
     to_json = event.__pydantic_serializer__.to_json
     counts = "token_usage" in event.model_fields
-    return _Shape(event.kind, event.version, event.outsider, event.needs, ids, to_json, defaults, counts)
+    label = NUMBERS.get(event.kind, event.kind)
+    return _Shape(event.kind, label, event.version, event.outsider, event.needs, ids, to_json, defaults, counts)
 
 
 _SHAPES = {event: _shape(event) for event in EVENTS}
@@ -128,9 +131,9 @@ def _encode(facts: Sequence[Fact], writer: Writer) -> PackedRow:
     payloads: list[bytes] = []
     header: list[Any] = [writer, began, first.thread_id, first.turn_id]
     for fact in facts:
-        kind, version, payload = _payload(fact, writer)
+        label, version, payload = _payload(fact, writer)
         payloads.append(payload)
-        head = (NUMBERS.get(kind, kind), len(payload), fact.at - began, fact.step, fact.call_id)
+        head = (label, len(payload), fact.at - began, fact.step, fact.call_id)
         if fact.level is None and fact.action_id is fact.parent_call_id is None and version == 1 and not fact.depth:
             header.append(head if fact.call_id is not None else _cut(head))
         else:
@@ -153,14 +156,15 @@ def _cut(head: tuple[Any, ...]) -> tuple[Any, ...]:
     return head[:length]
 
 
-def _payload(fact: Fact, writer: Writer) -> tuple[str, int, bytes]:
-    """Kind, version and payload."""
+def _payload(fact: Fact, writer: Writer) -> tuple[str | int, int, bytes]:
+    """What a header calls the kind, its version, and the payload."""
     event = fact.event
     shape = _SHAPES.get(type(event))
     if shape is None:
         kind, version, payload = _foreign(event)
+        label: str | int = kind
     else:
-        kind, version = shape.kind, shape.version
+        kind, label, version = shape.kind, shape.label, shape.version
         if not all(shape.ids(fact)):
             raise _without_id(fact, shape)
         try:
@@ -176,7 +180,7 @@ def _payload(fact: Fact, writer: Writer) -> tuple[str, int, bytes]:
             f"{kind} has a payload of {len(payload)} bytes; {MAX_PAYLOAD_BYTES} are allowed",
             "Put the content in a blob and refer to it.",
         )
-    return kind, version, payload
+    return label, version, payload
 
 
 def _json(event: AnyEvent, shape: _Shape) -> bytes:

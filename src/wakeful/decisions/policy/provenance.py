@@ -134,11 +134,12 @@ def begun(derived_from: str) -> Exposure:
 
 def exposed(exposure: Exposure, tool: str, does: ToolDoes) -> Exposure:
     """After a call of this tool was let through."""
-    after = Exposure(
+    if (exposure.untrusted or not does.untrusted_result) and (exposure.private or not does.reads_private):
+        return exposure
+    return Exposure(
         exposure.untrusted or (tool if does.untrusted_result else ""),
         exposure.private or (tool if does.reads_private else ""),
     )
-    return exposure if after == exposure else after
 
 
 def merged(exposure: Exposure, other: Exposure) -> Exposure:
