@@ -6,7 +6,7 @@ For agents of a runtime alone: a run of the library writes nothing more than it 
 
 from collections.abc import Sequence
 
-from wakeful.contracts.envelope import Fact, StoredFact, before
+from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact, before
 from wakeful.contracts.events import (
     AnyEvent,
     AssistantRecorded,
@@ -37,7 +37,7 @@ async def close_turn(work: TurnWork, conversation: Conversation, facts: list[Fac
     if own is not None:
         ended = _place_of_end(facts)
         entries = await work.place.known.all()
-        facts[ended:ended] = [work.fact(event) for event in await _work_facts(work, conversation, facts, entries, own)]
+        facts[ended:ended] = await _work_facts(work, conversation, facts, entries, own)
         _add_briefs(work, conversation, facts, entries)
     await checkpoint(work, conversation, facts)
     if own is not None:
@@ -130,7 +130,7 @@ async def _work_facts(
     facts: Sequence[Fact],
     entries: Sequence[StoredFact],
     own: RuntimeAgentRow,
-) -> list[AnyEvent]:
+) -> list[Fact]:
     if work.config.options.get("work_items") is not True:
         return []
     store, row, now = work.place.store, work.place.row, work.clock.now()
@@ -147,27 +147,32 @@ async def _work_facts(
     if blocker is not None:
         items = [_blocked(item, blocker.blocked_by) if item == bound else item for item in items]
     found = activation(items, focus, waits)
-    is_scheduled = await store.wake(row.agent_id, row.thread_id, WORK) is not None
-    off: list[AnyEvent] = [WorkQueueScheduled()] if is_scheduled else []
+    if found is None:
+        return [*map(work.fact, made)]
+    is_planned = await store.wake(row.agent_id, MAIN_THREAD, WORK) is not None
+    if row.thread_id != MAIN_THREAD:
+        # Work goes on in `main`. A turn elsewhere sees to it that somebody looks, and changes no plan that is there.
+        return [*map(work.fact, made), *(() if is_planned else (Fact(_scheduled(found.item, now), now, MAIN_THREAD),))]
     ended = facts[_place_of_end(facts)].event
     assert isinstance(ended, Terminal)
-    if found is None or found.item.thread_id != row.thread_id:
-        return [*made, *off]
     if own.control == "running" and not goes_on_by_itself(ended, found.signal):
-        return [*made, *off]
+        return [*map(work.fact, [*made, *([WorkQueueScheduled()] if is_planned else [])])]
     kinds = [(message.message_kind, message.authority_class) for message in conversation.messages]
     spacing = spacing_after(found.item, TurnSigns(is_self_started(kinds), frozenset(_signs(work, events))))
     stuck = no_progress_blocker(found.item) if spacing.pause.is_stalled else None
-    if stuck is not None:
-        return [*made, stuck, *off, _stalled_brief(work, found.item)]
-    due_at = now + spacing.pause.microseconds
-    scheduled = WorkQueueScheduled(
-        work_item_id=found.item.work_item_id,
-        due_at=due_at,
-        idle_turns=spacing.idle_turns,
-        plan_turns=spacing.plan_turns,
+    if stuck is None:
+        counted = found.item._replace(idle_turns=spacing.idle_turns, plan_turns=spacing.plan_turns)
+        return [*map(work.fact, [*made, _scheduled(counted, now + spacing.pause.microseconds)])]
+    rest = [_blocked(item, stuck.blocked_by) if item == found.item else item for item in items]
+    following = activation(rest, focus, waits)
+    planned = [] if following is None else [_scheduled(following.item, now)]
+    return [*map(work.fact, [*made, stuck, *planned, _stalled_brief(work, found.item)])]
+
+
+def _scheduled(item: WorkItem, due_at: int) -> WorkQueueScheduled:
+    return WorkQueueScheduled(
+        work_item_id=item.work_item_id, due_at=due_at, idle_turns=item.idle_turns, plan_turns=item.plan_turns
     )
-    return [*made, scheduled]
 
 
 def _blocked(item: WorkItem, blocked_by: str | None) -> WorkItem:

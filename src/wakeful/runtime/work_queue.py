@@ -35,17 +35,23 @@ WORK_QUEUE = "work_queue"
 
 
 async def wake_for_work(engine: Engine, wake: WakeRow) -> None:
-    """The time came to wake an idle agent for its own work. One that has other messages is woken by those."""
+    """The time came to wake an idle agent for its own work.
+
+    A thread that is at work, or has messages, is looked at again later: the end of its turn plans anew, and a message
+    that needs no turn leaves the plan as it is.
+    """
     store, now = engine.store, engine.clock.now()
     assert wake.due_at is not None
     agent_id, thread_id = wake.agent_id, wake.thread_id
+    if any(thread.thread_id == thread_id for thread in await store.busy_threads(agent_id)):
+        return
     items = await store.open_work_items(agent_id)
     found = activation(items, await store.current_work_item_id(agent_id), await active_waits(store, agent_id))
     activated = WorkQueueActivated(due_at=wake.due_at)
     facts = [Fact(activated, now, thread_id)]
-    if found is not None and not await store.queued(agent_id, thread_id, limit=1):
+    if found is not None:
         item = found.item
-        message = _tick(agent_id, item, tick_text(found), found.derived_from, "work", thread_id, wake.cause_id)
+        message = _tick(agent_id, item, tick_text(found), found.derived_from, "work", wake.cause_id, wake.due_at)
         update = {"work_item_id": item.work_item_id, "message_id": message.message_id}
         facts = [Fact(activated.model_copy(update=update), now, thread_id), Fact(message, now, thread_id)]
     with suppress(EventRefused):
@@ -65,7 +71,7 @@ async def remind_of_blocker(engine: Engine, wake: WakeRow) -> None:
         work_item_id=item.work_item_id, recheck_at=item.recheck_at, message_id=message.message_id
     )
     with suppress(EventRefused):
-        await store.admit(wake.agent_id, [Fact(rechecked, now), Fact(message, now, item.thread_id)])
+        await store.admit(wake.agent_id, [Fact(rechecked, now), Fact(message, now, MAIN_THREAD)])
 
 
 async def enqueue_work_item(engine: Engine, agent_id: str, objective: str, *, by: str) -> WorkItem:
@@ -79,11 +85,9 @@ async def enqueue_work_item(engine: Engine, agent_id: str, objective: str, *, by
         raise InvalidRequest(f"the objective of a work item is {found}", f"Give 1 to {MAX_OBJECTIVE:,} characters.")
     store, now = engine.store, engine.clock.now()
     name = engine.ids.new("wi")
-    facts = [Fact(WorkItemEnqueued(work_item_id=name, objective=said, enqueued_by=by), now)]
-    busy = [thread for thread in await store.busy_threads(agent_id) if thread.thread_id == MAIN_THREAD]
-    if not busy:  # else the end of its turn looks at the queue
-        facts.append(Fact(WorkQueueScheduled(work_item_id=name, due_at=now), now, MAIN_THREAD))
-    await store.admit(agent_id, facts)
+    enqueued = WorkItemEnqueued(work_item_id=name, objective=said, enqueued_by=by)
+    scheduled = WorkQueueScheduled(work_item_id=name, due_at=now)
+    await store.admit(agent_id, [Fact(enqueued, now), Fact(scheduled, now, MAIN_THREAD)])
     item = await store.work_item(name)
     assert item is not None
     return item

@@ -1,28 +1,22 @@
-"""A seeded world around a runtime: messages, pauses, stops, jumps of time and kills, in any order, on a virtual clock.
+"""A seeded world around a runtime: messages, waits, timers, work, pauses, stops, jumps of time and kills, in any order.
 
-`live(seed)` lets it run and gives back what is wrong at the end, in words; nothing: all invariants held. The same seed
-is the same story. `wrap` and `repeats` put in a part that is broken on purpose: what is wrong then must be found.
+`live(seed)` lets it run on a virtual clock and gives back what is wrong at the end, in words; nothing: all invariants
+held (`runtime_invariants`). The same seed is the same story. `wrap` and `repeats` put in a part that is broken on
+purpose: what is wrong then must be found.
 """
 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from kit.runs.runtime_invariants import what_is_left, what_is_wrong_with
 from wakeful import Agent, Approve, RunContext, Runtime, tool
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.envelope import StoredFact
-from wakeful.contracts.events import (
-    AgentStateChanged,
-    MessageAdmitted,
-    TimerFired,
-    TimerFolded,
-    TimerMissed,
-    TurnStarted,
-)
 from wakeful.contracts.waking import CatchUp
 from wakeful.errors import AgentStopped
 from wakeful.ports import ModelRequest, Store
@@ -32,11 +26,25 @@ from wakeful.testing import FixedClock, SequentialIds, scripted
 from wakeful.testing.crash_rows import find_misfits
 
 AGENTS = ("ada", "bob", "cleo")
+WORKER = "cleo"
+"""The one with work items."""
 THREADS = ("main", "chat-1", "chat-2")
-DAY = 86_400.0
+HOUR, DAY = 3_600.0, 86_400.0
 STEPS = 30
 CATCH_UP: tuple[CatchUp, ...] = ("one", "all", "none")
-FROM_OUTSIDE = ("operator_prompt", "channel_event", "webhook_event")
+WORDS = ("hello", "please act", "please wait", "please sleep", "please plan")
+
+
+class _AtOnce(ThreadPoolExecutor):
+    """Does what is handed to a thread at once, so that a story does not depend on how fast threads are."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except BaseException as problem:
+            done.set_exception(problem)
+        return done
 
 
 @dataclass
@@ -74,10 +82,31 @@ class World:
             return "done"
 
         def answer(request: ModelRequest) -> object:
-            acts = request.answered == 0 and "act" in str(request.history[-1].text)
-            return {"calls": [{"name": "act", "arguments": {}}]} if acts else "ok"
+            if request.answered:
+                return "ok"
+            call = self._call(str(request.history[-1].text), works=name == WORKER)
+            return "ok" if call is None else {"calls": [{"name": call[0], "arguments": call[1]}]}
 
-        return Agent(name, scripted(answer), tools=[act])
+        return Agent(name, scripted(answer), tools=[act], work_items=name == WORKER)
+
+    def _call(self, text: str, *, works: bool) -> tuple[str, dict[str, Any]] | None:
+        """What a model does about the words it is woken with."""
+        chance = self.chance
+        item = next((word.rstrip(",.:") for word in text.split() if word.startswith("wi_")), None)
+        if works and item is not None:
+            if "Pick one" in text:
+                return "pick_work_item", {"work_item_id": item}
+            return None if chance.random() < 0.5 else ("complete_work_item", {"work_item_id": item})
+        if "please act" in text:
+            return "act", {}
+        if works and "please plan" in text:
+            return "create_work_item", {"objective": "Tidy up."}
+        if "please wait" in text:
+            wake = chance.choice(("operator_input", "external", "timer"))
+            return "wait_for", {"reason": "the bus", "wake": wake, "deadline_ms": chance.choice((1_000, 7_200_000))}
+        if "please sleep" in text:
+            return "sleep", {"reason": "tired"} | chance.choice(({}, {"duration_ms": 600_000}))
+        return None
 
     def runtime(self) -> Runtime:
         return Runtime(store=self.store, agents=self.agents, clock=self.clock, ids=self.ids, grace=0, max_turns=4)
@@ -85,6 +114,7 @@ class World:
 
 async def live(seed: int, *, wrap: Callable[[Store], Any] = lambda store: store, repeats: bool = False) -> list[str]:
     """One story, and what is wrong at its end."""
+    asyncio.get_running_loop().set_default_executor(_AtOnce())
     world = World(seed, repeats, wrap)
     left = STEPS
     while left > 0:
@@ -98,22 +128,29 @@ async def live(seed: int, *, wrap: Callable[[Store], Any] = lambda store: store,
         # The runtime is gone in the middle of what it did.
     world.patience.set()
     async with world.runtime() as rt:
-        for timer in await rt.timers():
-            await rt.cancel_timer(timer.timer_id)
-        for agent in AGENTS:
-            await rt.resume(agent)
-        for _ in range(12):
-            await rt.settled()
-            await _decide(world, all_of_them=True)
-            world.clock.advance(400)
-        await rt.settled()
+        await _come_to_an_end(world, rt)
     return await _wrong(world)
+
+
+async def _come_to_an_end(world: World, rt: Runtime) -> None:
+    """Nothing new is asked for: everything that was owed comes to its end within two days."""
+    for timer in await rt.timers():
+        await rt.cancel_timer(timer.timer_id)
+    for agent in AGENTS:
+        await rt.resume(agent)
+    for hours in (0.1, 0.1, 0.5, 0.5, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 30):
+        await rt.settled()
+        await _decide(world, all_of_them=True)
+        world.clock.advance(hours * HOUR)
+    await rt.settled()
+    await _decide(world, all_of_them=True)
+    await rt.settled()
 
 
 async def _something(world: World, rt: Runtime) -> None:
     chance = world.chance
     agent = chance.choice(AGENTS)
-    match chance.randrange(14):
+    match chance.randrange(16):
         case 0 | 1 | 2 | 3 | 4:
             await _send(world, rt, agent)
         case 5:
@@ -134,11 +171,15 @@ async def _something(world: World, rt: Runtime) -> None:
             await _arm(world, rt, agent)
         case 13:
             await _hint(world, rt, agent)
+        case 14:
+            await _enqueue(world, rt)
+        case 15:
+            world.clock.skip(chance.choice((7_200.0, -7_200.0)))
 
 
 async def _send(world: World, rt: Runtime, agent: str) -> None:
     chance, thread = world.chance, world.chance.choice(THREADS)
-    words = chance.choice(("hello", "please act"))
+    words = chance.choice(WORDS)
     try:
         match chance.randrange(3):
             case 0:
@@ -176,31 +217,11 @@ async def _hint(world: World, rt: Runtime, agent: str) -> None:
         world.refused += 1
 
 
-def _due_times(entries: Sequence[StoredFact]) -> list[str]:
-    """Due times of timers that were settled more than once."""
-    found: list[str] = []
-    settled: dict[str, int] = {}
-    for entry in entries:
-        event = entry.fact.event
-        if isinstance(event, TimerFired | TimerFolded | TimerMissed):
-            if event.due_at <= settled.get(event.timer_id, 0):
-                found.append(f"due time {event.due_at} of {event.timer_id} was settled again, by {event.kind}")
-            settled[event.timer_id] = event.due_at if isinstance(event, TimerFired) else event.last
-    return found
-
-
-def _let_in_while_stopped(agent: str, entries: Sequence[StoredFact]) -> list[str]:
-    """Messages from outside that a stopped agent has all the same."""
-    found, control = [], "running"
-    for entry in entries:
-        event = entry.fact.event
-        if isinstance(event, AgentStateChanged):
-            control = event.control
-        elif (
-            isinstance(event, MessageAdmitted) and control == "stopped" and event.delivery_surface != "timer_scheduler"
-        ):
-            found.append(f"message {event.message_id} was let in while {agent} was stopped")
-    return found
+async def _enqueue(world: World, rt: Runtime) -> None:
+    try:
+        await rt.enqueue(WORKER, "Tidy up.")
+    except AgentStopped:
+        world.refused += 1
 
 
 async def _decide(world: World, *, all_of_them: bool = False) -> None:
@@ -213,24 +234,8 @@ async def _decide(world: World, *, all_of_them: bool = False) -> None:
 
 async def _wrong(world: World) -> list[str]:
     found = [*await find_misfits(world.memory)]
-    admitted: Counter[str] = Counter()
-    taken: Counter[str] = Counter()
     for agent in AGENTS:
-        entries = await world.memory.read(agent)
-        found += [*_let_in_while_stopped(agent, entries), *_due_times(entries)]
-        admitted.update(e.fact.event.message_id for e in entries if isinstance(e.fact.event, MessageAdmitted))
-        for entry in entries:
-            if isinstance(entry.fact.event, TurnStarted):
-                taken.update(entry.fact.event.message_ids)
-    for message, (agent, _) in world.acknowledged.items():
-        row = await world.memory.message(message)
-        if row is None or admitted[message] != 1:
-            found.append(f"message {message} of {agent} was acknowledged and is not in the log once")
-        elif row.state != "processed":
-            found.append(f"message {message} of {agent} was acknowledged and is {row.state}")
-        if taken[message] > 1:
-            found.append(f"message {message} of {agent} was taken by {taken[message]} turns")
+        found += what_is_wrong_with(agent, await world.memory.read(agent), "act")
+    found += await what_is_left(world.memory, AGENTS, world.acknowledged, world.clock.now())
     found += [f"effect {key} was made {count} times" for key, count in Counter(world.effects).items() if count > 1]
-    for thread in await world.memory.busy_threads():
-        found.append(f"thread {thread.thread_id} of {thread.agent_id} is open and nobody runs it")
     return found

@@ -147,6 +147,53 @@ async def test_turns_that_bring_nothing_are_spaced_out_and_at_last_the_item_is_b
     assert all(pause >= 1_800 for pause in pauses[2:])
 
 
+async def test_an_item_that_got_stuck_does_not_hold_up_the_next_one(tmp_path: Path) -> None:
+    clock = FixedClock()
+
+    def say(text: str, results: list[Any]) -> Any:
+        if results:
+            return "Done."
+        name = item_of(text)
+        if "Pick one" in text:
+            return calls(("pick_work_item", {"work_item_id": name}))
+        if "Square" in text:
+            return "Hmm."
+        return {"text": "The room is tidy.", **calls(("complete_work_item", {"work_item_id": name}))}
+
+    async with Runtime(tmp_path / "rt", agents=[builder(say)], clock=clock) as rt:
+        stuck = await rt.enqueue(AGENT, "Square the circle.")
+        await rt.settled()
+        await rt.enqueue(AGENT, "Tidy up.")
+        for _ in range(12):
+            await rt.settled()
+            clock.advance(3_600)
+        await rt.settled()
+        assert [(item.id, item.blocked_by) for item in await rt.work_items(AGENT)] == [(stuck.id, "no progress")]
+        assert [item.completion_report for item in await rt.work_items(AGENT, completed=True)] == ["The room is tidy."]
+
+
+async def test_work_goes_on_in_main_wherever_it_was_taken_on(tmp_path: Path) -> None:
+    """A chat has its queue and its turns; the agent's own work is not said there."""
+    clock = FixedClock()
+
+    def say(text: str, results: list[Any]) -> Any:
+        if results:
+            return "Done." if "Pick one" in text or "Your current" in text else "I will."
+        if "Pick one" in text:
+            return calls(("pick_work_item", {"work_item_id": item_of(text)}))
+        if "Your current" in text:
+            return {"text": "Tidy.", **calls(("complete_work_item", {"work_item_id": item_of(text)}))}
+        return calls(("create_work_item", {"objective": "Tidy up."}))
+
+    async with Runtime(tmp_path / "rt", agents=[builder(say)], clock=clock) as rt:
+        await rt.answer(await rt.send(AGENT, "Please tidy up.", thread="chat-1"))
+        await rt.settled()
+        assert [item.completion_report for item in await rt.work_items(AGENT, completed=True)] == ["Tidy."]
+    async with opened_store(tmp_path / "rt" / "wakeful.db") as store:
+        ticks = [entry.fact for entry in await store.read(AGENT) if isinstance(entry.fact.event, MessageAdmitted)]
+    assert [fact.thread_id for fact in ticks] == ["chat-1", "main", "main"]
+
+
 @pytest.mark.spec("HOL-WORK-12", "HOL-WORK-13", "HOL-WORK-14")
 async def test_a_due_recheck_reminds_the_agent_once_and_leaves_the_blocker(tmp_path: Path) -> None:
     clock, heard = FixedClock(), list[str]()
