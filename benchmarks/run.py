@@ -5,7 +5,7 @@
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
     .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
                                                          (or gate, mediating, confined, supervised, long, trees,
-                                                         threads, processes)
+                                                         threads, processes, admission)
     .venv-bench/bin/python benchmarks/start.py           one part alone, printed (or rounds, crowd, wire ...)
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
@@ -14,6 +14,7 @@ A missed aim is a result, not an error: the report says so and shows the profile
 import argparse
 from pathlib import Path
 
+import admission
 import confined
 import crowd
 import gate
@@ -81,6 +82,7 @@ def report(
     grown: trees.Cost,
     old: thread_age.Costs,
     several: list[processes.Speed],
+    accepted: admission.Cost,
     facts: list[tuple[str, str]],
     profile: str,
 ) -> str:
@@ -104,6 +106,7 @@ def report(
         trees.markdown(grown),
         thread_age.markdown(old),
         processes.markdown(several),
+        admission.markdown(accepted),
     ]
     if profile:
         parts.append(
@@ -133,6 +136,7 @@ SECTIONS = {
     "long": lambda profile: long_conversations.markdown(long_conversations.run()),
     "trees": lambda profile: trees.markdown(trees.run()),
     "threads": lambda profile: thread_age.markdown(thread_age.run_parts()),
+    "admission": lambda profile: admission.markdown(admission.run()),
     "processes": lambda profile: processes.markdown(processes.run_all()),
 }
 """Parts of the report that can be measured by themselves."""
@@ -162,11 +166,13 @@ def main() -> None:
     held, task = confined.run(), supervised.run()
     long = long_conversations.run()
     grown = trees.run()
-    old, several = thread_age.run_parts(), processes.run_all()
+    old, several, accepted = thread_age.run_parts(), processes.run_all(), admission.run()
     cells = rounds.run(list(CONTESTANTS), list(rounds.ROUNDS), rounds.LIMIT)
     missed = any(aim.verdict == "missed" for aim in rounds.aims(cells))
     profile = _profile() if args.profile or missed else ""
-    text = report(cells, starts, many, verdicts, mediated, wires, held, task, long, grown, old, several, facts, profile)
+    text = report(
+        cells, starts, many, verdicts, mediated, wires, held, task, long, grown, old, several, accepted, facts, profile
+    )
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.ports.leases import Claim
+from wakeful.ports.mailbox import MessageRow
 from wakeful.ports.turns import TurnRow
 
 TurnReader: TypeAlias = Callable[[], Coroutine[Any, Any, list[StoredFact]]]
@@ -26,6 +27,8 @@ class AdmissionAnswer(NamedTuple):
     """What the caller claims it with, if it was reserved."""
     claim: Claim | None = None
     """The new turn in the caller's hands, where it could be claimed at once."""
+    queued: MessageRow | None = None
+    """A message that was put into its thread's queue."""
 
 
 class Log(Protocol):

@@ -73,8 +73,10 @@ async def queue_arrival(
     key: str | None = None,
     expires_at: int | None = None,
 ) -> MessageRow:
-    """Take a message in as the table of surfaces says. Raises InvalidValue, naming the field, before anything is
-    stored."""
+    """Take in a message for an agent that is there, as the table of surfaces says.
+
+    Raises InvalidValue, naming the field, before anything is stored.
+    """
     found = classify(arrival)
     size = len(body.encode("utf-8", "replace")) if isinstance(body, str) else len(body.model_dump_json())
     if size > MAX_BODY_BYTES:
@@ -97,11 +99,16 @@ async def queue_arrival(
         body=None if isinstance(body, str) else body,
         metadata=arrival.metadata,
     )
-    return await queue_message(engine, agent_name, thread, message)
+    return await queue_message(engine, agent_name, thread, message, is_known=True)
 
 
-async def queue_message(engine: Engine, agent_name: str, thread: str, message: QueuedMessage) -> MessageRow:
-    """Make a message safe, without a turn: what returns survives a power cut. Raises KeyReused for another content."""
+async def queue_message(
+    engine: Engine, agent_name: str, thread: str, message: QueuedMessage, *, is_known: bool = False
+) -> MessageRow:
+    """Make a message safe, without a turn: what returns survives a power cut. `is_known`: the agent has a stream.
+
+    Raises KeyReused for another content.
+    """
     store, now = engine.store, engine.clock.now()
     said = UserItem(parts=() if message.body is not None else storable(parts_of(message.prompt)))
     preview = said.text if message.body is None else body_text(message.body)
@@ -133,12 +140,13 @@ async def queue_message(engine: Engine, agent_name: str, thread: str, message: Q
         principal=message.principal,
     )
     facts = [Fact(admitted, now, thread)]
-    if not await store.read(agent_name, limit=1):
+    if not is_known and not await store.read(agent_name, limit=1):
         facts.insert(0, Fact(SessionStarted(agent_name=agent_name), now))
     answer = await store.admit(agent_name, facts)
     assert answer is not None
-    if not answer.created:
-        message_id = await _same_as(engine, admitted, answer.turn)
+    if answer.queued is not None:
+        return answer.queued
+    message_id = await _same_as(engine, admitted, answer.turn)
     row = await store.message(message_id)
     assert row is not None
     return row

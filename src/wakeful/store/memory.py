@@ -217,10 +217,10 @@ class MemoryStore(TableReads):
         agent.extend(facts, stored)
         memory.agents[agent_id] = agent
         memory.watches.wake(Wake.outsiders(agent_id, facts))
-        if message is None:
+        if message is None or event is None:
             return None
         if message.turn_id is None:
-            return AdmissionAnswer(None, created=True)
+            return AdmissionAnswer(None, created=True, queued=memory.tables.get(MESSAGES, (event.message_id,)))
         row = memory.row(message.turn_id)
         if claim and (own := self._claim_new(agent, row)) is not None:
             return AdmissionAnswer(row, created=True, claim=own)

@@ -46,8 +46,7 @@ async def opened(store: Store, turn: str, *names: str) -> Claim:
 
 async def test_a_message_without_a_turn_is_queued_and_opens_none(store: Store) -> None:
     answer = await store.admit(AGENT, [created(), queued("m1")])
-    assert answer == AdmissionAnswer(None, created=True)
-    assert await store.message("m1") == MessageRow(
+    row = MessageRow(
         "m1",
         AGENT,
         THREAD,
@@ -62,6 +61,8 @@ async def test_a_message_without_a_turn_is_queued_and_opens_none(store: Store) -
         taken_at=None,
         ended_at=None,
     )
+    assert answer == AdmissionAnswer(None, created=True, queued=row)
+    assert await store.message("m1") == row
     assert await store.turns() == []
     assert await store.busy_threads() == [BusyThread(AGENT, THREAD, turns=0, queued=1)]
     assert await store.next_wake() == WakeRow(AGENT, THREAD, "", NOON, "message", "m1", NOON)

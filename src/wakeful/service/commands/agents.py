@@ -75,7 +75,7 @@ async def send_message(
         expires_at=expires_at,
         context=context or {},
     )
-    return await queue_message(engine, agent, thread, message)
+    return await queue_message(engine, agent, thread, message, is_known=True)
 
 
 async def receive_message(

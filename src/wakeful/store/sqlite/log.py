@@ -80,11 +80,12 @@ class SqliteLog:
         made = changes(facts, seq, agent_id, name, found)
         if place is None:
             place = self._make_agent(agent_id)
+        self._cache.keep_threads(found)
         end = self._write(place, stored, made, found)
-        if message is None:
+        if message is None or event is None:
             return None
         if message.turn_id is None:
-            return AdmissionAnswer(None, created=True)
+            return AdmissionAnswer(None, created=True, queued=made.rows[MESSAGES][event.message_id,])
         row: TurnRow = made.rows[TURNS][message.turn_id,]
         alone = BusyThread(agent_id, row.thread_id, turns=0, queued=1)
         if take is not None and made.rows[BUSY_THREADS].get(BUSY_THREADS.key_of(alone)) == alone:

@@ -6,16 +6,22 @@ rolled back, all of it is forgotten (`Log.began`).
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from wakeful.ports.mailbox import BUSY_THREADS
+from wakeful.ports.runtime_agents import RUNTIME_AGENTS
 from wakeful.ports.tables import RowQuery, Table, TableKey, reader_of
+from wakeful.ports.threads import THREADS
 from wakeful.store.tables.row_rules import Need, RowKey, RowList
 
 MOST = 32
 """At most so many rows and lists a turn are kept."""
+MOST_OF_THREADS = 1_024
+_OF_THREADS: Final = ""
+"""Stands in for a turn: rows that every message to a thread changes."""
 UNKNOWN: Final = object()
 
 
 class RowCache:
-    """Of turns that are run here."""
+    """Of turns that are run here, and of threads that get messages."""
 
     def __init__(self) -> None:
         self._known: dict[Need, Any] = {}
@@ -39,6 +45,18 @@ class RowCache:
                 needs.add(need)
                 if isinstance(need, RowList):
                     self._lists.setdefault(need.table, {}).setdefault(need.query, set()).add(need)
+
+    def keep_threads(self, found: Mapping[Need, Any]) -> None:
+        """What an admission read: the next message to the same thread needs it again."""
+        needs = self._of_turn.setdefault(_OF_THREADS, set())
+        if len(needs) >= MOST_OF_THREADS:
+            self._drop(needs)
+            needs.clear()
+        for need, value in found.items():
+            is_shared = isinstance(need, RowKey) and need.table in (THREADS, BUSY_THREADS, RUNTIME_AGENTS)
+            if is_shared and need not in self._known:
+                self._known[need] = value
+                needs.add(need)
 
     def change(
         self,
