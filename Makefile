@@ -7,7 +7,7 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup peers test newest trees worlds pins foreign check fix bench demo picture lock
+.PHONY: help setup peers test newest trees worlds kills pins foreign check fix bench demo picture lock
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
@@ -49,6 +49,9 @@ WORLDS ?= 10000
 
 worlds: $(READY)  ## random lives of agents on a virtual clock: 10,000, or as many as WORLDS= says
 	WAKEFUL_SIMULATED_WORLDS=$(WORLDS) $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/unit/runtime/test_simulation.py
+
+kills: $(READY)  ## kill lives of agents at every commit; `make test` takes 20 points of each, by the day's seed
+	WAKEFUL_KILL_POINTS=0 $(BIN)/python -m pytest -q --timeout=0 tests/crash/test_runtime_sweeps.py
 
 pins: $(READY)  ## record the goldens of tests/pins anew, and see that they come out the same again
 	WAKEFUL_RECORD_PINS=1 $(BIN)/python -m pytest -q -n 2 tests/pins

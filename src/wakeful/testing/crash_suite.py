@@ -9,6 +9,7 @@ file outside the store that the scenario's tools write to.
 import asyncio
 import inspect
 import os
+import random
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,6 +38,8 @@ def kill_everywhere(
     *,
     open_store: Opener = SqliteStore.open,
     points: Sequence[KillPoint] | None = None,
+    most: int | None = None,
+    seed: int = 0,
     tries: int = 3,
     seconds: float = 60.0,
     workers: int = 2,
@@ -46,7 +49,8 @@ def kill_everywhere(
     `scenario(store, ledger)` is a function at the top of a module. It runs an agent on `store` with a `key` (so that
     running it again resumes it); its tools call `ledger.record(name, ctx.idempotency_key)`, or `ledger.once` when they
     are keyed. `ledger` names the file to use when the tools do not take it from the scenario; it is emptied each time.
-    `points` limits the kills, `tries` is how often the program may be run again, `seconds` how long a run may take.
+    `points` limits the kills; `most` takes so many of them by chance, the same ones for the same `seed`. `tries` is how
+    often the program may be run again, `seconds` how long a run may take.
     Raises AssertionError with the list of what was broken; else returns the report.
     """
     fixed = Ledger(ledger.path if isinstance(ledger, Ledger) else ledger) if ledger is not None else None
@@ -55,7 +59,7 @@ def kill_everywhere(
     folder = Path(tempfile.mkdtemp(prefix="wakeful-kills-"))
     suite = _Suite(scenario, open_store, folder, fixed, tries, seconds)
     try:
-        report = suite.run(points, workers)
+        report = suite.run(points, most, seed, workers)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if not report.ok:
@@ -89,10 +93,12 @@ class _Suite:
         self._tries = tries
         self._seconds = seconds
 
-    def run(self, points: Sequence[KillPoint] | None, workers: int) -> KillReport:
+    def run(self, points: Sequence[KillPoint] | None, most: int | None, seed: int, workers: int) -> KillReport:
         with Nursery(self._scenario) as first:
             unharmed, passed = self._unharmed(first)
             chosen = list(passed if points is None else points)
+            if most is not None and len(chosen) > most:
+                chosen = sorted(random.Random(seed).sample(chosen, most))
 
             def work(number: int) -> KillReport:
                 share = chosen[number::workers]

@@ -1,0 +1,127 @@
+"""Lives of agents to be killed: each is a story that is told again from its beginning until it comes to its end.
+
+A step that was acknowledged before the kill changes nothing when it is said again: messages have keys, timers have
+names. Time goes on where the log left it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from wakeful import Agent, RunContext, Runtime, tool
+from wakeful.ports import ModelRequest, Store
+from wakeful.testing import FixedClock, Ledger, scripted
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HOUR = 3_600.0
+OPS = "ops"
+
+
+@asynccontextmanager
+async def living(store: Store, agent: Agent[Any, Any]) -> "AsyncIterator[tuple[Runtime, FixedClock]]":
+    await store.agents()
+    newest = [entry.fact.at for name in await store.agents() for entry in await store.read(name)]
+    clock = FixedClock(max([round(NOON.timestamp() * 1_000_000), *newest]))
+    async with Runtime(store=store, agents=[agent], clock=clock) as rt:
+        yield rt, clock
+
+
+def clerk(ledger: Ledger, **options: Any) -> Agent[None, str]:
+    """Pays when it is told to pay, waits when it is told to wait, goes on with its work until it is done."""
+
+    @tool(effect="keyed")
+    def pay(ctx: RunContext[None]) -> str:
+        """Pay a bill."""
+        ledger.once("pay", ctx.idempotency_key)
+        return "paid"
+
+    def answer(request: ModelRequest) -> object:
+        if request.answered:
+            return "done"
+        text = str(request.history[-1].text)
+        if "Pay" in text:
+            return {"calls": [{"name": "pay", "arguments": {}}]}
+        if "Wait" in text:
+            arguments = {"reason": "the vote", "wake": "external", "deadline_ms": 3_600_000}
+            return {"calls": [{"name": "wait_for", "arguments": arguments}]}
+        item = next((word.rstrip(",.:") for word in text.split() if word.startswith("wi_")), None)
+        if item is not None:
+            name = "pick_work_item" if "Pick one" in text else "complete_work_item"
+            return {"calls": [{"name": name, "arguments": {"work_item_id": item}}]}
+        return "done"
+
+    return Agent(OPS, scripted(answer), tools=[pay], **options)
+
+
+async def messages_and_pauses(store: Store, ledger: Ledger) -> None:
+    """Messages of two threads, one of them to a paused agent; stopped and let run again, it answers each once."""
+    async with living(store, clerk(ledger)) as (rt, _):
+        first = await rt.send(OPS, "Pay it.", key="first")
+        await rt.answer(first)
+        await rt.pause(OPS)
+        kept = await rt.send(OPS, "Pay it.", key="kept", thread="side")
+        await rt.settled()
+        await rt.resume(OPS)
+        await rt.answer(kept)
+        await rt.stop(OPS)
+        await rt.resume(OPS)
+        last = await rt.send(OPS, "Say something.", key="last")
+        assert (await rt.answer(last)).output == "done"
+        await rt.settled()
+
+
+async def a_timer_and_a_wait(store: Store, ledger: Ledger) -> None:
+    """A due time is told of once, and so is a wait whose deadline comes first."""
+    async with living(store, clerk(ledger)) as (rt, clock):
+        if not await rt.timers(OPS):
+            at = NOON + timedelta(hours=3)
+            await rt.arm_timer(OPS, "Pay it.", at=at, name="noon")
+        await rt.answer(await rt.send(OPS, "Wait for it.", key="wait"))
+        for _ in range(5):
+            await rt.settled()
+            clock.advance(HOUR)
+        await rt.settled()
+        (timer,) = await rt.timers(OPS)
+        assert timer.state == "done", timer
+        assert await store.open_waits(OPS) == []
+        assert await store.wakes_of(OPS) == []
+
+
+async def work_from_outside(store: Store, ledger: Ledger) -> None:
+    """An item that is put into the queue is picked and completed, and nothing of it is left to do."""
+    async with living(store, clerk(ledger, work_items=True)) as (rt, clock):
+        if not await rt.work_items(OPS) and not await rt.work_items(OPS, completed=True):
+            await rt.enqueue(OPS, "Tidy up.")
+        for _ in range(4):
+            await rt.settled()
+            clock.advance(60)
+        await rt.settled()
+        assert await rt.work_items(OPS) == []
+        (item,) = await rt.work_items(OPS, completed=True)
+        assert item.state == "completed"
+
+
+async def a_shutdown_in_the_middle(store: Store, ledger: Ledger) -> None:
+    """A runtime that is closed while a tool runs lets go of it; the next one goes on."""
+    begun, late = asyncio.Event(), asyncio.Event()
+
+    @tool(effect="keyed")
+    async def pay(ctx: RunContext[None]) -> str:
+        """Pay a bill, and take a while to say so."""
+        ledger.once("pay", ctx.idempotency_key)
+        begun.set()
+        await late.wait()
+        return "paid"
+
+    script = [{"calls": [{"name": "pay", "arguments": {}}]}, "done"]
+    agent = Agent(OPS, scripted(script), tools=[pay])
+    async with Runtime(store=store, agents=[agent], grace=0) as rt:
+        sent = await rt.send(OPS, "Pay it.", key="once")
+        if not ledger.entries():
+            await begun.wait()
+    late.set()
+    async with Runtime(store=store, agents=[agent]) as rt:
+        assert (await rt.answer(sent)).output == "done"
+        await rt.settled()
