@@ -40,11 +40,11 @@ class Forgetful(WrappedStore):
         if isinstance(event, MessageAdmitted):
             self.count += 1
             if self.count % 3 == 0 or event.message_id in self.lost:
-                self.lost[event.message_id] = MessageRow(
+                row = self.lost[event.message_id] = MessageRow(
                     event.message_id, agent_id, facts[-1].thread_id or "", "queued", 2, "operator_prompt",
                     "operator_instruction", event.key, "", 1, 1, None, None,
                 )  # fmt: skip
-                return AdmissionAnswer(None, True)
+                return AdmissionAnswer(None, True, queued=row)
         return await self.inner.admit(agent_id, facts, **options)
 
     async def message(self, message_id: str) -> MessageRow | None:
