@@ -18,6 +18,7 @@ INTRO = """\
 Every name that a program may import, by module. Other names are internal and may change. The options of an agent are
 in [agents.md](agents.md). This page is generated.
 """
+LIBRARY = "wakeful.surfaces.library."
 Callable = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -38,20 +39,31 @@ def _entry(module: ModuleType, name: str) -> str:
         return f"\n### {name}\n"
     node = nodes[0]
     if isinstance(node, ast.ClassDef):
-        return f"\n### {name}\n\n{_class(node)}"
+        return f"\n### {name}\n\n{_class(node, _other_parts(_home(module, name), node))}"
     shown, documented = nodes[0], next((each for each in nodes if ast.get_docstring(each)), node)
     return f"\n### {name}\n\n```python\n{_signature(shown)}\n```\n\n{_words(documented)}"
 
 
-def _class(node: ast.ClassDef) -> str:
-    bases = ", ".join(ast.unparse(base) for base in node.bases)
+def _other_parts(module: str, node: ast.ClassDef) -> list[ast.ClassDef]:
+    """Classes of the library that a class is put together from: their methods are its own to whoever uses it."""
+    named = {ast.unparse(base) for base in node.bases}
+    imported = (each for each in _tree(module).body if isinstance(each, ast.ImportFrom))
+    homes = [(each.module or "", alias.name) for each in imported for alias in each.names if alias.name in named]
+    found = (part for home, name in homes if home.startswith(LIBRARY) for part in _definitions(home, name))
+    return [part for part in found if isinstance(part, ast.ClassDef)]
+
+
+def _class(node: ast.ClassDef, other_parts: list[ast.ClassDef]) -> str:
+    parts_of_it = {part.name for part in other_parts}
+    bases = ", ".join(name for base in node.bases if (name := ast.unparse(base)) not in parts_of_it)
     parts = [f"```python\nclass {node.name}{f'({bases})' if bases else ''}\n```\n\n{_words(node)}"]
     fields = list(_fields(node))
     if fields:
         parts.append("\n| field | type | meaning |\n|---|---|---|\n" + "".join(fields))
     parts += [
         f"\n- `{_signature(method)}`: {' '.join(_words(method).split())}\n"
-        for method in node.body
+        for part in (node, *other_parts)
+        for method in part.body
         if isinstance(method, Callable) and not method.name.startswith("_") and ast.get_docstring(method)
     ]
     return "".join(parts)

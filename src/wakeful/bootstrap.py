@@ -23,6 +23,7 @@ from wakeful.decisions.spend_windows import NO_WINDOWS
 from wakeful.engine.run_request import Engine
 from wakeful.gate.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
+from wakeful.settings.agent_homes import home_of_store
 from wakeful.settings.home import home_secret
 from wakeful.settings.limit_overrides import limit_overrides, reminder_terms
 from wakeful.settings.model_rules import ANY_MODEL, model_rules
@@ -151,7 +152,7 @@ def _linger(store: Store, work: Coroutine[Any, Any, None]) -> None:
 def _surroundings(store: Store) -> Surroundings:
     """What tools that run foreign code are kept away from: keys of providers, the database, the owner's settings."""
     files = [] if store.location == ":memory:" else [str(Path(store.location).absolute())]
-    return Surroundings(_key_variables, own_keys, tuple(files))
+    return Surroundings(_key_variables, own_keys, tuple(files), str(home_of_store(store.location)))
 
 
 def _key_variables() -> frozenset[str]:

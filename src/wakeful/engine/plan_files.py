@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wakeful.decisions.work_items.projection import MAX_SHOWN_PLAN
-from wakeful.settings.home import home
 
 PLAN_FILE = "plan.md"
 
@@ -30,14 +29,14 @@ class ItemPlan(NamedTuple):
         return self._asdict()
 
 
-def plan_folder(agent_name: str, work_item_id: str) -> Path:
-    return home() / "agents" / agent_name / "work-items" / work_item_id
+def plan_folder(agent_home: Path, work_item_id: str) -> Path:
+    return agent_home / "work-items" / work_item_id
 
 
-def write_plan(agent_name: str, work_item_id: str, text: str) -> str:
+def write_plan(agent_home: Path, work_item_id: str, text: str) -> str:
     """Write the first plan of an item; returns its digest. Blocks on the disk. A crash leaves the old file or the new
     one, and the same call again writes the same."""
-    folder = plan_folder(agent_name, work_item_id)
+    folder = plan_folder(agent_home, work_item_id)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     data = text.encode("utf-8", "replace")
     unnamed = folder / f"{PLAN_FILE}.new"
@@ -49,9 +48,9 @@ def write_plan(agent_name: str, work_item_id: str, text: str) -> str:
     return digest_of(data)
 
 
-def read_plan(agent_name: str, work_item_id: str) -> ItemPlan | None:
+def read_plan(agent_home: Path, work_item_id: str) -> ItemPlan | None:
     """The plan as it stands now; None where there is none that can be read. Blocks on the disk."""
-    path = plan_folder(agent_name, work_item_id) / PLAN_FILE
+    path = plan_folder(agent_home, work_item_id) / PLAN_FILE
     try:
         data, changed = path.read_bytes(), path.stat().st_mtime
     except OSError:

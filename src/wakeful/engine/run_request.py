@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wakeful.contracts.approvals import Approval
@@ -22,6 +23,8 @@ from wakeful.engine.watchers import Watcher
 from wakeful.gate.locks import LockTable
 from wakeful.gate.turn_gate import Consult
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
+from wakeful.settings.agent_homes import agent_home
+from wakeful.settings.home import home
 from wakeful.settings.model_rules import ModelRules
 from wakeful.tools.hooks import Hook
 from wakeful.tools.source import Surroundings
@@ -56,6 +59,11 @@ class Engine:
     """When a model is reminded of its current work item."""
     owner_windows: OwnerWindows = NO_WINDOWS
     """What the owner lets everybody, or single principals, spend over time."""
+
+    def agent_home(self, agent_id: str) -> Path:
+        """The folder of an agent, whether it is there or not."""
+        base = self.surroundings.home
+        return agent_home(Path(base) if base is not None else home(), agent_id)
 
     def keys(self) -> SecretValues:
         """The runtime's own keys: nothing that is written down or shown may hold one."""

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from wakeful.contracts.authority import Authority
@@ -85,6 +86,8 @@ class WorkDesk:
     hide: Callable[[str], str]
     """Takes the runtime's own keys out of a text."""
     workspace_id: str
+    agent_home: Path
+    """Where plans are."""
     terms: ReminderTerms
     facts: dict[str, list[AnyEvent]] = field(default_factory=dict)
     """What calls that are under way will put on record, by the call."""
@@ -119,10 +122,9 @@ class WorkDesk:
         facts: list[AnyEvent] = [created]
         told: dict[str, Any] = {"work_item_id": work_item_id, "state": "open"}
         if given.get("plan"):
-            name = self.place.row.agent_name
-            digest = await asyncio.to_thread(write_plan, name, work_item_id, self.hide(given["plan"]))
+            digest = await asyncio.to_thread(write_plan, self.agent_home, work_item_id, self.hide(given["plan"]))
             if cause := self.state().thread.exposure.untrusted:
-                folder = str(plan_folder(name, work_item_id).resolve())
+                folder = str(plan_folder(self.agent_home, work_item_id).resolve())
                 facts.append(FilesTainted(workspace=folder, cause=cause[:300], files={PLAN_FILE: digest}))
             told["plan_artifact"] = await self._plan(work_item_id)
         self.facts[ctx.call_id] = facts
@@ -271,7 +273,7 @@ class WorkDesk:
         return "external_evidence" if state.thread.exposure.untrusted else cast(Authority, state.terms.derived_from)
 
     async def _plan(self, work_item_id: str) -> dict[str, Any] | None:
-        plan = await asyncio.to_thread(read_plan, self.place.row.agent_name, work_item_id)
+        plan = await asyncio.to_thread(read_plan, self.agent_home, work_item_id)
         return plan.as_dict() if plan is not None else None
 
     # --- beside the results -----------------------------------------------------------------------------------------
@@ -298,7 +300,7 @@ class WorkDesk:
         item = await self.place.store.work_item(items.focus)
         if item is None or not item.is_open:
             return []
-        plan = await asyncio.to_thread(read_plan, self.place.row.agent_name, item.work_item_id)
+        plan = await asyncio.to_thread(read_plan, self.agent_home, item.work_item_id)
         text = reminder_text(item, plan.preview if plan is not None else "", self.terms)
         window = state.config.context_window if state.config is not None else None
         if not fits_prompt(text, baseline_tokens=context_tokens(state), prompt_budget=window):

@@ -4,6 +4,6 @@ Here lives finding and reading them. Not here: where they go in a prompt and wha
 (`decisions.prompt`, `decisions.prompt_words`).
 """
 
-from wakeful.guidance.guidance_files import GuidanceFile, LoadedGuidance, load_guidance
+from wakeful.guidance.guidance_files import AGENTS_MD, GuidanceFile, LoadedGuidance, load_guidance
 
-__all__ = ["GuidanceFile", "LoadedGuidance", "load_guidance"]
+__all__ = ["AGENTS_MD", "GuidanceFile", "LoadedGuidance", "load_guidance"]

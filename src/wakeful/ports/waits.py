@@ -90,8 +90,10 @@ class AgentWaits(Rows, Protocol):
     async def wait(self, wait_id: str) -> WaitRow | None:
         return await self.get_row(WAITS, wait_id)
 
-    async def open_waits(self, agent_id: str) -> list[WaitRow]:
-        """The oldest of a thread first."""
+    async def open_waits(self, agent_id: str | None = None) -> list[WaitRow]:
+        """Of an agent, or of all; the oldest of a thread first."""
+        if agent_id is None:
+            return await self.list_rows(WAITS, ALL_OPEN_WAITS)
         return await self.list_rows(WAITS, OPEN_WAITS, agent_id)
 
     async def all_open_waits(self, *, after: WaitRow | None = None, limit: int | None = None) -> list[WaitRow]:

@@ -34,7 +34,8 @@ def read_folder(folder: Path, tools: Sequence[Tool[Any]]) -> tuple[list[RosterEn
     """The agents of a home's files, by file name; and the files that cannot be loaded."""
     found: list[RosterEntry] = []
     problems: list[FileProblem] = []
-    paths = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES) if folder.is_dir() else []
+    there = folder.iterdir() if folder.is_dir() else ()
+    paths = sorted(path for path in there if path.suffix in SUFFIXES and not path.is_dir())
     for path in paths:
         name = path.stem
         try:

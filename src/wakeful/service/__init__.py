@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from wakeful.runtime.scheduler import Places as Places
     from wakeful.runtime.timers import cancel_timer as cancel_timer
     from wakeful.sandbox.import_guard import guard_imports as guard_imports
+    from wakeful.settings.agent_homes import default_agent_id as default_agent_id
     from wakeful.settings.store_file import default_store as default_store
     from wakeful.settings.store_file import home_store as home_store
     from wakeful.tools.context import RunContext as RunContext
@@ -93,6 +94,7 @@ _WHERE = {
     "check_servers": "wakeful.engine.named_servers",
     "checked_hooks": "wakeful.engine.agent_checks",
     "choices_of": "wakeful.engine.prepare.models",
+    "default_agent_id": "wakeful.settings.agent_homes",
     "default_store": "wakeful.settings.store_file",
     "fitted": "wakeful.decisions.workflows.node_inputs",
     "graph_of": "wakeful.decisions.workflows.graph_reader",

@@ -14,6 +14,7 @@ from typing import Any
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentMissing, EventRefused, ForTheCaller, InvalidRequest
 from wakeful.contracts.events import AgentCreated, AgentRevised
+from wakeful.contracts.events.agents import AgentKind, AgentSource
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine
 from wakeful.ports.runtime_agents import RuntimeAgentRow
@@ -21,7 +22,14 @@ from wakeful.runtime.agent_definitions import MEDIA_TYPE, FileProblem, entry_fro
 from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
 from wakeful.runtime.timers import keep_wakes
 from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, pause_agent, resume_agent
+from wakeful.settings.agent_homes import default_agent_id
 from wakeful.tools.tool import Tool
+
+
+def created_agent(name: str, source: AgentSource, by: str) -> AgentCreated:
+    """The fact about a new public agent that belongs to nobody but its owner."""
+    kind: AgentKind = "default" if name == default_agent_id() else "named"
+    return AgentCreated(agent_name=name, agent_kind=kind, source=source, created_by=by)
 
 
 @dataclass(slots=True)
@@ -75,7 +83,7 @@ class AgentSupply:
         name = entry.agent.name
         if await self.engine.store.runtime_agent(name) is not None:
             raise InvalidRequest(f"there is an agent called {name!r} already", "Give the new agent another name.")
-        await create_agent(self.engine, AgentCreated(agent_name=name, source="api", created_by=by))
+        await create_agent(self.engine, created_agent(name, "api", by))
         self.roster.put(entry)
         await self._introduce(entry)
         return await agent_named(self.engine.store, name)
@@ -125,8 +133,7 @@ class AgentSupply:
         store, name = self.engine.store, entry.agent.name
         row = await store.runtime_agent(name)
         if row is None:
-            created = AgentCreated(agent_name=name, source=entry.source, created_by=entry.source)
-            row = await create_agent(self.engine, created)
+            row = await create_agent(self.engine, created_agent(name, entry.source, entry.source))
         if row.revision != entry.revision:
             kept = None if entry.definition is None else await store.put_blob(entry.definition, MEDIA_TYPE)
             event = AgentRevised(revision=entry.revision, source=entry.source, place=entry.place, definition=kept)

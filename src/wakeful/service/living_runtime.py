@@ -4,7 +4,6 @@ It holds nothing that the log does not hold. A runtime that was killed is opened
 """
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -97,9 +96,6 @@ class LivingRuntime:
     async def settled(self) -> None:
         """Until nothing runs and nothing is due."""
         await self.scheduler.settled()
-
-    async def agents(self) -> Sequence[RuntimeAgentRow]:
-        return await self.engine.store.runtime_agents()
 
     async def pause(self, agent: str, *, by: str, reason: str = "", seconds: float | None = None) -> RuntimeAgentRow:
         resumes_at = None if seconds is None else self.engine.clock.now() + round(seconds * 1_000_000)

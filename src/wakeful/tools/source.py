@@ -41,6 +41,8 @@ class Surroundings:
     """The keys themselves, and whatever else of the runtime's own no result may hold."""
     own_files: tuple[str, ...] = ()
     """The runtime's database, configuration and tokens, by absolute path."""
+    home: str | None = None
+    """The home of the store's agents; None: the installation's."""
     readable: tuple[str, ...] = ()
     """Folders outside a workspace that may be read there all the same: skills."""
     wakes: bool = False

@@ -18,12 +18,17 @@ from wakeful.contracts.events.agents import (
 from wakeful.contracts.values import Value
 from wakeful.contracts.waking import CatchUp
 from wakeful.contracts.work_items import PlanStatus, ReadinessLabel, SchedulingState, TodoItem, WorkItemState
+from wakeful.views.agent_state import LifeStatus
 
 
 class AgentRecord(Value):
     """One agent of a runtime: what it is, and whether it may run."""
 
     agent: str
+    agent_home: str
+    """Its folder."""
+    status: LifeStatus
+    """How it stands now, as its rows say."""
     kind: AgentKind
     visibility: Visibility
     ownership: Ownership

@@ -1,14 +1,13 @@
 """What a turn's requests rest on: found out once, when the turn begins, and written down as one fact.
 
-An agent with neither a workspace nor a profile nor skills has its instructions and nothing else; for it no file is
-looked at. A turn that goes on after a crash keeps what was read for it: files that changed meanwhile are the next
-turn's, and that turn says what changed.
+An agent with neither a workspace nor a profile nor skills nor guidance in its home has its instructions and nothing
+else; for it no file is read. A turn that goes on after a crash keeps what was read for it: files that changed meanwhile
+are the next turn's, and that turn says what changed.
 """
 
 import asyncio
 import hashlib
 import inspect
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,15 +37,14 @@ from wakeful.engine.prepare.tools import Belt
 from wakeful.engine.prepare.work_items import NOTHING
 from wakeful.engine.state_loader import FoldedTurn
 from wakeful.engine.trusted_files import TrustedFiles
-from wakeful.guidance import GuidanceFile, LoadedGuidance, load_guidance
-from wakeful.settings.home import home
+from wakeful.guidance import AGENTS_MD, GuidanceFile, LoadedGuidance, load_guidance
+from wakeful.settings.agent_homes import default_agent_id
 from wakeful.skills import discover
 from wakeful.tools.context import RunContext
 from wakeful.tools.source import Surroundings
 
 AGENT_HOME = "agent_home"
 """The id of the workspace of an agent that has no other."""
-DEFAULT_AGENT = "main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +64,8 @@ class TurnMaterial:
     """Files among them that the owner has not accepted."""
     work_items: Projection = NOTHING
     """What the turn is shown of its agent's work items."""
+    looked: bool = False
+    """Files were looked for: the prompt follows from more than the agent."""
     took_ms: float = 0.0
 
 
@@ -80,10 +80,9 @@ _prompts: "WeakKeyDictionary[Agent[Any, Any], _Kept]" = WeakKeyDictionary()
 """Of each agent the last prompt that follows from it alone, and what it rests on."""
 
 
-def roots_of(agent: Agent[Any, Any]) -> ExecutionRoots:
-    """Which folder is which for an agent, as things are now."""
-    of_agent = home() / "agents" / agent.name
-    agent_home = str(of_agent) if of_agent.is_dir() else None
+def roots_of(agent: Agent[Any, Any], home: Path) -> ExecutionRoots:
+    """Which folder is which for an agent with this home, as things are now."""
+    agent_home = str(home) if home.is_dir() else None
     anchor = str(agent.workspace) if agent.workspace is not None else agent_home
     return ExecutionRoots(
         agent_home=agent_home,
@@ -104,15 +103,18 @@ def workspace_id(anchor: str | None) -> str | None:
 
 def kind_of(agent: Agent[Any, Any]) -> AgentKind:
     """Is it the default agent, or one with a name of its own?"""
-    return "default" if agent.name == os.environ.get("WAKEFUL_AGENT_ID", DEFAULT_AGENT) else "named"
+    return "default" if agent.name == default_agent_id() else "named"
 
 
-def looks_around(agent: Agent[Any, Any]) -> bool:
-    """Does this agent get guidance and skills at all?"""
-    return agent.workspace is not None or agent.subtasks or bool(agent.skills)
+def looks_around(agent: Agent[Any, Any], home: Path, *, lives: bool) -> bool:
+    """Does this agent get guidance and skills at all? An agent of a runtime has what is in its home."""
+    has_use = agent.workspace is not None or agent.subtasks or bool(agent.skills)
+    return has_use or (lives and (home / AGENTS_MD).is_file())
 
 
-async def gather(agent: Agent[Any, Any], folded: FoldedTurn, hide: Callable[[str], str]) -> TurnMaterial:
+async def gather(
+    agent: Agent[Any, Any], home: Path, folded: FoldedTurn, hide: Callable[[str], str], *, lives: bool = False
+) -> TurnMaterial:
     """What there is for a turn. For one that was begun already nothing is read again."""
     began = time.perf_counter()
     before = folded.state.config
@@ -120,9 +122,9 @@ async def gather(agent: Agent[Any, Any], folded: FoldedTurn, hide: Callable[[str
     if before is not None:
         roots = ExecutionRoots(execution_root=before.workspace, cwd=before.workspace)
         return TurnMaterial(roots, skills=before.skills, previous=previous, compaction_id=compaction_id)
-    if not looks_around(agent):
+    if not looks_around(agent, home, lives=lives):
         return TurnMaterial(ExecutionRoots(), previous=previous, compaction_id=compaction_id)
-    found = await asyncio.to_thread(look_around, agent, hide)
+    found = await asyncio.to_thread(look_around, agent, home, hide)
     return replace(
         found,
         active=tuple(folded.state.thread.skills.values()),
@@ -132,14 +134,19 @@ async def gather(agent: Agent[Any, Any], folded: FoldedTurn, hide: Callable[[str
     )
 
 
-def look_around(agent: Agent[Any, Any], hide: Callable[[str], str]) -> TurnMaterial:
+def look_around(agent: Agent[Any, Any], home: Path, hide: Callable[[str], str]) -> TurnMaterial:
     """Read what there is for an agent now. Blocks on the disk. `hide` takes the runtime's own keys out of a text."""
-    roots = roots_of(agent)
+    roots = roots_of(agent, home)
     guidance = load_guidance(roots, hide)
     skills = discover(roots, kind_of(agent), [Path(folder) for folder in agent.skills])
     omissions = (*guidance.omissions, *skills.omissions)
     return TurnMaterial(
-        roots, guidance, skills.skills, omissions, untrusted=_not_accepted(roots, guidance, skills.skills)
+        roots,
+        guidance,
+        skills.skills,
+        omissions,
+        untrusted=() if agent.workspace is None else _not_accepted(roots, guidance, skills.skills),
+        looked=True,
     )
 
 
@@ -188,7 +195,7 @@ def turn_prompt(
     max_depth: int | None,
 ) -> AssembledPrompt:
     """The system prompt of a turn. Where nothing but the agent has a say in it, the last one is kept with the agent."""
-    is_lasting = before is None and not looks_around(agent) and not found.work_items.text
+    is_lasting = before is None and not found.looked and not found.work_items.text
     known = _prompts.get(agent) if is_lasting else None
     if known is None or known.belt is not belt or known.instructions != instructions or known.max_depth != max_depth:
         names = [tool.name for tool in belt.offered]

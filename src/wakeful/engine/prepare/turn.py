@@ -100,9 +100,11 @@ async def prepare(
     )
     limits = admitted.limits or allowed(engine, request)
 
-    found = await gather(agent, folded, lambda text: engine.keys().hide_keys(text))
+    home = engine.agent_home(agent.name)
+    lives = engine.surroundings.wakes
+    found = await gather(agent, home, folded, lambda text: engine.keys().hide_keys(text), lives=lives)
     if before is None and agent.work_items and not request.host.prompt_is_whole:
-        found = replace(found, work_items=await projection_of(store, agent, row, engine.clock.now()))
+        found = replace(found, work_items=await projection_of(store, agent, home, row, engine.clock.now()))
     rules, now = await store.rules(agent.name), engine.clock.now() / 1_000_000
     belt = await toolbelt(agent, rules, now, around(engine.surroundings, found), stack, admitted.policy_context)
     instructions = await instructions_of(agent, before, given.around)
@@ -196,6 +198,7 @@ def _work_desk(engine: Engine, agent: Agent[Any, Any], place: TurnPlace, state: 
         state,
         lambda text: engine.keys().hide_keys(text),
         workspace_id(str(agent.workspace)) or "" if agent.workspace is not None else "",
+        engine.agent_home(agent.name),
         engine.reminder_terms,
     )
 

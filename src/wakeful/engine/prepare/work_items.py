@@ -2,6 +2,7 @@
 current one, reports of completed ones. An agent without work items costs nothing here."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from wakeful.contracts.conversation import AssistantItem
@@ -22,7 +23,7 @@ MOST_LINES = 12
 LINE = 160
 
 
-async def projection_of(store: Store, agent: Agent[Any, Any], row: TurnRow, now: int) -> Projection:
+async def projection_of(store: Store, agent: Agent[Any, Any], agent_home: Path, row: TurnRow, now: int) -> Projection:
     """The block for a turn that begins; blank for an agent that has no items, or no use for them."""
     if not agent.work_items:
         return NOTHING
@@ -35,7 +36,7 @@ async def projection_of(store: Store, agent: Agent[Any, Any], row: TurnRow, now:
     current = await store.work_item(focus) if focus is not None else None
     if current is not None and current not in items:
         items.append(current)
-    details = await _details(store, row, current) if current is not None else None
+    details = await _details(store, agent_home, current) if current is not None else None
     reports = {item.work_item_id: await report_of(store, item) or "" for item in done}
     waits = await active_waits(store, row.agent_id)
     return project([*items, *done], focus, now, waits=waits, details=details, reports=reports)
@@ -53,8 +54,8 @@ def projected(found: Projection) -> WorkQueueProjected | None:
     )
 
 
-async def _details(store: Store, row: TurnRow, item: WorkItem) -> CurrentDetails:
-    plan = await asyncio.to_thread(read_plan, row.agent_name, item.work_item_id)
+async def _details(store: Store, agent_home: Path, item: WorkItem) -> CurrentDetails:
+    plan = await asyncio.to_thread(read_plan, agent_home, item.work_item_id)
     trace = [line for turn_id in item.turns[::-1] for line in await _trace(store, item.agent_id, turn_id)]
     if plan is None:
         return CurrentDetails(trace=trace[-MOST_LINES:])

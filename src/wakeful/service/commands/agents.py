@@ -45,8 +45,8 @@ async def agent_named(store: RuntimeAgents, name: str) -> RuntimeAgentRow:
     """Raises AgentNotFound with the names there are."""
     row = await store.runtime_agent(name)
     if row is None:
-        known = ", ".join(each.agent_id for each in await store.runtime_agents(limit=20)) or "none"
-        raise AgentNotFound(f"the runtime has no agent {name!r}", f"It has: {known}.")
+        public = [each.agent_id for each in await store.runtime_agents() if each.visibility == "public"]
+        raise AgentNotFound(f"the runtime has no agent {name!r}", f"It has: {', '.join(public[:20]) or 'none'}.")
     return row
 
 

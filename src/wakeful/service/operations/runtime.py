@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wakeful.contracts.messages import Priority
-from wakeful.service.operations.agents import AgentName
 from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
 
 if TYPE_CHECKING:
@@ -21,6 +20,15 @@ class RuntimeAgentName:
     """One agent of a runtime."""
 
     agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentQuery:
+    """One agent by its name, or all that are listed."""
+
+    agent: str | None = None
+    private: bool = False
+    """Those as well that belong to another agent or to a single run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,36 +54,37 @@ class MessageToAgent:
     sender: str | None = None
 
 
-async def _list(opened: OpenStore, asked: AgentName) -> "list[AgentRecord]":
-    from wakeful.service.commands.agents import agent_named
-    from wakeful.service.queries.runtime_agents import agent_record
+async def _list(opened: OpenStore, asked: AgentQuery) -> "list[AgentRecord]":
+    from wakeful.service.queries.agent_records import agent_record, agent_records
 
     if asked.agent is not None:
-        return [agent_record(await agent_named(opened.store, asked.agent))]
-    return [agent_record(row) for row in await opened.store.runtime_agents()]
+        return [await agent_record(opened.engine, asked.agent)]
+    return await agent_records(opened.engine, private=asked.private)
 
 
 async def _pause(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
     from wakeful.service.commands.agents import pause_agent
-    from wakeful.service.queries.runtime_agents import agent_record
+    from wakeful.service.queries.agent_records import record_of
 
     ends = None if asked.seconds is None else opened.engine.clock.now() + round(asked.seconds * 1_000_000)
     row = await pause_agent(opened.engine, asked.agent, by=asked.by, reason=asked.reason, resumes_at=ends)
-    return agent_record(row)
+    return await record_of(opened.engine, row)
 
 
 async def _stop(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
     from wakeful.service.commands.agents import stop_agent
-    from wakeful.service.queries.runtime_agents import agent_record
+    from wakeful.service.queries.agent_records import record_of
 
-    return agent_record(await stop_agent(opened.engine, asked.agent, by=asked.by, reason=asked.reason))
+    return await record_of(
+        opened.engine, await stop_agent(opened.engine, asked.agent, by=asked.by, reason=asked.reason)
+    )
 
 
 async def _resume(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
     from wakeful.service.commands.agents import resume_agent
-    from wakeful.service.queries.runtime_agents import agent_record
+    from wakeful.service.queries.agent_records import record_of
 
-    return agent_record(await resume_agent(opened.engine, asked.agent, by=asked.by))
+    return await record_of(opened.engine, await resume_agent(opened.engine, asked.agent, by=asked.by))
 
 
 async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
@@ -101,7 +110,7 @@ async def _why(opened: OpenStore, asked: RuntimeAgentName) -> "AgentLife":
     return await why_agent(opened.engine, asked.agent)
 
 
-LIST_AGENTS = Operation("runtime.agents", "observe", AgentName, _AGENT, _list, many=True)
+LIST_AGENTS = Operation("runtime.agents", "observe", AgentQuery, _AGENT, _list, many=True)
 PAUSE_AGENT = Operation("runtime.pause", "operate", AgentControlRequest, _AGENT, _pause)
 STOP_AGENT = Operation("runtime.stop", "operate", AgentControlRequest, _AGENT, _stop)
 RESUME_AGENT = Operation("runtime.resume", "operate", AgentControlRequest, _AGENT, _resume)

@@ -36,7 +36,9 @@ from wakeful.views.prompt_report import PromptReport, ShownBlock
 async def prompt_of_agent(engine: Engine, agent: Agent[Any, Any]) -> PromptReport:
     """What the agent would be told now."""
     keys = keys_only(engine.surroundings.secrets())
-    found = look_around(agent, keys.hide_keys) if looks_around(agent) else TurnMaterial(roots_of(agent))
+    home = engine.agent_home(agent.name)
+    looks = looks_around(agent, home, lives=engine.surroundings.wakes)
+    found = look_around(agent, home, keys.hide_keys) if looks else TurnMaterial(roots_of(agent, home))
     async with AsyncExitStack() as stack:
         now = engine.clock.now() / 1_000_000
         surroundings = around(engine.surroundings, found)

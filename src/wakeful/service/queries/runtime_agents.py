@@ -1,4 +1,4 @@
-"""What readers are shown of a runtime: its agents, receipts of messages, and an agent's events as they come."""
+"""What readers are shown of a runtime: timers, receipts of messages, and an agent's events as they come."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
@@ -9,48 +9,14 @@ from wakeful.contracts.messages import ChannelOrigin, Priority, WebhookOrigin
 from wakeful.decisions.ingress import Arrival
 from wakeful.engine.turn_messages import admitted_message
 from wakeful.ports import MessageLog, MessageRow, Store
-from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.timers import TimerRow
 from wakeful.service.queries.turns import EventReader
 from wakeful.views.message_envelope import MessageEnvelope, message_envelope
-from wakeful.views.runtime_records import AgentRecord, SentMessage, TimerRecord
+from wakeful.views.runtime_records import SentMessage, TimerRecord
 
 LOOK_AGAIN_SECONDS = 30.0
 PAGE = 500
 """Events that are read at once."""
-
-
-def agent_record(row: RuntimeAgentRow) -> AgentRecord:
-    return AgentRecord(
-        agent=row.agent_id,
-        kind=row.kind,
-        visibility=row.visibility,
-        ownership=row.ownership,
-        profile_preset=row.profile_preset,
-        lineage_parent_agent_id=row.parent,
-        source=row.source,
-        revision=row.revision,
-        created_at=row.created_at / 1e6,
-        revised_at=None if row.revised_at is None else row.revised_at / 1e6,
-        control=row.control,
-        cause=row.cause,
-        changed_by=row.changed_by,
-        changed_at=row.changed_at / 1e6,
-        reason=row.reason,
-        resumes_at=None if row.resumes_at is None else row.resumes_at / 1e6,
-        hint=_hint(row),
-    )
-
-
-def _hint(row: RuntimeAgentRow) -> str:
-    match row.control:
-        case "running":
-            return ""
-        case "paused":
-            return f"It keeps what is sent to it. To let it run: wakeful agent resume {row.agent_id}"
-        case "stopped":
-            told = "It refuses messages, and waking it changes nothing."
-            return f"{told} To let it run: wakeful agent resume {row.agent_id}"
 
 
 def timer_record(row: TimerRow) -> TimerRecord:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from wakeful.contracts.messages import Priority
-from wakeful.service.operations.agents import AgentName
 from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.runtime import (
     LIST_AGENTS,
@@ -17,6 +16,7 @@ from wakeful.service.operations.runtime import (
     SEND,
     STOP_AGENT,
     AgentControlRequest,
+    AgentQuery,
     MessageToAgent,
 )
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption, seconds_of
@@ -32,19 +32,22 @@ ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why
 
 def listed(
     agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="One agent. Default: all agents.")] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Also those that belong to another agent or to a single run.")
+    ] = False,
     json: JsonOption = False,
     wide: WideOption = False,
     store: StoreOption = None,
 ) -> None:
     """List the agents of a runtime: whether they run, since when, and why not."""
-    found = ask(LIST_AGENTS, AgentName(agent), store_to_read(store))
+    found = ask(LIST_AGENTS, AgentQuery(agent, private), store_to_read(store))
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:
         prose("no agents yet; a program makes them with Runtime(home, agents=[...])")
     else:
         cells = [
-            (plain(each.agent), each.control, age_cell(int(each.changed_at * 1e6)), each.source, _why(each))
+            (plain(each.agent), each.status, age_cell(int(each.changed_at * 1e6)), each.source, _why(each))
             for each in found
         ]
         out(columns(cells, ("AGENT", "STATE", "SINCE", "FROM", "WHY"), wide=wide))

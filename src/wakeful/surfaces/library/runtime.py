@@ -13,17 +13,17 @@ from wakeful.contracts.errors import InvalidRequest
 from wakeful.contracts.messages import Priority
 from wakeful.contracts.values import JsonValue
 from wakeful.service import Agent, Tool
+from wakeful.surfaces.library.living_agents import LivingAgents
 
 if TYPE_CHECKING:
     from wakeful.contracts.envelope import RuntimeEvent
     from wakeful.contracts.waking import CatchUp, ClosureDecision
-    from wakeful.service import Clock, FileProblem, Ids, Store
+    from wakeful.service import Clock, Ids, Store
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.run_result import RunResult
     from wakeful.views.message_envelope import MessageEnvelope
     from wakeful.views.runtime_records import (
         AgentLife,
-        AgentRecord,
         BriefRecord,
         SentMessage,
         TimerRecord,
@@ -34,7 +34,7 @@ STORE, AGENTS = "wakeful.db", "agents"
 """The database and the folder of files, in a home."""
 
 
-class Runtime:
+class Runtime(LivingAgents):
     """Agents that live: `async with Runtime("home", agents=[ops]) as rt: await rt.send("ops", "Check the backups.")`.
 
     `home` is a folder, and its store is `wakeful.db` in it; `store` names another file, or a store that is open. Agents
@@ -187,68 +187,6 @@ class Runtime:
     async def answer(self, message: "SentMessage | str") -> "RunResult[Any]":
         """Wait until the turn that takes a message has ended or rests on somebody, and give its result."""
         return await self._here.answer(message if isinstance(message, str) else message.message_id)
-
-    async def agents(self) -> "list[AgentRecord]":
-        """Every agent of the store, the oldest first: what it is, and whether it runs."""
-        from wakeful.service.queries.runtime_agents import agent_record
-
-        return [agent_record(row) for row in await self._here.agents()]
-
-    async def create(self, definition: Mapping[str, Any], *, by: str = "operator") -> "AgentRecord":
-        """A new agent from data, with the fields of an agent's file. It is kept in the store, and runs from now on.
-
-        Raises InvalidConfig or UnknownTool, naming the field, or InvalidRequest for a name that is taken.
-        """
-        from wakeful.service.queries.runtime_agents import agent_record
-
-        return agent_record(await self._here.supply.create(definition, by=by))
-
-    async def update(self, agent: str, **changes: JsonValue) -> "AgentRecord":
-        """Change fields of an agent that was made by `create`; turns that begin from now on are run with them.
-
-        Raises InvalidRequest for an agent of a file or of the program, naming where it is defined.
-        """
-        from wakeful.service.queries.runtime_agents import agent_record
-
-        return agent_record(await self._here.supply.update(agent, changes))
-
-    async def definition(self, agent: str, revision: str | None = None) -> dict[str, Any]:
-        """An agent of a file or of `create` as data: as it is, or as it was at a revision."""
-        from wakeful.service.commands.agents import agent_named
-
-        row = await agent_named(self._here.engine.store, agent)
-        return await self._here.supply.definition(revision or row.revision)
-
-    async def reload(self) -> "list[FileProblem]":
-        """Read the files of agents again. The files that cannot be loaded; their agents run on as they were."""
-        return await self._here.supply.reload()
-
-    def problems(self) -> "list[FileProblem]":
-        """The files of agents that could not be loaded."""
-        return list(self._here.supply.problems)
-
-    async def pause(
-        self, agent: str, *, seconds: float | None = None, by: str = "operator", reason: str = ""
-    ) -> "AgentRecord":
-        """Run nothing of an agent and keep everything that comes. Turns that run rest before their next step.
-
-        With `seconds` it runs again by itself after that time; without, when somebody says `resume`.
-        """
-        from wakeful.service.queries.runtime_agents import agent_record
-
-        return agent_record(await self._here.pause(agent, by=by, reason=reason, seconds=seconds))
-
-    async def stop(self, agent: str, *, by: str = "operator", reason: str = "") -> "AgentRecord":
-        """Stop an agent until `resume`: its turns are stopped, and messages from outside are refused."""
-        from wakeful.service.queries.runtime_agents import agent_record
-
-        return agent_record(await self._here.stop(agent, by=by, reason=reason))
-
-    async def resume(self, agent: str, *, by: str = "operator") -> "AgentRecord":
-        """Let a paused or stopped agent run again, with everything that waited for it."""
-        from wakeful.service.queries.runtime_agents import agent_record
-
-        return agent_record(await self._here.resume(agent, by=by))
 
     async def wake(self, agent: str, reason: str = "", *, body: str | None = None, source: str | None = None) -> str:
         """Hint to an agent that something changed. It is looked at when the agent is free, together with other hints.

@@ -94,7 +94,7 @@ class LocalTools(ToolSource):
         roots = (str(self.root), *self._settings.write_roots)
         stores = [path for root in roots for path in stores_in(root)]
         own = [Path(path) for path in dict.fromkeys((*self._surroundings.own_files, *stores))]
-        owners = _of_the_owner(roots)
+        owners = _of_the_owner(roots, self._surroundings.home)
         board = self._surroundings.tasks
         hidden = tuple(name for path in own for name in store_files(str(path)))
         if board is not None:
@@ -125,18 +125,19 @@ class LocalTools(ToolSource):
         return local_tools(workspace, self.profile, commands, [Workspace.at(folder) for folder in readable])
 
 
-def _of_the_owner(roots: Iterable[str]) -> tuple[str, ...]:
-    """The runtime's home and the owner's settings, as far as they lie where an agent may write: what stands there is
-    obeyed outside every sandbox, at the next start. A folder ends with a slash."""
+def _of_the_owner(roots: Iterable[str], runtime_home: str | None) -> tuple[str, ...]:
+    """The homes and the owner's settings, as far as they lie where an agent may write: what stands there is obeyed
+    outside every sandbox, at the next start. A folder ends with a slash."""
     from wakeful.programs import is_below
     from wakeful.settings.home import OF_THE_HOME, home
     from wakeful.settings.owner_file import settings_path
 
     real = [os.path.realpath(root) for root in roots]
-    place = os.path.realpath(home())
-    # A home that is the workspace itself, or above it, cannot be closed whole.
-    whole = [f"{place}/"] if not any(is_below(root, [place]) for root in real) else []
-    named = [*whole, *(f"{place}/{name}" for name in OF_THE_HOME), os.path.realpath(settings_path())]
+    named = [os.path.realpath(settings_path())]
+    for place in dict.fromkeys(os.path.realpath(each) for each in (home(), runtime_home) if each is not None):
+        # A home that is the workspace itself, or above it, cannot be closed whole.
+        whole = [f"{place}/"] if not any(is_below(root, [place]) for root in real) else []
+        named += [*whole, *(f"{place}/{name}" for name in OF_THE_HOME)]
     return tuple(dict.fromkeys(path for path in named if is_below(path.rstrip("/"), real)))
 
 

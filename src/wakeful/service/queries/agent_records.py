@@ -1,0 +1,95 @@
+"""Agents of a runtime for readers: what each is, and how it stands now. Every word of it follows from rows."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from wakeful.engine.run_request import Engine
+from wakeful.ports.mailbox import BusyThread
+from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.ports.waits import WaitRow
+from wakeful.service.commands.agents import agent_named
+from wakeful.views.agent_state import LifeStatus, StatusFacts, status_of
+from wakeful.views.runtime_records import AgentRecord
+
+Mine = TypeVar("Mine", BusyThread, WaitRow)
+
+
+def is_listed(row: RuntimeAgentRow) -> bool:
+    """Is it shown where all agents are? A private one belongs to whoever made it, and is shown by its name."""
+    return row.visibility == "public"
+
+
+async def agent_record(engine: Engine, name: str) -> AgentRecord:
+    """One agent, private ones as well. Raises AgentNotFound."""
+    return await record_of(engine, await agent_named(engine.store, name))
+
+
+async def record_of(engine: Engine, row: RuntimeAgentRow) -> AgentRecord:
+    """An agent whose row is at hand."""
+    busy, waits = await engine.store.busy_threads(row.agent_id), await engine.store.open_waits(row.agent_id)
+    return _record(engine, row, await _status(engine, row, busy, waits))
+
+
+async def agent_records(engine: Engine, *, private: bool = False) -> list[AgentRecord]:
+    """The agents, the oldest first: the public ones, or all of them."""
+    store = engine.store
+    rows = [row for row in await store.runtime_agents() if private or is_listed(row)]
+    busy, waits = _by_agent(await store.busy_threads()), _by_agent(await store.open_waits())
+    return [
+        _record(engine, row, await _status(engine, row, busy.get(row.agent_id, ()), waits.get(row.agent_id, ())))
+        for row in rows
+    ]
+
+
+async def running_threads(engine: Engine, busy: Iterable[BusyThread]) -> list[BusyThread]:
+    """Those with a turn that somebody runs. An open turn whose thread nobody holds was cut off, or rests."""
+    return [each for each in busy if each.turns and await engine.store.is_held(each.agent_id, each.thread_id)]
+
+
+async def _status(
+    engine: Engine, row: RuntimeAgentRow, busy: Sequence[BusyThread], waits: Sequence[WaitRow]
+) -> LifeStatus:
+    running = row.control == "running" and await running_threads(engine, busy)
+    return status_of(StatusFacts(row.control, bool(row.revision), bool(running), [wait.wake for wait in waits]))
+
+
+def _by_agent(rows: Sequence[Mine]) -> dict[str, list[Mine]]:
+    found: dict[str, list[Mine]] = {}
+    for row in rows:
+        found.setdefault(row.agent_id, []).append(row)
+    return found
+
+
+def _record(engine: Engine, row: RuntimeAgentRow, status: LifeStatus) -> AgentRecord:
+    return AgentRecord(
+        agent=row.agent_id,
+        agent_home=str(engine.agent_home(row.agent_id)),
+        status=status,
+        kind=row.kind,
+        visibility=row.visibility,
+        ownership=row.ownership,
+        profile_preset=row.profile_preset,
+        lineage_parent_agent_id=row.parent,
+        source=row.source,
+        revision=row.revision,
+        created_at=row.created_at / 1e6,
+        revised_at=None if row.revised_at is None else row.revised_at / 1e6,
+        control=row.control,
+        cause=row.cause,
+        changed_by=row.changed_by,
+        changed_at=row.changed_at / 1e6,
+        reason=row.reason,
+        resumes_at=None if row.resumes_at is None else row.resumes_at / 1e6,
+        hint=_hint(row),
+    )
+
+
+def _hint(row: RuntimeAgentRow) -> str:
+    match row.control:
+        case "running":
+            return ""
+        case "paused":
+            return f"It keeps what is sent to it. To let it run: wakeful agent resume {row.agent_id}"
+        case "stopped":
+            told = "It refuses messages, and waking it changes nothing."
+            return f"{told} To let it run: wakeful agent resume {row.agent_id}"
