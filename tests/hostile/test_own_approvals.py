@@ -256,3 +256,18 @@ async def test_commands_reach_neither_the_home_nor_the_settings_of_the_owner(
         assert "ended well" not in f"{call.result}{call.error}", call.arguments
     assert (root / "conf.toml").read_text() == "# the owner's\n"
     assert not any((root / name).exists() for name in names[1:])
+
+
+async def test_file_tools_do_not_reach_the_home_of_the_runtime_they_run_in(root: Path) -> None:
+    """What stands there is read at the next turn or the next start: guidance of other agents, and their definitions."""
+    names = ["rt/agents/other/memory/self.md", "rt/agents/other.yaml", "rt/mcp/pins.json"]
+    steps = [{"calls": [{"name": "write_file", "arguments": {"path": name, "content": "x"}}]} for name in names]
+
+    async def statuses(store: Path) -> list[str]:
+        who = Agent("hostile", scripted([*steps, "done"], leftover="ignore"), workspace=root)
+        return [call.status for call in (await run(who, "go", store=store)).calls()]
+
+    (root / "rt").mkdir()
+    assert await statuses(root / "rt/wakeful.db") == ["error"] * 3
+    with place_outside() as outside:
+        assert await statuses(outside / "wakeful.db") == ["success"] * 3, "there it is a folder like any other"

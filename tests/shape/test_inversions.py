@@ -121,6 +121,7 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     ),
     "the home and the settings in a workspace": (
         f"{OWN_APPROVALS}::test_file_tools_reach_neither_the_home_nor_the_settings_of_the_owner",
+        f"{OWN_APPROVALS}::test_file_tools_do_not_reach_the_home_of_the_runtime_they_run_in",
     ),
     "sockets by other names": (
         "hostile/test_neighbours.py::test_a_socket_with_a_name_that_only_its_owner_understands_is_not_reached",
