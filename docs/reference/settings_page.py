@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from wakeful.contracts import budgets
+from wakeful.contracts.retention import Retention
 from wakeful.providers import azure
 from wakeful.providers.endpoint_settings import KNOWN as PROVIDER
 from wakeful.providers.endpoints import BUILT_IN
@@ -60,6 +61,9 @@ folder = "handbook"
 
 [runtime]
 default_tool_output_tokens = 4000
+
+[retention]
+turns = 30
 ```
 
 """
@@ -80,6 +84,9 @@ OTHER = """
 | options of a command | [cli.md](cli.md) |
 | `mcp.json`, the file of MCP servers | [MCP servers](../guides/mcp.md) |
 """
+
+
+KEPT = Retention()
 
 
 class Row(NamedTuple):
@@ -126,6 +133,7 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
         "runtime": Row(
             "table", "none", "Limits for the output of commands and file tools: `[runtime]` below.", "[runtime]"
         ),
+        "retention": Row("table", "none", "How long a runtime keeps things: `[retention]` below.", "[retention]"),
     },
     "[models]": {
         "allow": Row(
@@ -217,6 +225,38 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
             f"{MAX_SETTING} = 20000",
         ),
     },
+    "[retention]": {
+        "turns": Row(
+            "days; 0: for ever", f"`{KEPT.turns:g}`", "Details of turns that ended; conversations stay.", "turns = 90"
+        ),
+        "temporary_agents": Row(
+            "days; 0: for ever",
+            f"`{KEPT.temporary_agents:g}`",
+            "The whole log of runs that have neither a thread nor a key.",
+            "temporary_agents = 2",
+        ),
+        "task_output": Row(
+            "days; 0: for ever",
+            f"`{KEPT.task_output:g}`",
+            "Files with the output of background tasks that ended.",
+            "task_output = 30",
+        ),
+        "spilled_output": Row(
+            "days; 0: for ever",
+            f"`{KEPT.spilled_output:g}`",
+            "Results that were too long for the model, in full; the preview stays.",
+            "spilled_output = 14",
+        ),
+        "blobs": Row(
+            "days; 0: for ever", f"`{KEPT.blobs:g}`", "Stored contents to which nothing refers any more.", "blobs = 2"
+        ),
+        "notice_gb": Row(
+            "gigabytes; 0: never",
+            f"`{KEPT.notice_gb:g}`",
+            "A store beyond this size is noticed in the log, once.",
+            "notice_gb = 20",
+        ),
+    },
 }
 NAMES: Mapping[str, Iterable[str]] = {
     "": SECTIONS,
@@ -227,6 +267,7 @@ NAMES: Mapping[str, Iterable[str]] = {
     "[[hooks]]": HOOK,
     "[collections.NAME]": COLLECTION,
     "[runtime]": (DEFAULT_SETTING, MAX_SETTING),
+    "[retention]": Retention.model_fields,
 }
 """The names that the code reads, by table."""
 _VARIABLES = {

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.probes import DidNotHappen as DidNotHappen
     from wakeful.contracts.probes import Happened as Happened
     from wakeful.contracts.probes import StillUnknown as StillUnknown
+    from wakeful.contracts.retention import Retention as Retention
     from wakeful.contracts.runtime_tools import RuntimeToolRequest as RuntimeToolRequest
     from wakeful.contracts.tools import Principal as Principal
     from wakeful.engine.agent import Agent as Agent
@@ -123,6 +124,7 @@ _WHERE = {
     "Rule": "wakeful.contracts.policies",
     "RunContext": "wakeful.tools.context",
     "RunResult": "wakeful.service.run_result",
+    "Retention": "wakeful.contracts.retention",
     "Runtime": "wakeful.surfaces.library.runtime",
     "RuntimeToolRequest": "wakeful.contracts.runtime_tools",
     "SandboxSettings": "wakeful.sandbox.settings",

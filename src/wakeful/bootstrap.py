@@ -36,6 +36,7 @@ from wakeful.tools.source import Surroundings
 if TYPE_CHECKING:
     from wakeful.contracts.catalogue import Catalogue, ModelPage, ModelProbe
     from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
+    from wakeful.contracts.retention import Retention
     from wakeful.engine.agent import Agent
     from wakeful.engine.trusted_files import AcceptedFile
     from wakeful.runtime.scheduler import Places
@@ -268,6 +269,7 @@ async def open_runtime(
     ids: Ids | None = None,
     places: "Places",
     grace: float | None,
+    retention: "Retention | None" = None,
 ) -> "AsyncIterator[LivingRuntime]":
     """Agents at work on a store, until it is closed. Raises StoreLocked while another runtime has the store."""
     from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
@@ -275,7 +277,9 @@ async def open_runtime(
     from wakeful.runtime.tasks import RuntimeTasks, tasks_folder
     from wakeful.service.agent_supply import AgentSupply
     from wakeful.service.living_runtime import living_runtime
+    from wakeful.settings.retention import owner_retention
 
+    retention = owner_retention() if retention is None else retention
     roster = AgentRoster()
     for agent in agents:
         roster.add(RosterEntry(agent))
@@ -285,7 +289,8 @@ async def open_runtime(
             engine = new_engine(opened, clock=clock, ids=ids)
             tasks = RuntimeTasks(opened, clock, ids, place, lambda text: engine.keys().hide(text))
             engine = replace(engine, surroundings=replace(engine.surroundings, wakes=True, tasks=tasks))
-            runtime = living_runtime(engine, AgentSupply(engine, roster, tuple(tools), folder), places, tasks)
+            supply = AgentSupply(engine, roster, tuple(tools), folder)
+            runtime = living_runtime(engine, supply, places, tasks, retention)
             await runtime.start()
             try:
                 yield runtime

@@ -34,6 +34,7 @@ WakefulError                 `message` says what happened, `hint` what to do nex
 │   ├── ApprovalNotFound         no approval or question has this id
 │   ├── AlreadyDecided           somebody decided it before; says who and when
 │   ├── ArtifactNotFound         no artifact has this id
+│   │   └── ArtifactExpired      it was removed when it had reached its age
 │   ├── RequestNotFound          no client's request has this id
 │   ├── NotEntitled              somebody else has to decide this
 │   ├── WorkflowNotFound         no workflow has this name
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import AgentStopped as AgentStopped
     from wakeful.contracts.errors import AlreadyDecided as AlreadyDecided
     from wakeful.contracts.errors import ApprovalNotFound as ApprovalNotFound
+    from wakeful.contracts.errors import ArtifactExpired as ArtifactExpired
     from wakeful.contracts.errors import ArtifactNotFound as ArtifactNotFound
     from wakeful.contracts.errors import CallNotFound as CallNotFound
     from wakeful.contracts.errors import ContextWindowUnknown as ContextWindowUnknown
@@ -137,6 +139,7 @@ _WHERE = {
     "AgentMissing": "wakeful.contracts.errors",
     "AlreadyDecided": "wakeful.contracts.errors",
     "ApprovalNotFound": "wakeful.contracts.errors",
+    "ArtifactExpired": "wakeful.contracts.errors",
     "ArtifactNotFound": "wakeful.contracts.errors",
     "CallNotFound": "wakeful.contracts.errors",
     "ContextWindowUnknown": "wakeful.contracts.errors",

@@ -119,6 +119,9 @@ def first_steps(typed: Terminal) -> None:
         "trust",
         "trust NOTES.md",
         "trust nothing.md",
+        "store compact --dry-run",
+        "store compact",
+        "store verify",
         "store forget",
         "models list --provider vllm",
     ):

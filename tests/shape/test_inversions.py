@@ -36,6 +36,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         f"{WORLDS}::test_inversion_a_stopped_agent_that_takes_messages_is_caught",
         f"{WORLDS}::test_inversion_a_tool_that_repeats_its_effect_is_caught",
     ),
+    "retention: what is open is not touched": (
+        "unit/runtime/test_retention.py::test_inversion_a_rule_that_does_not_ask_for_open_turns_takes_what_they_need",
+    ),
     # --- the gate
     "one gate: a class that is off, on every path": (
         f"{WAYS}::test_on_every_path_a_class_that_is_off_is_out_of_reach_and_a_person_is_asked",

@@ -143,6 +143,10 @@ class ArtifactNotFound(ForTheCaller):
     """No artifact of that id is there."""
 
 
+class ArtifactExpired(ArtifactNotFound):
+    """The artifact was there, and retention has removed its bytes."""
+
+
 class WorkflowNotFound(ForTheCaller):
     """No workflow, or no revision, of that name or id is there."""
 

@@ -8,7 +8,14 @@ from wakeful.contracts.citations import cited_sources
 from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.envelope import before
-from wakeful.contracts.events import ErrorCategory, OutputSpilled, OutputTruncated, ToolFailed, ToolResult
+from wakeful.contracts.events import (
+    ErrorCategory,
+    OutputRedacted,
+    OutputSpilled,
+    OutputTruncated,
+    ToolFailed,
+    ToolResult,
+)
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.contracts.tools import PREVIEW_CHARS, Effects, FailedStatus, ToolError, ToolResultMetadata
 from wakeful.contracts.values import unchecked
@@ -111,7 +118,7 @@ def _extra(extra: ToolOutput, whole: BlobRef | None) -> dict[str, Any]:
 
 def spills(
     call_id: str, shown: ShownResult, whole: BlobRef, *, redacted: bool = False
-) -> tuple[OutputSpilled, OutputTruncated]:
+) -> tuple[OutputSpilled | OutputTruncated | OutputRedacted, ...]:
     """The facts about a result that is longer than what the model is shown."""
     kept = sum(len(part.text.encode()) for part in shown.parts if part.type == "text")
     first = next((part.text for part in shown.parts if part.type == "text"), "")
@@ -124,7 +131,8 @@ def spills(
         preview=first[:PREVIEW_CHARS],
         redacted=redacted,
     )
-    return spilled, OutputTruncated(output_ref=whole.digest, original_bytes=whole.size, kept_bytes=kept)
+    cut = OutputTruncated(output_ref=whole.digest, original_bytes=whole.size, kept_bytes=kept)
+    return (spilled, cut, OutputRedacted(output_ref=whole.digest)) if redacted else (spilled, cut)
 
 
 def failed(

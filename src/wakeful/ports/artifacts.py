@@ -14,6 +14,8 @@ class ArtifactRow(NamedTuple):
     agent_id: str
     seq: int
     """The newest event of the turn that names it."""
+    expired_at: int | None = None
+    """When its bytes were removed."""
 
 
 ARTIFACTS_BY_ID = RowQuery(("artifact_id", "turn_id"), served_by="key")

@@ -12,6 +12,7 @@ from wakeful.ports.imported_agents import ImportedAgents
 from wakeful.ports.leases import Leases
 from wakeful.ports.log import Log
 from wakeful.ports.mailbox import Mailbox
+from wakeful.ports.retention import RetentionStore
 from wakeful.ports.runtime_agents import RuntimeAgents
 from wakeful.ports.spending import Spending
 from wakeful.ports.taint import TaintedFiles
@@ -76,6 +77,9 @@ class Store(TableReads, Log, Leases, Feeds, Blobs, Workflows, Upkeep, Protocol):
 
     @property
     def dispatches(self) -> Dispatches: ...
+
+    @property
+    def retention(self) -> RetentionStore: ...
 
     @property
     def imported_agents(self) -> ImportedAgents: ...

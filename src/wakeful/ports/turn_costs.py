@@ -23,10 +23,22 @@ class TurnCostRow(NamedTuple):
     first_at: int
     last_at: int
     groups: list[Any]
+    agent_name: str | None = None
+    """The row stays when its turn is gone."""
 
     @classmethod
-    def of(cls, turn_id: str, agent_id: str, ended_at: int, cost: TurnCost) -> "TurnCostRow":
-        return cls(turn_id, agent_id, ended_at, cost.first_at, cost.last_at, [*map(_fields, cost.groups)])
+    def of(cls, turn_id: str, agent_id: str, ended_at: int, cost: TurnCost, agent_name: str) -> "TurnCostRow":
+        groups = [*map(_fields, cost.groups)]
+        return cls(turn_id, agent_id, ended_at, cost.first_at, cost.last_at, groups, agent_name)
+
+    @property
+    def gone_turn(self) -> TurnRow:
+        """What is left of the turn where retention removed its log: its name, and when it was."""
+        name = self.agent_name or self.agent_id
+        at = self.first_at or self.ended_at
+        return TurnRow(
+            self.turn_id, self.agent_id, name, "", "completed", 0, 0, 0, 0, None, "", "", (), at, self.ended_at
+        )
 
     @property
     def cost(self) -> TurnCost:
@@ -51,7 +63,8 @@ class TurnCosts(Turns, Protocol):
     async def turn_costs(self, *, since: int | None = None) -> list[tuple[TurnRow, TurnCost | None]]:
         """Turns that were open at a moment or later, oldest first, each with what its requests to models come to.
 
-        None: it has not ended, or ended in a store of version 6 or before. Its log knows.
+        None: it has not ended, or ended in a store of version 6 or before. Its log knows. Of turns that retention has
+        removed the cost is here all the same, with what is left of the turn.
         """
         if since is None:
             turns = await self.list_rows(TURNS, TURNS_BY_AGE)
@@ -63,7 +76,10 @@ class TurnCosts(Turns, Protocol):
             )
         rows = await self.list_rows(TURN_COSTS, COSTS_BY_END, after=() if since is None else (since - 1,))
         costs = {row.turn_id: row.cost for row in rows}
-        return [(turn, costs.get(turn.turn_id)) for turn in turns]
+        there = {turn.turn_id for turn in turns}
+        gone = [(row.gone_turn, row.cost) for row in rows if row.turn_id not in there]
+        found = [*gone, *((turn, costs.get(turn.turn_id)) for turn in turns)]
+        return sorted(found, key=lambda each: each[0].created_at) if gone else found
 
 
 def _fields(group: CallGroup) -> list[Any]:

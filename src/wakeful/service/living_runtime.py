@@ -11,10 +11,12 @@ from typing import Any
 
 from wakeful.contracts.errors import EventRefused, ForTheCaller, ForThePerson, InvalidRequest, MessageNotFound
 from wakeful.contracts.events.agents import ControlCause
+from wakeful.contracts.retention import Retention
 from wakeful.contracts.work_items import WorkItem
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.ports import WakeRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.runtime.retention import keep_retention
 from wakeful.runtime.scheduler import DueWork, Places, Scheduler
 from wakeful.runtime.tasks import RuntimeTasks
 from wakeful.runtime.thread_lives import Watchdog
@@ -48,6 +50,7 @@ class LivingRuntime:
     scheduler: Scheduler
     tasks: RuntimeTasks
     watchdog: Watchdog
+    retention: Retention
     _loops: "list[asyncio.Task[None]]" = field(default_factory=list)
 
     async def start(self) -> None:
@@ -56,6 +59,8 @@ class LivingRuntime:
         await self.tasks.start()
         await self._take_up_cut_off()
         self._loops += [asyncio.create_task(self.scheduler.run()), asyncio.create_task(self._watch_over())]
+        upkeep = keep_retention(self.engine.store, self.engine.clock, self.retention, self.tasks.folder)
+        self._loops.append(asyncio.create_task(upkeep))
 
     async def close(self, *, grace: float | None = 10.0) -> None:
         """Begin nothing more; wait so many seconds for what runs, then let go of it. None: as long as it takes."""
@@ -149,7 +154,9 @@ class LivingRuntime:
                 await self.watchdog.look()
 
 
-def living_runtime(engine: Engine, supply: AgentSupply, places: Places, tasks: RuntimeTasks) -> LivingRuntime:
+def living_runtime(
+    engine: Engine, supply: AgentSupply, places: Places, tasks: RuntimeTasks, retention: Retention
+) -> LivingRuntime:
     """Put a runtime together around an engine."""
 
     async def run_thread(agent_id: str, thread_id: str) -> None:
@@ -176,4 +183,4 @@ def living_runtime(engine: Engine, supply: AgentSupply, places: Places, tasks: R
     }
     scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places)
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
-    return LivingRuntime(engine, supply, scheduler, tasks, watchdog)
+    return LivingRuntime(engine, supply, scheduler, tasks, watchdog, retention)

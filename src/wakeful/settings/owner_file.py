@@ -11,7 +11,7 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.settings.home import home
 
 SETTINGS_FILE = "wakeful.toml"
-SECTIONS = ("store", "models", "budget", "principals", "providers", "hooks", "collections", "runtime")
+SECTIONS = ("store", "models", "budget", "principals", "providers", "hooks", "collections", "runtime", "retention")
 """The names that may stand at the top of the file."""
 
 

@@ -27,8 +27,28 @@ def link(previous: bytes, header: bytes, salt: bytes, payloads: Sequence[bytes])
     parts = [previous, header]
     for place, payload in enumerate(payloads):
         if not place % _AT_ONCE:
-            salts = blake2b(place.to_bytes(4, "big"), key=salt, digest_size=_AT_ONCE * SALT).digest()
+            salts = _salts(salt, place)
         at = place % _AT_ONCE * SALT
         parts.append(blake2b(payload, key=salts[at : at + SALT], digest_size=SIZE).digest())
     # Both ends are of fixed length, as the header says how many facts there are: no two appends make the same input.
     return blake2b(b"".join(parts), digest_size=SIZE).digest()
+
+
+def link_digests(previous: bytes, header: bytes, digests: Sequence[bytes]) -> bytes:
+    """The same, of an append some of whose facts are there by their digests alone."""
+    return blake2b(b"".join((previous, header, *digests)), digest_size=SIZE).digest()
+
+
+def salt_of(salt: bytes, place: int) -> bytes:
+    """The salt of one fact of an append, which follows from the one that the append has."""
+    at = place % _AT_ONCE * SALT
+    return _salts(salt, place - place % _AT_ONCE)[at : at + SALT]
+
+
+def digest_of(payload: bytes, salt: bytes) -> bytes:
+    """What a fact enters the chain as, given its own salt."""
+    return blake2b(payload, key=salt, digest_size=SIZE).digest()
+
+
+def _salts(salt: bytes, first: int) -> bytes:
+    return blake2b(first.to_bytes(4, "big"), key=salt, digest_size=_AT_ONCE * SALT).digest()

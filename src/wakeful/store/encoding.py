@@ -4,7 +4,7 @@ An append is one row, or one for each of its turns. Header: a JSON list of write
 each fact its kind (a number where it has one, `store.kind_numbers`), the length of its payload, how long after that
 time it was, and its other ids; empty ends are cut off. Body: 8 random bytes, then the payloads one after the other, as
 JSON without what has its default, packed (`store.row_compression`). The random bytes keep a digest from revealing a
-body that is gone (`store.chain`).
+body that is gone (`store.chain`). Rows some of whose facts have expired have another form (`store.hollow_rows`).
 """
 
 import os
@@ -17,11 +17,12 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES, Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, PermissionEvaluated, UnrecognisedEvent
+from wakeful.contracts.events import BY_KIND, EVENTS, AnyEvent, EventExpired, PermissionEvaluated, UnrecognisedEvent
 from wakeful.contracts.history import parse
 from wakeful.contracts.models import TokenUsage
 from wakeful.store import chain
 from wakeful.store.chain import SALT
+from wakeful.store.hollow_rows import is_hollow, read_hollow
 from wakeful.store.kind_numbers import NUMBERS, kind_of
 from wakeful.store.row_compression import pack, unpack
 
@@ -114,7 +115,8 @@ class EncodedFact(NamedTuple):
 
     seq: int
     head: Head
-    payload: bytes
+    payload: bytes | None
+    """None: it has expired."""
 
 
 def encode(facts: Sequence[Fact], writer: Writer) -> list[PackedRow]:
@@ -171,6 +173,8 @@ def _payload(fact: Fact, writer: Writer) -> tuple[str | int, int, bytes]:
             payload = _verdict_json(event, shape) if kind == _VERDICT else _json(event, shape)
         except (PydanticSerializationError, UnicodeEncodeError) as error:
             raise EventRefused(f"{kind} cannot be written as JSON: {error}", "Use JSON values only.") from error
+    if shape is not None and shape.kind == EventExpired.kind:
+        raise EventRefused(f"{kind} stands for an event that is gone and cannot be written", "Leave it out.")
     if writer == OUTSIDER and not event.outsider:
         raise EventRefused(
             f"{kind} may only be written by the owner of its turn", "Claim the turn and append it, or leave it out."
@@ -235,8 +239,13 @@ NO_ROW = (ValueError, TypeError, LookupError, ArithmeticError)
 def read_row(first: int, header: bytes, body: bytes) -> list[EncodedFact]:
     """The facts of a row. Raises one of `NO_ROW`."""
     writer, at, thread_id, turn_id, *heads = from_json(header)
-    entries = []
-    payloads = unpack(body[SALT:], sum(head[1] for head in heads))
+    entries: list[EncodedFact] = []
+    kept: list[bytes | None] | None = None
+    if is_hollow(body):
+        kept = [fact.payload for fact in read_hollow(body, [head[1] for head in heads])]
+        payloads = b""
+    else:
+        payloads = unpack(body[SALT:], sum(head[1] for head in heads))
     begin = 0
     for seq, head in enumerate(heads, first):
         # A later version may have added something at the end.
@@ -247,7 +256,8 @@ def read_row(first: int, header: bytes, body: bytes) -> list[EncodedFact]:
         where = Head(
             kind, version, at + after, writer, thread_id, turn_id, step, call_id, action_id, parent, depth, level
         )
-        entries.append(EncodedFact(seq, where, payloads[begin : begin + length]))
+        payload = payloads[begin : begin + length] if kept is None else kept[seq - first]
+        entries.append(EncodedFact(seq, where, payload))
         begin += length
     return entries
 
@@ -259,14 +269,24 @@ def count_facts(header: bytes) -> int:
 
 
 def link_row(previous: bytes, header: bytes, body: bytes, entries: Iterable[EncodedFact]) -> bytes:
-    """The hash of a row that was read, given the hash of the one before it."""
-    return chain.link(previous, header, body[:SALT], [entry.payload for entry in entries])
+    """The hash of a row that was read, given the hash of the one before it. Raises one of `NO_ROW`."""
+    if is_hollow(body):
+        digests = [fact.digest for fact in read_hollow(body, lengths_of(header))]
+        return chain.link_digests(previous, header, digests)
+    return chain.link(previous, header, body[:SALT], [entry.payload or b"" for entry in entries])
 
 
-def decode(head: Head, payload: bytes) -> Fact:
+def lengths_of(header: bytes) -> list[int]:
+    """How long the payload of each fact of a row is, or was. Raises one of `NO_ROW`."""
+    return [head[1] for head in from_json(header)[4:]]
+
+
+def decode(head: Head, payload: bytes | None) -> Fact:
     """Raises ValueError when the payload does not fit its kind."""
     return Fact(
-        parse(head.kind, head.version, payload),
+        EventExpired(event_type=head.kind, event_version=head.version)
+        if payload is None
+        else parse(head.kind, head.version, payload),
         head.at,
         head.thread_id,
         head.turn_id,

@@ -68,6 +68,7 @@ from wakeful.store.leases import (
     taken_from,
 )
 from wakeful.store.memory_dispatches import DispatchShelf, MemoryDispatches, MemoryImportedAgents
+from wakeful.store.memory_retention import MemoryRetention
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book
 from wakeful.store.table_changes import message_of
@@ -88,6 +89,8 @@ class _Agent:
         self.firsts: list[int] = []
         """The sequence of each row's first fact."""
         self.seq = 0
+        self.origin = chain.origin(agent_id)
+        """What the first row is chained to."""
         self.rows_of: dict[str, list[int]] = {}
         """A turn's rows, by their places in the log."""
         self.book = Book(agent_id, memory.tables)
@@ -103,7 +106,7 @@ class _Agent:
 
     def extend(self, facts: Sequence[Fact], stored: Sequence[PackedRow]) -> None:
         made = self.book.changes(facts, self.seq)
-        previous = self.log[-1][2] if self.log else chain.origin(self.agent_id)
+        previous = self.log[-1][2] if self.log else self.origin
         for row in stored:
             previous = row.link(previous)
             if row.turn_id is not None:
@@ -113,10 +116,15 @@ class _Agent:
             self.seq += len(row.payloads)
         self.book.record(facts, made)
 
+    def cut_to_last(self) -> None:
+        """Forget all rows but the newest."""
+        self.origin = self.log[-2][2]
+        self.log, self.firsts, self.rows_of = self.log[-1:], self.firsts[-1:], {}
+
     def row(self, place: int) -> list[EncodedFact]:
         """The facts of a row, checked. Raises StoreDamaged."""
         header, body, digest = self.log[place]
-        previous = self.log[place - 1][2] if place else chain.origin(self.agent_id)
+        previous = self.log[place - 1][2] if place else self.origin
         try:
             entries = read_row(self.firsts[place], header, body)
             if link_row(previous, header, body, entries) == digest:
@@ -156,6 +164,10 @@ class Memory:
         self.agents: dict[str, _Agent] = {}
         self.tables = MemoryTables()
         self.blobs: dict[str, bytes] = {}
+        self.blob_doubts: dict[str, int] = {}
+        """Blobs to which nothing refers, and since when that is known."""
+        self.marks: dict[str, str] = {}
+        """How far retention has come."""
         self.workflows: dict[str, list[WorkflowRow]] = {}
         self.workflow_keys: dict[str, WorkflowRow] = {}
         self.dispatches = DispatchShelf()
@@ -183,6 +195,7 @@ class MemoryStore(TableReads):
         self._reserved = 0
         self._closed = False
         self.dispatches = MemoryDispatches(self._memory.dispatches, self._check_open)
+        self.retention = MemoryRetention(self._memory)
         self.imported_agents = MemoryImportedAgents(self._memory.dispatches, self._check_open)
         since = datetime.now(UTC).isoformat(timespec="seconds")
         self._memory.owners[self._owner] = Holder(os.getpid(), gethostname(), since)
@@ -474,6 +487,7 @@ class MemoryStore(TableReads):
         self._check_open()
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
         self._memory.blobs[digest] = bytes(data)
+        self._memory.blob_doubts.pop(digest, None)
         return BlobRef(digest=digest, size=len(data), media_type=media_type)
 
     async def get_blob(self, digest: str) -> bytes:

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import AgentCreated, MessageAdmitted, SessionStarted, ToolFailed, ToolResult, ToolStarted
+from wakeful.contracts.events import (
+    AgentCreated,
+    LogCheckpointed,
+    MessageAdmitted,
+    SessionStarted,
+    ToolFailed,
+    ToolResult,
+    ToolStarted,
+)
 from wakeful.ports.tables import Row, RowQuery, Table, TableKey, Value, reader_of
 from wakeful.store.tables import NEEDS_OF_EVENT, RULES_OF_EVENT
 from wakeful.store.tables.row_rules import Gone, LogEntry, Need, OpenCall, OpenCost, RowKey, RowList
@@ -16,7 +24,7 @@ from wakeful.views.model_calls import CALL_FACTS, CostTally, TurnCost
 _CALL_FACTS = frozenset(CALL_FACTS)
 _NOTED = _CALL_FACTS | {ToolStarted, ToolResult, ToolFailed}
 """What later facts of the same append may ask for."""
-_NAMING = frozenset((SessionStarted, AgentCreated))
+_NAMING = frozenset((SessionStarted, AgentCreated, LogCheckpointed))
 _OF_THE_LOG = frozenset((OpenCall, OpenCost))
 """Needs that the log answers, and so do the facts of the append before the one that asks."""
 
@@ -65,8 +73,8 @@ def changes(
         if notes and kind in _NOTED:
             made.note(fact)
         if kind in _NAMING:
-            assert isinstance(event, SessionStarted | AgentCreated)
-            renamed = agent_name = event.agent_name
+            assert isinstance(event, SessionStarted | AgentCreated | LogCheckpointed)
+            renamed = agent_name = event.agent_name or agent_name
     return Changes(made.rows, renamed)
 
 

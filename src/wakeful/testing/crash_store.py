@@ -26,6 +26,7 @@ from wakeful.ports import (
     Watch,
     WorkflowRow,
 )
+from wakeful.ports.retention import RetentionStore
 from wakeful.testing.crash_switch import CrashSwitch
 
 
@@ -93,6 +94,10 @@ class CrashingStore(TableReads):
     @property
     def dispatches(self) -> Dispatches:
         return self._here().dispatches
+
+    @property
+    def retention(self) -> RetentionStore:
+        return self._here().retention
 
     @property
     def imported_agents(self) -> ImportedAgents:

@@ -23,6 +23,7 @@ from wakeful.ports import (
     Watch,
     WorkflowRow,
 )
+from wakeful.ports.retention import RetentionStore
 
 
 class WrappedStore(TableReads):
@@ -46,6 +47,10 @@ class WrappedStore(TableReads):
     @property
     def dispatches(self) -> Dispatches:
         return self.inner.dispatches
+
+    @property
+    def retention(self) -> RetentionStore:
+        return self.inner.retention
 
     @property
     def imported_agents(self) -> ImportedAgents:

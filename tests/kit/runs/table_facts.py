@@ -48,8 +48,10 @@ from wakeful.contracts.events import (
     CostRecorded,
     FilesTainted,
     LimitChanged,
+    LogCheckpointed,
     ModelFailed,
     ModelRequested,
+    OutputExpired,
     RuntimeToolRequested,
     RuntimeToolResolved,
     TaskEnded,
@@ -104,6 +106,7 @@ OUTSIDE: list[list[Fact]] = [
     [about(_CLIENT_DONE, "rt_1")],
     [_staged(ActionStaged(action_id="pa_1", action_type="pending_action", name="transfer", expires_at=NOON + 5))],
     [_staged(ActionSettled(action_id="pa_1", action_type="pending_action", status="accepted", settled_by="ada"))],
+    [Fact(OutputExpired(output_ref="sha256:1", of_turn=TURN), NOON), Fact(LogCheckpointed(upto=0, hash=""), NOON)],
 ]
 """What others append."""
 

@@ -6,16 +6,20 @@ from pathlib import Path
 import pytest
 
 from kit.runs.engine_runs import calls, of_kind
-from wakeful import Agent, run, tool
+from wakeful import Agent, open_store, run, tool
 from wakeful.bootstrap import opened_store
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.envelope import published
-from wakeful.contracts.events import EVENTS, OutputSpilled, OutputTruncated, ToolResult
+from wakeful.contracts.events import EVENTS, OutputExpired, OutputRedacted, OutputSpilled, OutputTruncated, ToolResult
+from wakeful.contracts.retention import Retention
 from wakeful.contracts.schema import LIMITS, event_schema, validate_event
 from wakeful.contracts.tools import PREVIEW_CHARS
-from wakeful.testing import scripted
+from wakeful.errors import ArtifactExpired
+from wakeful.runtime.retention import RetentionPass
+from wakeful.testing import FixedClock, scripted
 from wakeful.tools.results import BYTES_PER_TOKEN, ToolOutput
 
+KEY = "sk-live-0123456789abcdefghijklmnop"
 WHOLE = "".join(f"line {n} of a long report ä\n" for n in range(20_000))
 
 
@@ -91,3 +95,33 @@ async def test_previews_and_what_a_model_is_shown_keep_to_the_published_limits(t
     assert [problem for event in written for problem in validate_event(event)] == []
     shown = [text for event in written for name, text in event["payload"].items() if name.endswith("preview") and text]
     assert max(len(text) for text in shown) == LIMITS["preview_chars"], "the prompt's and the answer's too"
+
+
+@pytest.mark.spec("STD-OUTP-03")
+async def test_what_becomes_of_an_output_is_said_with_its_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spilled, cut and redacted when it comes, expired when its time is over; reading it then says so."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    @tool(effect="pure")
+    def leaky() -> str:
+        """A long result with a key of the runtime's own in it."""
+        return f"{WHOLE} {KEY}"
+
+    who = Agent("a", scripted([calls("leaky"), "I have read it."]), tools=[leaky])
+    result = await run(who, "go", store=tmp_path / "o.db", thread="chat")
+    (spilled,), (cut,) = of_kind(result, OutputSpilled), of_kind(result, OutputTruncated)
+    (redacted,) = of_kind(result, OutputRedacted)
+    assert spilled.redacted
+    assert cut.output_ref == redacted.output_ref == spilled.output_ref
+    assert cut.original_bytes > cut.kept_bytes > 0
+    async with opened_store(tmp_path / "o.db") as store:
+        assert KEY.encode() not in await store.get_blob(spilled.output_ref)
+        late = FixedClock(4_000_000_000_000_000)
+        report = await RetentionPass(store, late, Retention()).run()
+        (gone,) = [entry.fact.event for entry in await store.read("a") if isinstance(entry.fact.event, OutputExpired)]
+        assert (report.outputs, gone.output_ref, gone.of_turn) == (1, spilled.output_ref, result.turn_id)
+    async with open_store(tmp_path / "o.db") as opened:
+        with pytest.raises(ArtifactExpired, match="has expired"):
+            await opened.artifact(spilled.output_ref)

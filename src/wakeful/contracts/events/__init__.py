@@ -32,6 +32,7 @@ from wakeful.contracts.events.gate import (
     HookCompleted,
     HookFailed,
     HookStarted,
+    OutputRedacted,
     OutputSpilled,
     OutputTruncated,
     RuntimeToolContinued,
@@ -91,6 +92,13 @@ from wakeful.contracts.events.models import (
     ModelRequested,
     ModelResponseAccepted,
     ModelResponseReattached,
+)
+from wakeful.contracts.events.retention import (
+    EventExpired,
+    LogCheckpointed,
+    OutputExpired,
+    RetentionApplied,
+    StoreSizeNoticed,
 )
 from wakeful.contracts.events.routing import (
     CostEstimated,
@@ -322,6 +330,12 @@ AnyEvent: TypeAlias = (
     | ProgressStalled
     | ClockJumped
     | LivenessViolated
+    | OutputRedacted
+    | EventExpired
+    | OutputExpired
+    | LogCheckpointed
+    | RetentionApplied
+    | StoreSizeNoticed
     | UnrecognisedEvent
 )
 
@@ -338,6 +352,12 @@ for _event in EVENTS:
         KINDS_BY_NAME[_name] = (*KINDS_BY_NAME.get(_name, ()), _event.kind)
 
 __all__ = [
+    "StoreSizeNoticed",
+    "RetentionApplied",
+    "OutputRedacted",
+    "OutputExpired",
+    "LogCheckpointed",
+    "EventExpired",
     "ActionRequired",
     "ActionResolved",
     "ActionSettled",

@@ -336,6 +336,15 @@ class OutputSpilled(Event):
     expires_at: int | None = None
 
 
+class OutputRedacted(Event):
+    """Keys of the runtime's own stood in what a call returned, and were taken out before anything was kept."""
+
+    kind: ClassVar[str] = "output.redacted"
+    needs: ClassVar[tuple[Need, ...]] = CALL
+
+    output_ref: str
+
+
 class OutputTruncated(Event):
     """What the model is shown was cut."""
 

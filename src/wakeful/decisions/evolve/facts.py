@@ -28,6 +28,7 @@ from wakeful.contracts.events import (
     ContinuationDecided,
     CostEstimated,
     CostRecorded,
+    EventExpired,
     FilesTainted,
     HistoryImported,
     HookCompleted,
@@ -44,6 +45,7 @@ from wakeful.contracts.events import (
     ModelRequested,
     ModelResponseAccepted,
     ModelResponseReattached,
+    OutputRedacted,
     OutputSpilled,
     OutputTruncated,
     PermissionEvaluated,
@@ -287,7 +289,9 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | HookCompleted()
             | HookFailed()
             | OutputSpilled()
+            | OutputRedacted()
             | OutputTruncated()
+            | EventExpired()
             | WarningIssued()
             | UnrecognisedEvent()
         ):

@@ -16,6 +16,7 @@ from wakeful.service.operations import (
     threads,
     turn_reports,
     turns,
+    upkeep,
     workflows,
 )
 from wakeful.service.operations.operation import Operation
@@ -33,6 +34,7 @@ FAMILIES = (
     threads,
     turn_reports,
     turns,
+    upkeep,
     workflows,
 )
 OPERATIONS: Mapping[str, Operation[Any, Any]] = {

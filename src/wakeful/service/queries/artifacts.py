@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from wakeful.contracts.errors import ArtifactNotFound
+from wakeful.contracts.envelope import iso
+from wakeful.contracts.errors import ArtifactExpired, ArtifactNotFound
 from wakeful.ports import Store, TurnRow
+from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.service.queries.turns import EventReader, find_turn, turn_events
 from wakeful.views.store_records import Artifact, ArtifactContent, artifacts_of
 
@@ -27,7 +29,7 @@ async def read_artifact(
 ) -> ArtifactContent:
     """One artifact with its bytes. Without `reveal`, the secrets of its run are hidden in text.
 
-    Raises ArtifactNotFound.
+    Raises ArtifactNotFound, or ArtifactExpired.
     """
     row = await find_turn(store, turn) if turn is not None else await _turn_with(store, artifact_id)
     found, reader = await _of_turn(store, row, keys) if row is not None else ([], None)
@@ -41,6 +43,12 @@ async def read_artifact(
             "List them: wakeful artifacts TURN, or store.artifacts(turn).",
         )
     artifact = meant[0]
+    known_of = await store.get_row(ARTIFACTS, artifact.artifact_id, row.turn_id)
+    if known_of is not None and known_of.expired_at is not None:
+        raise ArtifactExpired(
+            f"artifact {artifact_id} has expired: retention removed it on {iso(known_of.expired_at)[:10]}",
+            "Its preview is still there: wakeful artifacts TURN. How long output is kept: [retention] spilled_output.",
+        )
     data = await store.get_blob(artifact.artifact_id)
     if artifact.is_text and not reveal:
         data = reader.secrets.hide(data.decode("utf-8", "replace")).encode()

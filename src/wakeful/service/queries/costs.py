@@ -59,7 +59,8 @@ async def _named(
     if cost is not None and (since is None or cost.first_at >= since):
         if by != "day":
             return [(names[by](group), group) for group in cost.groups]
-        if (date := day(cost.first_at)) == day(cost.last_at):
+        is_gone = not row.first_seq  # then its log cannot tell the days apart any more
+        if (date := day(cost.first_at)) == day(cost.last_at) or is_gone:
             return [(date, group) for group in cost.groups]
     calls = [call for call in model_calls(await turn_events(store, row)) if since is None or call.at >= since]
     if by != "day":

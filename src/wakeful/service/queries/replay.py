@@ -13,6 +13,7 @@ from wakeful.contracts.errors import TurnUnreadable
 from wakeful.contracts.events import (
     AnyEvent,
     AssistantRecorded,
+    EventExpired,
     HistoryImported,
     SubagentStarted,
     ThreadCheckpointed,
@@ -55,11 +56,13 @@ class ReplayReport(Value):
     """Decisions that came out the same, by the type of their event."""
     divergence: Divergence | None
     """The first decision that came out differently."""
+    expired: int = 0
+    """Events of the turn whose bodies retention has removed. Then nothing was decided again."""
 
     @property
     def identical(self) -> bool:
         """Every decision came out the same."""
-        return self.divergence is None
+        return self.divergence is None and not self.expired
 
     @property
     def decisions(self) -> int:
@@ -76,7 +79,9 @@ class ReplayReport(Value):
         }
 
 
-def _report(row: TurnRow, events: int, checked: dict[str, int], divergence: Divergence | None) -> ReplayReport:
+def _report(
+    row: TurnRow, events: int, checked: dict[str, int], divergence: Divergence | None, expired: int = 0
+) -> ReplayReport:
     return ReplayReport(
         turn_id=row.turn_id,
         agent=row.agent_name,
@@ -86,6 +91,7 @@ def _report(row: TurnRow, events: int, checked: dict[str, int], divergence: Dive
         events=events,
         checked=checked,
         divergence=divergence,
+        expired=expired,
     )
 
 
@@ -141,6 +147,9 @@ async def replay_turn(store: Store, row: TurnRow) -> ReplayReport:
 
 async def replay_facts(store: Store, row: TurnRow, recorded: list[StoredFact]) -> ReplayReport:
     """The same for facts that are at hand; earlier turns of the thread are what the conversation rests on."""
+    of_turn = [entry.fact.event for entry in recorded if entry.fact.turn_id == row.turn_id]
+    if expired := sum(isinstance(event, EventExpired) for event in of_turn):
+        return _report(row, len(of_turn), {}, None, expired)
     thread, ordered = await beginning(store, row, recorded)
     first = next((place for place, entry in enumerate(ordered) if entry.fact.turn_id == row.turn_id), None)
     if first is None:

@@ -71,8 +71,8 @@ def _emptied(path: Path, anchored: AnchorRecord, what: str) -> StoreRewound:
 
 def _difference(sql: Statements, streams: Streams, mark: Mark) -> Damage | None:
     stored = streams.hash_at_end(mark.agent, mark.seq)
-    if stored == mark.hash:
-        return None
+    if stored == mark.hash or (stored is None and mark.seq < streams.cut(mark.agent)[0]):
+        return None  # what is before a cut is gone on purpose, and the chain after it holds what it was
     agent = sql.one("SELECT agent_id, seq FROM agents WHERE id = ?", (mark.agent,))
     if agent is None:
         return Damage(

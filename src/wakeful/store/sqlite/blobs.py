@@ -33,7 +33,7 @@ class SqliteBlobs:
     ) -> None:
         self._sql = sql
         self._database = database
-        self._folder = database.with_name(f"{database.name}.blobs")
+        self.folder = database.with_name(f"{database.name}.blobs")
         self._read = read
         self._submit = submit
 
@@ -43,10 +43,14 @@ class SqliteBlobs:
                 name = await asyncio.to_thread(self._put_file, data)
             except OSError as error:
                 raise translated(error, self._database) from error
+            if await self._read(lambda: self._is_doubted(name)):
+                await self._submit(lambda: self._trust(name))
+                await asyncio.to_thread(self._put_file, data)  # it may have gone in between
         else:
             name = hashlib.sha256(data).hexdigest()
-            if await self._read(lambda: self._row(name)) is None:
-                await self._submit(lambda: self._put_row(name, data))
+            is_there, is_doubted = await self._read(lambda: (self._row(name) is not None, self._is_doubted(name)))
+            if not is_there or is_doubted:
+                await self._submit(lambda: self._put_row(name, data, is_doubted))
         return BlobRef(digest=f"sha256:{name}", size=len(data), media_type=media_type)
 
     async def get(self, digest: str) -> bytes:
@@ -72,11 +76,31 @@ class SqliteBlobs:
         found = self._sql.one("SELECT data FROM blobs WHERE digest = ?", (name,))
         return None if found is None else bytes(found[0])
 
-    def _put_row(self, name: str, data: bytes) -> None:
+    def _put_row(self, name: str, data: bytes, is_doubted: bool) -> None:
         self._sql.do("INSERT OR IGNORE INTO blobs (digest, data) VALUES (?, ?)", (name, data))
+        if is_doubted:
+            self._trust(name)
+
+    def _is_doubted(self, name: str) -> bool:
+        """Has retention found that nothing refers to it?"""
+        return self._sql.one("SELECT 1 FROM blob_doubts WHERE digest = ?", (name,)) is not None
+
+    def _trust(self, name: str) -> None:
+        self._sql.do("DELETE FROM blob_doubts WHERE digest = ?", (name,))
+
+    def unlink(self, name: str, *, dry: bool = False) -> int:
+        """Remove the file of a blob; its bytes, 0 where it has none. With `dry` it stays."""
+        path = self._file(name)
+        try:
+            size = path.stat().st_size
+            if not dry:
+                path.unlink()
+        except FileNotFoundError:
+            return 0
+        return size
 
     def _file(self, name: str) -> Path:
-        return self._folder / name[:2] / name[2:4] / name
+        return self.folder / name[:2] / name[2:4] / name
 
     def _put_file(self, data: bytes) -> str:
         name = hashlib.sha256(data).hexdigest()

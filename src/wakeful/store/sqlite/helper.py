@@ -23,6 +23,8 @@ from wakeful.store.sqlite.anchor import Anchor
 from wakeful.store.sqlite.connection import connect
 
 Sync: TypeAlias = Callable[[int], None]
+SPACE_RELEASED = "pages left"
+"""In `meta`: how many pages the database had when space was last given back."""
 _LOST_HINT = (
     "Put the files back, or restore the store from a backup, then run again. A program that opens the database with "
     "another SQLite library in the same process (Python's sqlite3) also has this effect: give it a copy."
@@ -156,13 +158,26 @@ class Helper:
                 became = "deleted"
             elif before is None or now.place != before.place:
                 became = "replaced"
-            elif now.size < before.size or (name != self._path and self._has_hole(before.size, now.size)):
+            elif self._is_cut_off(name, before.size, now.size):
                 became = "cut off"
             else:
                 self._files[name] = now
                 continue
             return f"{name} was {became} while it was in use: what this process writes goes to no store", _LOST_HINT
         return None
+
+    def _is_cut_off(self, name: Path, before: int, now: int) -> bool:
+        if name != self._path:
+            return now < before or self._has_hole(before, now)
+        return now < before and not self._gave_space_back(now)
+
+    def _gave_space_back(self, size: int) -> bool:
+        """Did retention make the database as short as this? Every step of it says how many pages it left."""
+        try:
+            pages = self._connection.execute("SELECT value FROM meta WHERE key = ?", (SPACE_RELEASED,)).get
+        except apsw.Error:
+            return False
+        return pages is not None and size >= int(pages) * self._page
 
     def _has_hole(self, before: int, now: int) -> bool:
         """Is a frame missing between the log's last end and this one? After a cut, writing goes on at the old end."""
@@ -206,7 +221,8 @@ class Helper:
 
 
 class _Found(NamedTuple):
-    """Which file has a name. Neither the database nor its log ever becomes shorter while it is in use."""
+    """Which file has a name. The log never becomes shorter while it is in use, and the database only where retention
+    gave space back and said so."""
 
     place: tuple[int, int]
     size: int

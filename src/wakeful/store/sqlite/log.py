@@ -232,7 +232,7 @@ class SqliteLog:
             if entry.head.call_id != call_id:
                 continue
             if entry.head.kind == "tool.started":
-                args = from_json(entry.payload).get("safe_args") or {}
+                args = {} if entry.payload is None else from_json(entry.payload).get("safe_args") or {}
             elif entry.head.kind in ("tool.result", "tool.failed"):
                 args = None
         return args

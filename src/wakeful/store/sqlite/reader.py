@@ -53,6 +53,7 @@ from wakeful.store.sqlite.forks import refuse_inherited
 from wakeful.store.sqlite.log import SqliteLog
 from wakeful.store.sqlite.owners import LivingOwners
 from wakeful.store.sqlite.rebuild import rebuild
+from wakeful.store.sqlite.retention import SqliteRetention
 from wakeful.store.sqlite.streams import PIECE, Span
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.sqlite.workflows import SqliteWorkflows
@@ -97,6 +98,7 @@ class SqliteReader(TableReads):
         self._blobs = SqliteBlobs(sql, path, self._read, self._put_row)
         self.dispatches = SqliteDispatches(sql, self._read, self._written)
         self.imported_agents = SqliteImportedAgents(sql, self._read, self._written)
+        self.retention = SqliteRetention(sql, self._log, self._blobs, path, self._read, self._written, again)
         self._watches = Watches()
         self._heads: dict[str, int] = {}
         """The end of each stream that is followed, when it was last looked at."""

@@ -67,6 +67,7 @@ class Streams:
         self._has_singles: bool | None = None
         """Is there any single fact in the database?"""
         self._has_appends = False
+        self._has_cuts: bool | None = None
 
     def place(self, agent_id: str) -> Place | None:
         found = self._sql.one("SELECT id, seq, hash, name FROM agents WHERE agent_id = ?", (agent_id,))
@@ -91,7 +92,9 @@ class Streams:
     def piece(self, span: Span, after: int, count: int = PIECE) -> tuple[list[EncodedFact], int]:
         """The span's next facts after an event, checked, and the event up to which they reach."""
         single = self._singles(span.agent)
-        after = max(after, span.first_seq - 1)
+        after = max(after, span.first_seq - 1, 0 if span.turn_id is not None else self.cut(span.agent)[0])
+        if after >= span.upto:
+            return [], span.upto
         if after < single:
             return self._single_facts(span, after, min(single, span.upto), count)
         if span.turn_id is not None:
@@ -124,7 +127,7 @@ class Streams:
         """The hash of the row that ends with this event; None when there is no such row."""
         if seq <= self._singles(agent):
             single = self._sql.one("SELECT hash FROM events WHERE id = ?", (agent << SHIFT | seq,))
-            return None if single is None else bytes(single[0])
+            return self._hash_of_cut(agent, seq) if single is None else bytes(single[0])
         if not self._has_appends:
             if self._sql.one("SELECT 1 FROM sqlite_schema WHERE name = 'appends'") is None:
                 return None  # looked at before it was brought up to date
@@ -132,7 +135,7 @@ class Streams:
         sql = "SELECT id, header, hash FROM appends WHERE id > ? AND id <= ? ORDER BY id DESC LIMIT 1"
         found = self._sql.one(sql, (agent << SHIFT, agent << SHIFT | seq))
         if found is None:
-            return None
+            return self._hash_of_cut(agent, seq)
         number, header, digest = found
         try:
             ends = number - (agent << SHIFT) + count_facts(header) - 1
@@ -198,6 +201,13 @@ class Streams:
             pass
         raise self._damaged(agent_id, seq, "is not what was written")
 
+    def unchecked(self, agent_id: str, seq: int, header: bytes, body: bytes) -> list[EncodedFact]:
+        """The facts of a row, whatever the chain says of them. Raises StoreDamaged for bytes that are no row."""
+        try:
+            return read_row(seq, header, body)
+        except NO_ROW:
+            raise self._damaged(agent_id, seq, "is not what was written") from None
+
     def _hash_before(self, span: Span, seq: int) -> bytes:
         """What the row that begins with this event is chained to."""
         if seq == 1:
@@ -208,8 +218,23 @@ class Streams:
         else:
             found = self._sql.one(_BEFORE, (base, base | seq))
         if found is None:
+            if (kept := self._hash_of_cut(span.agent, seq - 1)) is not None:
+                return kept
             raise self._damaged(span.agent_id, seq - 1, "is missing")
         return bytes(found[0])
+
+    def cut(self, agent: int) -> tuple[int, bytes | None]:
+        """The last event of a stream that retention has removed, 0 for none; and what the rest is chained to."""
+        if self._has_cuts is None:
+            names = {name for (name,) in self._sql.all("SELECT name FROM pragma_table_info('agents')")}
+            self._has_cuts = "cut" in names  # not in one that is looked at before it was brought up to date
+        found = self._sql.one("SELECT cut, cut_hash FROM agents WHERE id = ?", (agent,)) if self._has_cuts else None
+        return (0, None) if found is None else (found[0], None if found[1] is None else bytes(found[1]))
+
+    def _hash_of_cut(self, agent: int, seq: int) -> bytes | None:
+        """What the log is chained to that comes after an event which is gone."""
+        cut, digest = self.cut(agent)
+        return digest if cut and seq == cut else None
 
     def _singles(self, agent: int) -> int:
         if self._has_singles is None:

@@ -27,6 +27,7 @@ from wakeful.ports.work_items import WORK_FOCUS, WORK_ITEMS
 from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
 from wakeful.store.tables.artifacts import ARTIFACT_RULES
 from wakeful.store.tables.briefs import BRIEF_RULES
+from wakeful.store.tables.checkpoints import GOING, KEPT, checkpoint_rules
 from wakeful.store.tables.liveness import LIVENESS_WAKES
 from wakeful.store.tables.mailbox import BUSY_RULES, MESSAGE_RULES
 from wakeful.store.tables.row_rules import Needs, RowRule, Rules
@@ -44,7 +45,7 @@ from wakeful.store.tables.waits import CONTINUATION_RULES, HINT_RULES, WAIT_RULE
 from wakeful.store.tables.wakes import WAKE_RULES
 from wakeful.store.tables.work_items import FOCUS_RULES, WORK_ITEM_RULES, WORK_WAKES
 
-TABLES: Mapping[Table[Any], Rules] = {
+_RULES: Mapping[Table[Any], Rules] = {
     TURNS: TURN_RULES,
     THREADS: THREAD_RULES,
     TURN_COSTS: TURN_COST_RULES,
@@ -68,6 +69,10 @@ TABLES: Mapping[Table[Any], Rules] = {
     WORK_ITEMS: WORK_ITEM_RULES,
     WORK_FOCUS: FOCUS_RULES,
     BRIEFS: BRIEF_RULES,
+}
+TABLES: Mapping[Table[Any], Rules] = {
+    table: {**rules, **checkpoint_rules(table)} if table in (*KEPT, *GOING) else rules
+    for table, rules in _RULES.items()
 }
 
 

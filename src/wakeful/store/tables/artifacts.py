@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from wakeful.contracts.events import OutputSpilled, ToolFailed, ToolResult
-from wakeful.ports.artifacts import ArtifactRow
-from wakeful.store.tables.row_rules import AtHand, LogEntry, RowRule, Rules
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import OutputExpired, OutputSpilled, ToolFailed, ToolResult
+from wakeful.ports.artifacts import ARTIFACTS, ArtifactRow
+from wakeful.store.tables.row_rules import AtHand, LogEntry, Need, RowKey, RowRule, Rules
 from wakeful.views.store_records import artifact_ids
 
 
@@ -15,4 +16,16 @@ def _named(entry: LogEntry, event: Any, rows: AtHand) -> list[ArtifactRow]:
     return [ArtifactRow(artifact_id, turn_id, entry.agent_id, entry.seq) for artifact_id in artifact_ids(event)]
 
 
-ARTIFACT_RULES: Rules = {event: RowRule(_named) for event in (OutputSpilled, ToolResult, ToolFailed)}
+def _expired(entry: LogEntry, event: OutputExpired, rows: AtHand) -> list[ArtifactRow]:
+    row = rows.get(ARTIFACTS, event.output_ref, event.of_turn)
+    return [] if row is None else [row._replace(expired_at=entry.fact.at)]
+
+
+def _the_one(agent_id: str, fact: Fact, event: OutputExpired) -> list[Need]:
+    return [RowKey(ARTIFACTS, (event.output_ref, event.of_turn))]
+
+
+ARTIFACT_RULES: Rules = {
+    **{event: RowRule(_named) for event in (OutputSpilled, ToolResult, ToolFailed)},
+    OutputExpired: RowRule(_expired, needs=(_the_one,)),
+}

@@ -11,7 +11,7 @@ from wakeful.store.tables.row_rules import AtHand, LogEntry, OpenCost, RowRule, 
 
 def _turn_ended(entry: LogEntry, event: Terminal, rows: AtHand) -> list[TurnCostRow]:
     turn_id = entry.fact.turn_id or ""
-    return [TurnCostRow.of(turn_id, entry.agent_id, entry.fact.at, rows.cost_so_far(turn_id))]
+    return [TurnCostRow.of(turn_id, entry.agent_id, entry.fact.at, rows.cost_so_far(turn_id), entry.agent_name)]
 
 
 def _cost(agent_id: str, fact: Fact, event: Any) -> Sequence[OpenCost]:

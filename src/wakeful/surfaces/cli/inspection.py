@@ -77,7 +77,7 @@ def replay(turn: TurnArgument = None, store: StoreOption = None, json: JsonOptio
         out(json_text(report.to_dict(), indent=2))
     else:
         _tell_replay(report, place)
-    if not report.identical:
+    if report.divergence is not None:
         raise typer.Exit(FAILED)
 
 
@@ -87,6 +87,12 @@ def _tell_replay(report: ReplayReport, place: StoreAddress) -> None:
     if report.checked:
         out(columns([(kind, str(count)) for kind, count in report.checked.items()], ("DECISION", "SAME")))
     total = report.decisions
+    if report.expired:
+        prose(
+            f"expired: retention removed the details of {report.expired} of its {report.events} events. Its decisions "
+            "cannot be recomputed any more; its conversation, costs and approvals are still there."
+        )
+        return
     if report.divergence is None:
         out(f"identical: {total} decisions from {report.events} events")
         return

@@ -50,10 +50,12 @@ from wakeful.service.operations.turn_reports import (
     TurnStep,
 )
 from wakeful.service.operations.turns import LIST_TURNS, PAGE, SHOW_TURN, EventQuery, TurnName, TurnQuery, read_events
+from wakeful.service.operations.upkeep import COMPACT, STATS, VERIFY, WOULD_FREE, RetentionTerms
 
 if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval
     from wakeful.contracts.envelope import RuntimeEvent
+    from wakeful.contracts.retention import Retention, RetentionReport
     from wakeful.service.queries.log_check import CheckedEvent
     from wakeful.service.queries.replay import ReplayReport
     from wakeful.service.queries.tool_inventory import ToolInventory
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
         TurnRecord,
         UnknownCall,
     )
+    from wakeful.views.store_upkeep import StoreStats, VerifyReport
     from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
     from wakeful.views.turn_record import TurnLatency
 
@@ -274,6 +277,22 @@ class AsyncStore(PathLike[str]):
         return await self._perform(CHECK_LOG, NoRequest())
 
     # --- artifacts and cost -------------------------------------------------------------------------------------------
+
+    async def stats(self, *, retention: "Retention | None" = None) -> "StoreStats":
+        """The size of the store, by table and by agent, and what retention would free now. Reads everything."""
+        return await self._perform(STATS, RetentionTerms(retention))
+
+    async def compact(self, *, retention: "Retention | None" = None, dry_run: bool = False) -> "RetentionReport":
+        """Remove what has reached its age now, as a `Runtime` does by itself, and give the space back.
+
+        Without `retention`, `[retention]` of the owner's file says how long things are kept. With `dry_run` nothing is
+        removed.
+        """
+        return await self._perform(WOULD_FREE if dry_run else COMPACT, RetentionTerms(retention))
+
+    async def verify(self) -> "VerifyReport":
+        """Every stored byte held against the hash chains, and the database against its anchor: `.damage` is empty."""
+        return await self._perform(VERIFY, NoRequest())
 
     async def artifacts(self, turn: str) -> "list[Artifact]":
         """Outputs of a turn's tools that were too long for the model, or that a tool kept with `ctx.keep`."""

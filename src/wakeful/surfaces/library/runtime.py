@@ -17,6 +17,7 @@ from wakeful.surfaces.library.living_agents import LivingAgents
 
 if TYPE_CHECKING:
     from wakeful.contracts.envelope import RuntimeEvent
+    from wakeful.contracts.retention import Retention, RetentionReport
     from wakeful.contracts.waking import CatchUp, ClosureDecision
     from wakeful.service import Clock, Ids, Store
     from wakeful.service.living_runtime import LivingRuntime
@@ -54,10 +55,12 @@ class Runtime(LivingAgents):
         max_turns: int = 256,
         max_threads: int = 64,
         grace: float | None = 10.0,
+        retention: "Retention | None" = None,
         clock: "Clock | None" = None,
         ids: "Ids | None" = None,
     ) -> None:
-        """At most `max_turns` run at the same time, and `max_threads` of one agent. `clock` and `ids` are for tests."""
+        """At most `max_turns` run at the same time, and `max_threads` of one agent. `retention` says how long things
+        are kept; without it `[retention]` of the owner's file does. `clock` and `ids` are for tests."""
         if home is None and store is None:
             raise InvalidRequest("Runtime() has no place for what it knows", "Give it a folder: Runtime('agents-home')")
         if home is not None and store is not None:
@@ -72,6 +75,7 @@ class Runtime(LivingAgents):
         self._tools = tuple(tools)
         self._limits = max_turns, max_threads
         self._grace = grace
+        self._retention = retention
         self._clock, self._ids = clock, ids
         self._open = AsyncExitStack()
         self._living: LivingRuntime | None = None
@@ -95,6 +99,7 @@ class Runtime(LivingAgents):
             ids=self._ids,
             places=places,
             grace=self._grace,
+            retention=self._retention,
         )
         self._living = await self._open.enter_async_context(opening)
         return self
@@ -187,6 +192,13 @@ class Runtime(LivingAgents):
     async def answer(self, message: "SentMessage | str") -> "RunResult[Any]":
         """Wait until the turn that takes a message has ended or rests on somebody, and give its result."""
         return await self._here.answer(message if isinstance(message, str) else message.message_id)
+
+    async def compact(self, *, dry_run: bool = False) -> "RetentionReport":
+        """Remove now what has reached its age, instead of waiting until the runtime does it by itself."""
+        from wakeful.service.commands.store_upkeep import compact_store
+
+        engine = self._here.engine
+        return await compact_store(engine.store, engine.clock, self._here.retention, dry_run=dry_run)
 
     async def wake(self, agent: str, reason: str = "", *, body: str | None = None, source: str | None = None) -> str:
         """Hint to an agent that something changed. It is looked at when the agent is free, together with other hints.

@@ -21,6 +21,7 @@ from wakeful.surfaces.library.sync import each_outside_loop, wait_outside_loop
 if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval
     from wakeful.contracts.envelope import RuntimeEvent
+    from wakeful.contracts.retention import Retention, RetentionReport
     from wakeful.service.queries.log_check import CheckedEvent
     from wakeful.service.queries.replay import ReplayReport
     from wakeful.service.queries.tool_inventory import ToolInventory
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         TurnRecord,
         UnknownCall,
     )
+    from wakeful.views.store_upkeep import StoreStats, VerifyReport
     from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
     from wakeful.views.turn_record import TurnLatency
 
@@ -206,6 +208,22 @@ class StoreHandle(PathLike[str]):
     def check_log(self) -> "list[CheckedEvent]":
         """Every event of the store, held against the published schema; `.problems` is empty where it fits."""
         return wait_outside_loop(self._store.check_log())
+
+    def stats(self, *, retention: "Retention | None" = None) -> "StoreStats":
+        """The size of the store, by table and by agent, and what retention would free now. Reads everything."""
+        return wait_outside_loop(self._store.stats(retention=retention))
+
+    def compact(self, *, retention: "Retention | None" = None, dry_run: bool = False) -> "RetentionReport":
+        """Remove what has reached its age now, as a `Runtime` does by itself, and give the space back.
+
+        Without `retention`, `[retention]` of the owner's file says how long things are kept. With `dry_run` nothing is
+        removed.
+        """
+        return wait_outside_loop(self._store.compact(retention=retention, dry_run=dry_run))
+
+    def verify(self) -> "VerifyReport":
+        """Every stored byte held against the hash chains, and the database against its anchor: `.damage` is empty."""
+        return wait_outside_loop(self._store.verify())
 
     def artifacts(self, turn: str) -> "list[Artifact]":
         """Outputs of a turn's tools that were too long for the model, or that a tool kept with `ctx.keep`."""

@@ -1,0 +1,270 @@
+"""Retention at work: what has reached its age leaves the store, a step at a time, between other work.
+
+The order of a pass: logs that were cut before, details of turns, logs of temporary agents, results that were kept
+whole, output of tasks, blobs that nothing refers to, space. Each walk goes along the turns by their end and notes how
+far it has come, so that a pass costs what is new since the last one; `everything` begins at the beginning. What may go
+is said by `decisions.retention`. Killed anywhere, the next pass goes on.
+"""
+
+import asyncio
+import json
+import logging
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import EventRefused, ForTheCaller, StoreDamaged, StoreProblem
+from wakeful.contracts.events import (
+    OutputExpired,
+    OutputSpilled,
+    RetentionApplied,
+    SessionStarted,
+    StoreSizeNoticed,
+)
+from wakeful.contracts.retention import DAY_US, GB, Retention, RetentionReport
+from wakeful.decisions.retention import expiring_kinds, is_noticed
+from wakeful.ports import Clock, Store, TurnRow
+from wakeful.ports.turns import TURNS, TURNS_BY_END, TURNS_OF_THREAD
+
+LOG = logging.getLogger(__name__)
+RETENTION_STREAM = "runtime-retention"
+"""The stream in which passes are recorded: they belong to no single agent."""
+LOOK_SECONDS = 600.0
+EVERY_US = 6 * 3_600_000_000
+"""Between two passes of a runtime."""
+PAGE = 100
+SPACE_PAGES = 500
+"""Pages that are given back in one step."""
+_LAST_PASS, _SWEPT, _NOTICED = "pass", "swept", "noticed"
+
+
+class RetentionPass:
+    """One pass over a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        settings: Retention,
+        tasks_folder: str | None = None,
+        *,
+        dry: bool = False,
+        everything: bool = False,
+    ) -> None:
+        self._store, self._clock, self._settings = store, clock, settings
+        self._tasks = None if tasks_folder is None else Path(tasks_folder)
+        self._dry = dry
+        self._everything = everything or dry
+        self._now = clock.now()
+        self._keep_from: dict[tuple[str, str], int] = {}
+        self._done = RetentionReport(dry_run=dry)
+
+    async def run(self) -> RetentionReport:
+        """Remove what has reached its age. Raises what the store raises; what was removed until then stays so."""
+        if not self._dry:
+            await self._finish_cuts()
+        await self._expire_turns()
+        await self._cut_temporary()
+        await self._expire_outputs()
+        await self._expire_task_output()
+        await self._sweep_blobs()
+        if not self._dry:
+            left = 1
+            while left:
+                left = await self._store.retention.release_space(SPACE_PAGES)
+                await asyncio.sleep(0)
+            await self._record()
+        return self._done
+
+    # --- the steps -----------------------------------------------------------------------------------------------
+
+    async def _finish_cuts(self) -> None:
+        more: int | None = 0
+        while more is not None:
+            freed = await self._store.retention.finish_cuts()
+            self._add(freed_bytes=freed.bytes)
+            more = freed.more
+            await asyncio.sleep(0)
+
+    async def _expire_turns(self) -> None:
+        cutoff = self._settings.before(self._settings.turns, self._now)
+        async for row in self._ended("turns", cutoff):
+            with suppress(StoreDamaged):  # whoever reads that log is told; the others go on
+                await self._expire_turn(row, cutoff or 0)
+
+    async def _expire_turn(self, row: TurnRow, cutoff: int) -> None:
+        kinds = expiring_kinds(last_seq=row.last_seq, keep_from=await self._kept_from(row, cutoff))
+        events, after = 0, 0
+        while True:
+            freed = await self._store.retention.expire_events(row, kinds, after=after, dry=self._dry)
+            events += freed.items
+            self._add(events=freed.items, freed_bytes=freed.bytes)
+            if freed.more is None:
+                break
+            after = freed.more
+            await asyncio.sleep(0)
+        self._add(turns=int(events > 0))
+
+    async def _kept_from(self, row: TurnRow, cutoff: int) -> int:
+        """The first event that somebody begins to read the turn's thread with: the oldest turn of it that has not
+        reached its age, or the newest of all, on which the next one will rest."""
+        place = row.agent_id, row.thread_id
+        if place in self._keep_from:
+            return self._keep_from[place]
+        newest, at = row, row.first_seq - 1
+        while True:
+            page = await self._store.list_rows(
+                TURNS, TURNS_OF_THREAD, row.thread_id, row.agent_id, after=(at,), limit=PAGE
+            )
+            for each in page:
+                newest = each
+                if each.ended_at is None or each.ended_at >= cutoff:
+                    break
+            else:
+                if len(page) == PAGE:
+                    at = page[-1].first_seq
+                    await asyncio.sleep(0)
+                    continue
+            break
+        # A turn that was admitted and has not begun has no window yet: it begins where the one before it did.
+        first = newest.first_seq if newest.window_from <= 0 else min(newest.window_from, newest.first_seq)
+        if not newest.turn_index:
+            first = 0
+        self._keep_from[place] = first
+        return first
+
+    async def _cut_temporary(self) -> None:
+        cutoff = self._settings.before(self._settings.temporary_agents, self._now)
+        seen: set[str] = set()
+        async for row in self._ended("temporary", cutoff):
+            if row.agent_id in seen or cutoff is None:
+                continue
+            seen.add(row.agent_id)
+            try:
+                if not await self._is_temporary(row.agent_id):
+                    continue
+                freed = await self._store.retention.cut_log(row.agent_id, now=self._now, before=cutoff, dry=self._dry)
+            except (EventRefused, StoreDamaged):
+                continue  # something in it is open, or is asked for again, or it cannot be read
+            self._add(streams=int(freed.items > 0), freed_bytes=freed.bytes)
+            if freed.more is not None:
+                await self._finish_cuts()
+            await asyncio.sleep(0)
+
+    async def _is_temporary(self, agent_id: str) -> bool:
+        first = await self._store.read(agent_id, limit=1)
+        event = first[0].fact.event if first else None
+        return isinstance(event, SessionStarted) and event.temporary
+
+    async def _expire_outputs(self) -> None:
+        cutoff = self._settings.before(self._settings.spilled_output, self._now)
+        async for row in self._ended("outputs", cutoff):
+            with suppress(StoreDamaged):
+                for digest, size in await self._spilled(row):
+                    await self._expire_output(row, digest, size)
+
+    async def _expire_output(self, row: TurnRow, digest: str, size: int) -> None:
+        newest = await self._store.turns_of_artifact(digest, limit=1)
+        if not newest or newest[0].turn_id != row.turn_id:
+            return  # a later turn left the same; it goes with that one
+        if newest[0].expired_at is None and not self._dry:
+            fact = OutputExpired(output_ref=digest, of_turn=row.turn_id, size_bytes=size)
+            await self._store.admit(row.agent_id, [Fact(fact, self._clock.now())])
+        freed = await self._store.retention.remove_blob(digest, dry=self._dry)
+        self._add(outputs=freed.items, freed_bytes=freed.bytes)
+
+    async def _spilled(self, row: TurnRow) -> list[tuple[str, int]]:
+        facts = await self._store.read(row.agent_id, turn_id=row.turn_id)
+        events = (entry.fact.event for entry in facts)
+        return [(event.output_ref, event.size_bytes) for event in events if isinstance(event, OutputSpilled)]
+
+    async def _expire_task_output(self) -> None:
+        cutoff = self._settings.before(self._settings.task_output, self._now)
+        if cutoff is None or self._tasks is None or not self._tasks.is_dir():
+            return
+        for folder in await asyncio.to_thread(lambda: sorted(self._tasks.iterdir())):  # type: ignore[union-attr]
+            row = await self._store.task(folder.name) if folder.is_dir() else None
+            if row is None or row.ended_at is None or row.ended_at >= cutoff:
+                continue
+            size = await asyncio.to_thread(_size_of, folder)
+            if not self._dry:
+                ref = f"task:{row.task_id}"
+                fact = OutputExpired(output_ref=ref, of_turn=row.parent_turn_id, size_bytes=size)
+                await self._store.admit(row.agent_id, [Fact(fact, self._clock.now())])
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            self._add(tasks=1, freed_bytes=size)
+
+    async def _sweep_blobs(self) -> None:
+        grace, store = self._settings.blobs, self._store.retention
+        if not grace:
+            return
+        swept = await store.retention_mark(_SWEPT)
+        if not self._everything and swept is not None and self._now - int(swept) < DAY_US // 2:
+            return  # it reads everything
+        freed = await store.sweep_blobs(now=self._now, grace=round(grace * DAY_US), dry=self._dry)
+        self._add(blobs=freed.items, freed_bytes=freed.bytes)
+        if not self._dry:
+            await store.set_retention_mark(_SWEPT, str(self._now))
+
+    # --- beside them ---------------------------------------------------------------------------------------------
+
+    async def _ended(self, name: str, cutoff: int | None) -> AsyncIterator[TurnRow]:
+        """Turns that ended before a time and were not looked at by this walk, in the order of their ends."""
+        if cutoff is None:
+            return
+        store = self._store
+        mark = None if self._everything else await store.retention.retention_mark(name)
+        after: list[int | str] = [] if mark is None else json.loads(mark)
+        while True:
+            page = await store.list_rows(TURNS, TURNS_BY_END, after=after, limit=PAGE)
+            due = [row for row in page if (row.ended_at or 0) < cutoff]
+            for row in due:
+                yield row
+            if due:
+                after = [due[-1].ended_at or 0, due[-1].turn_id]
+                if not self._dry:
+                    await store.retention.set_retention_mark(name, json.dumps(after))
+            if len(due) < PAGE:
+                return
+            await asyncio.sleep(0)
+
+    def _add(self, **counts: int) -> None:
+        now = {name: getattr(self._done, name) + count for name, count in counts.items()}
+        self._done = self._done.model_copy(update=now)
+
+    async def _record(self) -> None:
+        """Say what was done, and that the store has become large."""
+        store, facts = self._store, list[Fact]()
+        at = self._clock.now()
+        if not self._done.is_empty:
+            facts.append(Fact(RetentionApplied(**self._done.model_dump(exclude={"dry_run"})), at))
+        size, notice = await store.retention.used_bytes(), round(self._settings.notice_gb * GB)
+        was_noticed = await store.retention.retention_mark(_NOTICED) == "yes"
+        if is_noticed(size, notice, was_noticed=was_noticed):
+            facts.append(Fact(StoreSizeNoticed(size_bytes=size, notice_bytes=notice), at))
+            LOG.warning("the store %s takes %.1f GB: wakeful store stats", store.location, size / GB)
+        if facts:
+            if not await store.read(RETENTION_STREAM, limit=1):
+                facts.insert(0, Fact(SessionStarted(agent_name=RETENTION_STREAM, temporary=True), at))
+            await store.admit(RETENTION_STREAM, facts)
+        if (is_large := bool(notice) and size > notice) != was_noticed:
+            await store.retention.set_retention_mark(_NOTICED, "yes" if is_large else "no")
+        await store.retention.set_retention_mark(_LAST_PASS, str(at))
+
+
+async def keep_retention(store: Store, clock: Clock, settings: Retention, tasks_folder: str) -> None:
+    """Let passes run in a runtime, until it is cancelled. A store that cannot be written now is looked at again."""
+    while True:
+        await clock.sleep(LOOK_SECONDS)
+        try:
+            last = await store.retention.retention_mark(_LAST_PASS)
+            if last is None or clock.now() - int(last) >= EVERY_US:
+                await RetentionPass(store, clock, settings, tasks_folder).run()
+        except (StoreProblem, ForTheCaller, OSError) as problem:
+            LOG.warning("retention could not run and tries again: %s", problem)
+
+
+def _size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,209 @@
+"""`RetentionStore` in SQLite.
+
+Blobs that nothing refers to are looked for on a thread and a connection of their own. Whatever looks like the hash of a
+blob counts as a reference, wherever it stands: in a fact, in a row, in another blob that is referred to.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import StoreDamaged
+from wakeful.ports import TurnRow
+from wakeful.ports.retention import FreedSpace, StoreSize
+from wakeful.store.encoding import NO_ROW, OUTSIDER, EncodedFact, encode, read_row
+from wakeful.store.log_cut import checkpoint_of
+from wakeful.store.sqlite.blobs import SqliteBlobs
+from wakeful.store.sqlite.connection import UNREADABLE, Statements, translated
+from wakeful.store.sqlite.dispatches import SafeWriting, StoreRead
+from wakeful.store.sqlite.log import SqliteLog
+from wakeful.store.sqlite.retention_steps import RetentionSteps
+from wakeful.store.sqlite.streams import SHIFT, Span
+
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_SCANNED_FILE = 64 * 1_048_576
+"""Blobs up to this size are looked into for the names of others."""
+
+
+class SqliteRetention:
+    """Steps of a store that was opened for writing; a reader refuses those that write."""
+
+    def __init__(
+        self,
+        sql: Statements,
+        log: SqliteLog,
+        blobs: SqliteBlobs,
+        path: Path,
+        read: StoreRead,
+        write: SafeWriting,
+        again: Callable[[], apsw.Connection],
+    ) -> None:
+        self._steps = RetentionSteps(sql, log.streams, log.admit)
+        self._streams = log.streams
+        self._blobs = blobs
+        self._path = path
+        self._read = read
+        self._write = write
+        self._again = again
+
+    async def expire_events(
+        self, turn: TurnRow, kinds: Collection[str], *, after: int = 0, dry: bool = False
+    ) -> FreedSpace:
+        do = self._read if dry else self._write
+        return await do(lambda: self._steps.expire_events(turn, kinds, after, dry))
+
+    async def cut_log(self, agent_id: str, *, now: int, before: int, dry: bool = False) -> FreedSpace:
+        place = await self._read(lambda: self._streams.place(agent_id))
+        if place is None:
+            return FreedSpace()
+        span, at = Span(place.agent, agent_id, place.seq), 0
+        entries: list[EncodedFact] = []
+        while at < span.upto:
+            found, at = await self._read(lambda at=at: self._streams.piece(span, at))  # type: ignore[misc]
+            entries += found
+            await asyncio.sleep(0)
+        if not entries or entries[-1].head.at >= before:
+            return FreedSpace()
+        event = checkpoint_of(agent_id, entries, place.seq, place.hash)
+        fact = Fact(event, now)
+        stored = encode([fact], OUTSIDER)  # raises EventRefused when there is too much to be kept in one fact
+        if dry:
+            return FreedSpace(len(entries), sum(len(entry.payload or b"") for entry in entries))
+        gone = [key[0] for key in event.gone.get("turns", ())]
+        return await self._write(lambda: self._steps.cut_log(place, agent_id, fact, stored, gone))
+
+    async def finish_cuts(self) -> FreedSpace:
+        return await self._write(self._steps.finish_cuts)
+
+    async def remove_blob(self, digest: str, *, dry: bool = False) -> FreedSpace:
+        return await self._drop(digest.removeprefix("sha256:"), doubted=False, dry=dry)
+
+    async def sweep_blobs(self, *, now: int, grace: int, dry: bool = False) -> FreedSpace:
+        try:
+            names = await asyncio.to_thread(unreferenced_blobs, self._again, self._blobs.folder)
+        except UNREADABLE as error:
+            raise translated(error, self._path) from error
+        due = names if dry else await self._write(lambda: self._steps.note_doubts(names, now, grace))
+        items = freed = 0
+        for name in due:
+            one = await self._drop(name, doubted=True, dry=dry)
+            items, freed = items + one.items, freed + one.bytes
+        return FreedSpace(items, freed)
+
+    async def _drop(self, name: str, *, doubted: bool, dry: bool) -> FreedSpace:
+        if dry:
+            size: int | None = await self._read(lambda: self._steps.blob_size(name))
+        else:
+            size = await self._write(lambda: self._steps.drop_blob(name, doubted=doubted))
+        if size is None:
+            return FreedSpace()
+        size += await asyncio.to_thread(self._blobs.unlink, name, dry=dry)
+        return FreedSpace(int(size > 0), size)
+
+    async def release_space(self, pages: int) -> int:
+        return await self._write(lambda: self._steps.release_space(pages))
+
+    async def retention_mark(self, name: str) -> str | None:
+        return await self._read(lambda: self._steps.mark(name))
+
+    async def set_retention_mark(self, name: str, value: str) -> None:
+        await self._write(lambda: self._steps.set_mark(name, value))
+
+    async def used_bytes(self) -> int:
+        return await asyncio.to_thread(_used, self._path, self._blobs.folder)
+
+    async def size(self) -> StoreSize:
+        try:
+            return await asyncio.to_thread(measure, self._again, self._path, self._blobs.folder)
+        except UNREADABLE as error:
+            raise translated(error, self._path) from error
+
+
+def unreferenced_blobs(again: Callable[[], apsw.Connection], folder: Path) -> set[str]:
+    """The names of all blobs that nothing refers to. Reads everything, and holds no lock."""
+    with closing(again()) as connection:
+        sql = Statements(connection)
+        small = {str(name) for (name,) in sql.all("SELECT digest FROM blobs")}
+        files = {path.name: path for path in folder.glob("*/*/*") if _HASH.fullmatch(path.name.encode())}
+        there = small | files.keys()
+        if not there:
+            return set()
+        found: set[str] = set()
+        waiting = [name for text in _texts(sql) for name in _names(text) if name in there]
+        while waiting:
+            name = waiting.pop()
+            if name in found:
+                continue
+            found.add(name)
+            waiting += [other for other in _names(_content(sql, name, files)) if other in there and other not in found]
+        return there - found
+
+
+def _names(text: bytes) -> list[str]:
+    return [match.decode() for match in _HASH.findall(text)]
+
+
+def _content(sql: Statements, name: str, files: dict[str, Path]) -> bytes:
+    row = sql.one("SELECT data FROM blobs WHERE digest = ?", (name,))
+    if row is not None:
+        return bytes(row[0])
+    try:
+        path = files[name]
+        return path.read_bytes() if path.stat().st_size <= _SCANNED_FILE else b""
+    except OSError:
+        return b""
+
+
+def _texts(sql: Statements) -> Iterator[bytes]:
+    """Everything that is stored as text, but for blobs: page by page, so that no snapshot holds up the log."""
+    for row in _paged(sql, "appends", "id", "header, body"):
+        try:
+            yield b" ".join(entry.payload for entry in read_row(1, row[1], row[2]) if entry.payload is not None)
+        except NO_ROW:  # what it referred to is not known, so that nothing may go
+            raise StoreDamaged("a row of the log cannot be read: no blob is removed", "wakeful store verify") from None
+    for row in _paged(sql, "events", "id", "body"):
+        yield bytes(row[1])
+    skipped = {"appends", "events", "blobs", "blob_doubts", "meta", "leases", "turn_claims"}
+    for (table,) in sql.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"):
+        if table not in skipped:
+            for row in sql.all(f'SELECT * FROM "{table}"'):
+                yield " ".join(value for value in row if isinstance(value, str)).encode("utf-8", "surrogatepass")
+
+
+def _paged(sql: Statements, table: str, key: str, columns: str) -> Iterator[tuple[Any, ...]]:
+    last = -1
+    while rows := sql.all(f"SELECT {key}, {columns} FROM {table} WHERE {key} > ? ORDER BY {key} LIMIT 1000", (last,)):
+        yield from rows
+        last = rows[-1][0]
+
+
+def measure(again: Callable[[], apsw.Connection], path: Path, folder: Path) -> StoreSize:
+    """What a database takes, by table and by agent. Reads every page."""
+    total = _used(path, folder)
+    with closing(again()) as connection:
+        sql = Statements(connection)
+        page = int(connection.pragma("page_size"))
+        free = int(connection.pragma("freelist_count")) * page
+        of_index = dict(sql.all("SELECT name, tbl_name FROM sqlite_schema"))
+        tables: dict[str, int] = {}
+        for name, size in sql.all("SELECT name, sum(pgsize) FROM dbstat GROUP BY name"):
+            table = of_index.get(name, name)
+            tables[table] = tables.get(table, 0) + int(size)
+        names = dict(sql.all("SELECT id, agent_id FROM agents"))
+        agents: dict[str, int] = {}
+        for table in ("events", "appends"):
+            counted = f"SELECT id >> {SHIFT}, sum(length(header) + length(body) + 32) FROM {table} GROUP BY 1"
+            for agent, size in sql.all(counted):
+                agents[names.get(agent, "")] = agents.get(names.get(agent, ""), 0) + int(size)
+        return StoreSize(total, free, tables, agents)
+
+
+def _used(path: Path, folder: Path) -> int:
+    parts = [path, path.with_name(f"{path.name}-wal"), *folder.glob("*/*/*")]
+    return sum(part.stat().st_size for part in parts if part.is_file())

@@ -1,0 +1,149 @@
+"""Removing from a database what has reached its age: each method is one short step inside the writer's transaction, and
+checks before its first write.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeAlias
+
+from wakeful.contracts.envelope import Fact
+from wakeful.ports import TurnRow
+from wakeful.ports.retention import STEP_ROWS, FreedSpace
+from wakeful.store.encoding import EncodedFact, PackedRow, lengths_of
+from wakeful.store.hollow_rows import hollowed
+from wakeful.store.single_facts import hollow_single, read_single
+from wakeful.store.sqlite.connection import Statements
+from wakeful.store.sqlite.helper import SPACE_RELEASED
+from wakeful.store.sqlite.streams import SHIFT, Place, Streams
+
+_CUTTING = "cutting:"
+"""In `meta`, with the number of an agent: its log was cut, and not all of it is removed yet."""
+_MARK = "retention:"
+
+Append: TypeAlias = Callable[[str, Sequence[Fact], Sequence[PackedRow]], object]
+
+
+class RetentionSteps:
+    """On the writing connection of a store."""
+
+    def __init__(self, sql: Statements, streams: Streams, append: Append) -> None:
+        self._sql = sql
+        self._streams = streams
+        self._append = append
+
+    def expire_events(self, turn: TurnRow, kinds: Collection[str], after: int, dry: bool) -> FreedSpace:
+        place = self._streams.place(turn.agent_id)
+        if place is None or turn.is_open:
+            return FreedSpace()
+        base = place.agent << SHIFT
+        facts = freed = 0
+        sql = "SELECT id, header, body FROM appends WHERE turn = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?"
+        rows = self._sql.all(sql, (base | turn.first_seq, base | after, base | turn.last_seq, STEP_ROWS))
+        for number, header, body in rows:
+            places = _expiring(self._streams.unchecked(turn.agent_id, number - base, header, body), kinds)
+            if places:
+                new = hollowed(body, lengths_of(header), places)
+                if not dry:
+                    self._sql.do("UPDATE appends SET body = ? WHERE id = ?", (new, number))
+                facts, freed = facts + len(places), freed + len(body) - len(new)
+        if not after:
+            more, less = self._expire_singles(base, turn, kinds, dry)
+            facts, freed = facts + more, freed + less
+        return FreedSpace(facts, freed, rows[-1][0] - base if len(rows) == STEP_ROWS else None)
+
+    def _expire_singles(self, base: int, turn: TurnRow, kinds: Collection[str], dry: bool) -> tuple[int, int]:
+        """What a store of version 6 or before has written of it."""
+        facts = freed = 0
+        sql = "SELECT id, header, body FROM events WHERE id >= ? AND id <= ?"
+        for number, header, body in self._sql.all(sql, (base | turn.first_seq, base | turn.last_seq)):
+            entry = read_single(number - base, header, body)
+            if entry.head.turn_id == turn.turn_id and _expiring([entry], kinds):
+                new = hollow_single(body)
+                if not dry:
+                    self._sql.do("UPDATE events SET body = ? WHERE id = ?", (new, number))
+                facts, freed = facts + 1, freed + len(body) - len(new)
+        return facts, freed
+
+    def cut_log(
+        self, place: Place, agent_id: str, fact: Fact, stored: Sequence[PackedRow], gone: Sequence[str]
+    ) -> FreedSpace:
+        """`place` is what the checkpoint was made from; when the stream goes on elsewhere, nothing is done."""
+        if self._streams.place(agent_id) != place:
+            return FreedSpace()
+        self._sql.do("UPDATE agents SET cut = ?, cut_hash = ? WHERE id = ?", (place.seq, place.hash, place.agent))
+        self._append(agent_id, [fact], stored)
+        self._sql.many("DELETE FROM turn_claims WHERE turn_id = ?", [(turn_id,) for turn_id in gone])
+        self._sql.do("DELETE FROM leases WHERE agent = ?", (place.agent,))
+        freed = self._remove(place.agent, place.seq)
+        if freed.more is not None:
+            self._sql.do("INSERT OR REPLACE INTO meta VALUES (?, '')", (f"{_CUTTING}{place.agent}",))
+        return freed
+
+    def finish_cuts(self) -> FreedSpace:
+        found = self._sql.one("SELECT key FROM meta WHERE key >= ? AND key < ? LIMIT 1", (_CUTTING, _CUTTING + "~"))
+        if found is None:
+            return FreedSpace()
+        agent = int(found[0].removeprefix(_CUTTING))
+        freed = self._remove(agent, self._streams.cut(agent)[0])
+        if freed.more is None:
+            self._sql.do("DELETE FROM meta WHERE key = ?", (found[0],))
+        return freed._replace(more=agent)
+
+    def _remove(self, agent: int, upto: int) -> FreedSpace:
+        """A step of rows up to an event that was cut off."""
+        base = agent << SHIFT
+        items = freed = 0
+        for table in ("events", "appends"):
+            room = STEP_ROWS - items
+            which = f"SELECT id FROM {table} WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
+            ((count, size),) = self._sql.all(
+                f"SELECT count(*), coalesce(sum(length(header) + length(body)), 0) FROM {table} WHERE id IN ({which})",
+                (base, base | upto, room),
+            )
+            self._sql.do(f"DELETE FROM {table} WHERE id IN ({which})", (base, base | upto, room))
+            items, freed = items + count, freed + size
+        return FreedSpace(items, freed, agent if items == STEP_ROWS else None)
+
+    def note_doubts(self, unreferenced: Collection[str], now: int, grace: int) -> list[str]:
+        """Those that nothing has referred to for so long. New ones are noted, others forgotten."""
+        known: dict[str, int] = dict(self._sql.all("SELECT digest, since FROM blob_doubts"))
+        self._sql.many("DELETE FROM blob_doubts WHERE digest = ?", [(name,) for name in known.keys() - unreferenced])
+        new = [(name, now) for name in unreferenced if name not in known]
+        self._sql.many("INSERT OR IGNORE INTO blob_doubts VALUES (?, ?)", new)
+        since = dict.fromkeys((name for name, _ in new), now) | known
+        return [name for name in unreferenced if now - since[name] >= grace]
+
+    def is_doubted(self, name: str) -> bool:
+        return self._sql.one("SELECT 1 FROM blob_doubts WHERE digest = ?", (name,)) is not None
+
+    def blob_size(self, name: str) -> int:
+        """Of a blob that is a row; 0 for any other."""
+        ((size,),) = self._sql.all("SELECT coalesce(sum(length(data)), 0) FROM blobs WHERE digest = ?", (name,))
+        return int(size)
+
+    def drop_blob(self, name: str, *, doubted: bool) -> int | None:
+        """The bytes of the row that was removed. With `doubted`, None where somebody has put the blob again."""
+        if doubted and not self.is_doubted(name):
+            return None
+        size = self.blob_size(name)
+        self._sql.do("DELETE FROM blobs WHERE digest = ?", (name,))
+        self._sql.do("DELETE FROM blob_doubts WHERE digest = ?", (name,))
+        return size
+
+    def release_space(self, pages: int) -> int:
+        ((free,),) = self._sql.all("PRAGMA freelist_count")
+        if free:
+            self._sql.all(f"PRAGMA incremental_vacuum({pages})")
+            ((left,),) = self._sql.all("PRAGMA page_count")
+            self._sql.do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (SPACE_RELEASED, str(left)))
+        return max(0, int(free) - pages)
+
+    def mark(self, name: str) -> str | None:
+        found = self._sql.one("SELECT value FROM meta WHERE key = ?", (_MARK + name,))
+        return None if found is None else str(found[0])
+
+    def set_mark(self, name: str, value: str) -> None:
+        self._sql.do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_MARK + name, value))
+
+
+def _expiring(entries: Collection[EncodedFact], kinds: Collection[str]) -> set[int]:
+    return {place for place, entry in enumerate(entries) if entry.payload is not None and entry.head.kind in kinds}

@@ -1,0 +1,87 @@
+"""`wakeful store stats`, `compact`, `verify`: the size of a store, retention now, and whether the log is whole."""
+
+from typing import Annotated
+
+import typer
+
+from wakeful.contracts.retention import RetentionReport
+from wakeful.service.operations.operation import NoRequest
+from wakeful.service.operations.upkeep import COMPACT, STATS, VERIFY, WOULD_FREE, RetentionTerms
+from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.outcomes import FAILED
+from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.screen import columns, prose
+from wakeful.surfaces.cli.shown_values import counted, json_text, one_line, out, plain, size
+
+SHOWN = 10
+"""The largest tables and agents that are listed."""
+WIDEST = 44
+
+
+def stats(store: StoreOption = None, json: JsonOption = False) -> None:
+    """Show what the store takes, by table and by agent, and what retention would free now."""
+    report = ask(STATS, RetentionTerms(), store_to_read(store))
+    if json:
+        out(json_text(report.model_dump(mode="json"), indent=2))
+        return
+    out(f"{plain(report.store)}: {size(report.size_bytes)}, {size(report.free_bytes)} of it free")
+    out(f"{counted(report.turns, 'turn')}, {counted(len(report.agents), 'log')}")
+    for title, sizes in (("TABLE", report.tables), ("LOG OF", report.agents)):
+        rows = [(one_line(plain(name), WIDEST), size(count)) for name, count in [*sizes.items()][:SHOWN]]
+        if rows:
+            out(["", *columns(rows, (title, "SIZE"))])
+        if len(sizes) > SHOWN:
+            out(f"and {len(sizes) - SHOWN} more, {size(sum([*sizes.values()][SHOWN:]))}")
+    out("")
+    _tell(report.would_free)
+
+
+def compact(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Remove what has reached its age now, and give the space back. A runtime does this by itself.
+
+    The section [retention] of wakeful.toml says how long things are kept. Open turns, approvals, waits and unknown
+    outcomes are never touched; nor are conversations, briefs, work items and costs.
+    """
+    report = ask(WOULD_FREE if dry_run else COMPACT, RetentionTerms(), store_to_read(store))
+    if json:
+        out(json_text(report.model_dump(mode="json"), indent=2))
+    else:
+        _tell(report)
+
+
+def verify(store: StoreOption = None, json: JsonOption = False) -> None:
+    """Check every stored byte against the hash chains, and the database against its anchor.
+
+    Ends with exit code 1 when something is not what was written.
+    """
+    report = ask(VERIFY, NoRequest(), store_to_read(store))
+    if json:
+        out(json_text({**report.model_dump(mode="json"), "is_whole": report.is_whole}, indent=2))
+    else:
+        for each in report.damage:
+            where = f"agent {plain(each.agent)}, event {each.sequence}" if each.agent else "the database"
+            prose(f"{where}: {plain(each.problem)}")
+        many = f"{len(report.damage)} found" if report.damage else "everything is what was written"
+        out(f"{counted(report.agents, 'log')} of {plain(report.store)}: {many}")
+    if not report.is_whole:
+        raise typer.Exit(FAILED)
+
+
+def _tell(report: RetentionReport) -> None:
+    if report.is_empty:
+        out("nothing has reached its age" if report.dry_run else "nothing was removed: nothing has reached its age")
+        return
+    rows = [
+        ("details of turns", report.turns, f"{counted(report.events, 'event')} expired"),
+        ("temporary agents", report.streams, "their whole log"),
+        ("long outputs", report.outputs, "the preview stays"),
+        ("outputs of tasks", report.tasks, "the summary stays"),
+        ("contents that nothing refers to", report.blobs, ""),
+    ]
+    shown = [(what, str(count), note) for what, count, note in rows if count]
+    out(columns(shown, ("WOULD BE REMOVED" if report.dry_run else "REMOVED", "COUNT", "")))
+    out(f"{size(report.freed_bytes)} {'would be' if report.dry_run else 'were'} freed")
