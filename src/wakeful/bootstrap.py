@@ -36,6 +36,7 @@ from wakeful.tools.source import Surroundings
 if TYPE_CHECKING:
     from wakeful.contracts.catalogue import Catalogue, ModelPage, ModelProbe
     from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
+    from wakeful.contracts.notices import NotifyTarget
     from wakeful.contracts.retention import Retention
     from wakeful.engine.agent import Agent
     from wakeful.engine.trusted_files import AcceptedFile
@@ -270,6 +271,7 @@ async def open_runtime(
     places: "Places",
     grace: float | None,
     retention: "Retention | None" = None,
+    notify: "NotifyTarget | None" = None,
 ) -> "AsyncIterator[LivingRuntime]":
     """Agents at work on a store, until it is closed. Raises StoreLocked while another runtime has the store."""
     from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
@@ -277,7 +279,9 @@ async def open_runtime(
     from wakeful.runtime.tasks import RuntimeTasks, tasks_folder
     from wakeful.service.agent_supply import AgentSupply
     from wakeful.service.living_runtime import living_runtime
+    from wakeful.service.owner_hooks import command_environment
     from wakeful.settings.retention import owner_retention
+    from wakeful.tools.notice_sender import NoticeSender
 
     retention = owner_retention() if retention is None else retention
     roster = AgentRoster()
@@ -289,8 +293,9 @@ async def open_runtime(
             engine = new_engine(opened, clock=clock, ids=ids)
             tasks = RuntimeTasks(opened, clock, ids, place, lambda text: engine.keys().hide(text))
             engine = replace(engine, surroundings=replace(engine.surroundings, wakes=True, tasks=tasks))
+            sender = NoticeSender(lambda: command_environment(engine.surroundings.keys()))
             supply = AgentSupply(engine, roster, tuple(tools), folder)
-            runtime = living_runtime(engine, supply, places, tasks, retention)
+            runtime = living_runtime(engine, supply, places, tasks, retention, sender.send, notify)
             await runtime.start()
             try:
                 yield runtime

@@ -197,6 +197,22 @@ def agents_of_a_runtime(typed: Terminal) -> None:
     typed("agent pause nobody")
 
 
+@journey
+def everything_at_once(typed: Terminal) -> None:
+    asyncio.run(_runtime_once(typed.folder / "home"))
+    typed("why ops")
+    typed("pause --all --reason 'wrong prices' --as ana")
+    typed("why ops")
+    typed("pause")
+    typed("stop --all")
+    typed("send ops 'Too late.'")
+    typed("resume --all")
+    typed("timer list")
+    typed("timer cancel timer_1")
+    typed("notices")
+    typed("notify test ops")
+
+
 async def _runtime_once(home: Path) -> None:
     """A program with an always-on agent, started and ended."""
     async with Runtime(home, agents=[Agent("ops", scripted(["Done."], leftover="ignore"), "Look after the backups.")]):
@@ -209,6 +225,7 @@ def approvals(typed: Terminal) -> None:
     typed("approvals")
     typed("approvals list")
     typed("approvals show $appr")
+    typed("approvals reask $appr")
     typed.shape("approvals", "approvals")
     typed.shape("approvals show $appr", "approvals-show")
     typed("why call_1_1")

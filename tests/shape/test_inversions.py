@@ -27,6 +27,9 @@ WORLDS = "unit/runtime/test_simulation.py"
 
 CONTROLS: dict[str, tuple[str, ...]] = {
     # --- the runtime
+    "notices go to no address of this network": (
+        "unit/runtime/test_notices.py::test_inversion_an_address_that_is_allowed_is_spoken_to",
+    ),
     "a wake that was lost is found": (
         "unit/runtime/test_liveness.py::test_inversion_without_the_watchdog_a_lost_wake_is_never_found",
     ),

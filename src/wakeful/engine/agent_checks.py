@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from wakeful.contracts.budgets import Budget, SpendWindow
 from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS, is_model_reference
 from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
+from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.contracts.waking import WakeEntry
 from wakeful.decisions.policy.patterns import any_named
@@ -185,6 +186,23 @@ def checked_wake(where: str, value: Any) -> tuple[WakeEntry, ...]:
             raise InvalidConfig(f"{where} has the same entry twice: {entry.cron!r}", "write it once")
         entries.append(entry)
     return tuple(entries)
+
+
+def checked_notify(where: str, value: Any) -> NotifyTarget | None:
+    """Where notices go. Raises InvalidConfig with the field."""
+    if value is None or isinstance(value, NotifyTarget):
+        target = value
+    else:
+        try:
+            target = NotifyTarget.model_validate(value)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            field, known = ".".join(map(str, wrong["loc"])) or "notify", ", ".join(NotifyTarget.model_fields)
+            hint = f'give {{"to": "https://ntfy.example/topic"}}; it has: {known}'
+            raise InvalidConfig(f"{where}: {field}: {wrong['msg']}", hint) from None
+    if target is not None:
+        zone_named(target.timezone, f"{where}:")
+    return target
 
 
 def check_wake_checks(who: str, entries: Iterable[WakeEntry], profile: Profile) -> None:

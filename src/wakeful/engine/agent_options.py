@@ -31,6 +31,7 @@ from wakeful.contracts.controls import (
     checked_text,
 )
 from wakeful.contracts.model_settings import ModelSettings, checked_settings
+from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.contracts.waking import WakeEntry
 from wakeful.engine import agent_checks
@@ -161,6 +162,7 @@ class AgentKeywords(TypedDict, total=False):
     planning_instructions: str
     budget_awareness: str | None
     wake: "Sequence[WakeEntry | Mapping[str, Any]]"
+    notify: "NotifyTarget | Mapping[str, Any] | None"
     hitl_tools: Sequence[str]
     mcp: Sequence[str]
     emit_mcp_progress: bool
@@ -285,6 +287,13 @@ class AgentOptions:
         store=None,  # a runtime makes timers of it, which have their own facts
     )
     """When a runtime wakes it: cron lines with a time zone, and what it is told then."""
+    notify: NotifyTarget | None = option(
+        agent_checks.checked_notify,
+        None,
+        write=lambda target: target and target.model_dump(mode="json", exclude_defaults=True),
+        store=None,  # a runtime looks it up when there is something to tell
+    )
+    """Where a runtime sends notices about it, and which."""
     planning_enabled: bool = option(checked_flag, False, always=True, brought=True)
     """A planner looks at the task before the agent begins."""
     planning_model: str | None = option(checked_reference, None, file=ModelName | None, always=True, brought=True)

@@ -12,6 +12,7 @@ from wakeful.ports.imported_agents import ImportedAgents
 from wakeful.ports.leases import Leases
 from wakeful.ports.log import Log
 from wakeful.ports.mailbox import Mailbox
+from wakeful.ports.notices import Notices, RuntimeHolds
 from wakeful.ports.retention import RetentionStore
 from wakeful.ports.runtime_agents import RuntimeAgents
 from wakeful.ports.spending import Spending
@@ -44,6 +45,8 @@ class TableReads(
     Tasks,
     WorkItems,
     Briefs,
+    Notices,
+    RuntimeHolds,
     Protocol,
 ):
     """Everything that is read from declared tables. A backend inherits it, and gives the four methods of `Rows`."""
@@ -53,7 +56,7 @@ class MessageLog(Log, Mailbox, Wakes, Protocol):
     """The log, and where in it the messages stand that turns took or that wait."""
 
 
-class DueStore(Wakes, Feeds, Protocol):
+class DueStore(Wakes, RuntimeHolds, Feeds, Protocol):
     """What is due, and when to look at it again."""
 
 

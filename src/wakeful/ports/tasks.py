@@ -5,6 +5,7 @@ output is in files, and nothing here reads them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.authority import Authority
@@ -151,6 +152,10 @@ class TaskBoard(Protocol):
     @property
     def folder(self) -> str:
         """Where tasks have their folders: no command may see it."""
+        ...
+
+    def running(self, command: TaskCommand) -> AbstractContextManager[None]:
+        """A command that is no task yet, for as long as its call waits for it: it can be ended from outside."""
         ...
 
     async def same_command(self, turn_id: str, spec: CommandSpec) -> TaskRow | None:

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from wakeful.contracts.errors import AgentBusy, AgentMissing, ForTheCaller, StoreProblem, ToolMissing, WakefulError
 from wakeful.ports import Clock, Watch
+from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.store import DueStore
 from wakeful.ports.wakes import WakeRow
 
@@ -25,6 +26,9 @@ MOST_FAILURES = 5
 """Failures in a row after which an agent is paused."""
 LONGEST_SLEEP = 30.0
 """Seconds after which the clock on the wall is looked at again: somebody may have set it."""
+
+EVEN_IF_HELD = "notice:"
+"""People are told whatever is paused or stopped."""
 
 RunThread: TypeAlias = Callable[[str, str], Awaitable[None]]
 """Runs what is next in an agent's thread until it rests. Raises AgentBusy while another process is at it."""
@@ -72,6 +76,8 @@ class Scheduler:
     due_work: Mapping[str, DueWork]
     """By the first word of a wake's subject (`timer:17`). Every other subject is a thread's to run."""
     places: Places
+    enforce: Callable[[RuntimeHoldRow], Awaitable[None]]
+    """Ends what still runs while everything is held."""
     _running: "dict[DueJob, asyncio.Task[None]]" = field(default_factory=dict)
     _setbacks: dict[DueJob, _Setback] = field(default_factory=dict)
     _cut_off: dict[DueJob, None] = field(default_factory=dict)
@@ -136,12 +142,18 @@ class Scheduler:
     async def _begin_due(self) -> float:
         """Begin what is due and has a place. In how many seconds to look again."""
         now, later = self.clock.now(), LONGEST_SLEEP
+        hold = await self.store.runtime_hold()
+        is_held = hold is not None and hold.control != "running"
+        if hold is not None and is_held:
+            await self.enforce(hold)
         busy = Counter(job.agent_id for job in self._running)
         waiting: list[tuple[DueJob, WakeRow | None]] = [(job, None) for job in self._cut_off]
         page: WakeRow | None = None
         while not self._draining:
             rows = await self.store.due_wakes(now, limit=PAGE, after=page)
             waiting += [(self._job_of(row), row) for row in rows]
+            if is_held:
+                waiting = [each for each in waiting if each[0].subject.startswith(EVEN_IF_HELD)]
             later = min(later, self._begin(waiting, busy))
             if len(rows) < PAGE or len(self._running) >= self.places.in_all:
                 break

@@ -65,6 +65,8 @@ class RuntimeTasks:
         self._hide = hide
         self._commands: dict[str, asyncio.Future[TaskCommand]] = {}
         """Of the tasks that run; a future, because one is looked for after a restart."""
+        self._foreground: list[TaskCommand] = []
+        """Commands that a call waits for."""
         self._over: dict[str, asyncio.Event] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
 
@@ -104,7 +106,26 @@ class RuntimeTasks:
         while self._watching:
             await asyncio.wait(self._watching.values())
 
+    async def end_commands(self, reason: str) -> None:
+        """End every command that runs: those that a call waits for, and tasks. Their agents are told as usual."""
+        for command in list(self._foreground):
+            await command.stop(STOP_GRACE_SECONDS)
+        for row in await self._store.open_tasks():
+            if row.kind == "command_task" and row.status != "cancelling":
+                await self.stop(row.task_id, reason=reason)
+        ending = [self._watching[name] for name in list(self._commands) if name in self._watching]
+        if ending:
+            await asyncio.wait(ending)
+
     # --- the board of tools ----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def running(self, command: TaskCommand) -> Iterator[None]:
+        self._foreground.append(command)
+        try:
+            yield
+        finally:
+            self._foreground.remove(command)
 
     async def same_command(self, turn_id: str, spec: CommandSpec) -> TaskRow | None:
         turn = await self._store.turn(turn_id)

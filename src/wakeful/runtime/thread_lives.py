@@ -64,6 +64,11 @@ async def _facts(engine: Engine, row: RuntimeAgentRow, thread_id: str, *, is_run
         wake.subject: WakeTime(wake.due_at, wake.cause, wake.cause_id, wake.alarm)
         for wake in await store.wakes_of_thread(agent_id, thread_id)
     }
+    hold = await store.runtime_hold()
+    is_held = hold is not None and hold.control != "running" and row.control == "running"
+    if hold is not None and is_held:
+        why = f"everything was, {hold.reason}" if hold.reason else "everything was"
+        row = row._replace(control=hold.control, reason=why, changed_by=hold.changed_by)
     known = {owed.subject for owed in owes}
     owes += [
         Obligation("queue", subject, subject, wake, "work of its own")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from wakeful.engine.agent import AgentTool as AgentTool
     from wakeful.engine.agent_checks import ModelChoice as ModelChoice
     from wakeful.engine.agent_checks import checked_hooks as checked_hooks
+    from wakeful.engine.agent_checks import checked_notify as checked_notify
     from wakeful.engine.agent_checks import tools_of_the_runtime as tools_of_the_runtime
     from wakeful.engine.named_servers import check_servers as check_servers
     from wakeful.engine.prepare.models import choices_of as choices_of
@@ -93,6 +94,7 @@ _WHERE = {
     "as_text": "wakeful.decisions.workflows.node_inputs",
     "check_servers": "wakeful.engine.named_servers",
     "checked_hooks": "wakeful.engine.agent_checks",
+    "checked_notify": "wakeful.engine.agent_checks",
     "choices_of": "wakeful.engine.prepare.models",
     "default_agent_id": "wakeful.settings.agent_homes",
     "default_store": "wakeful.settings.store_file",

@@ -10,12 +10,16 @@ from functools import partial
 from typing import Any
 
 from wakeful.contracts.errors import EventRefused, ForTheCaller, ForThePerson, InvalidRequest, MessageNotFound
-from wakeful.contracts.events.agents import ControlCause
+from wakeful.contracts.events.agents import AgentControl, ControlCause
+from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.work_items import WorkItem
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.ports import WakeRow
+from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.runtime.notice_delivery import SendNotice, deliver_notice, remind_of_action
+from wakeful.runtime.parked_providers import ProviderParking
 from wakeful.runtime.retention import keep_retention
 from wakeful.runtime.scheduler import DueWork, Places, Scheduler
 from wakeful.runtime.tasks import RuntimeTasks
@@ -32,10 +36,14 @@ from wakeful.service.commands.agents import (
     resume_agent,
     stop_agent,
 )
+from wakeful.service.commands.runtime_holds import hold_everything, hold_turns, release_everything
 from wakeful.service.commands.thread_queue import take_next
 from wakeful.service.commands.turn_claims import recall
+from wakeful.service.queries.model_probe import ask_for_a_word
+from wakeful.service.queries.notices import hold_record
 from wakeful.service.run_result import RunResult
 from wakeful.service.wake_checks import run_check
+from wakeful.views.runtime_records import RuntimeHold
 
 WATCHDOG_SECONDS = 60.0
 """How often the watchdog looks at threads that owe something."""
@@ -51,6 +59,7 @@ class LivingRuntime:
     tasks: RuntimeTasks
     watchdog: Watchdog
     retention: Retention
+    parking: ProviderParking
     _loops: "list[asyncio.Task[None]]" = field(default_factory=list)
 
     async def start(self) -> None:
@@ -110,10 +119,23 @@ class LivingRuntime:
         return await stop_agent(self.engine, agent, by=by, reason=reason)
 
     async def resume(self, agent: str, *, by: str) -> RuntimeAgentRow:
+        before = await agent_named(self.engine.store, agent)
         row = await resume_agent(self.engine, agent, by=by)
+        if before.cause == "provider":
+            await self._ask_provider(agent)
         self.scheduler.forget_failures(agent)
         await self._take_up_cut_off(agent)
         return row
+
+    async def hold(self, control: AgentControl, *, by: str, reason: str = "") -> RuntimeHold:
+        """Pause or stop everything, or let it run again."""
+        if control == "running":
+            row = await release_everything(self.engine, by=by)
+            await self._take_up_cut_off()
+            return hold_record(row)
+        row = await hold_everything(self.engine, control, by=by, reason=reason)
+        await self.tasks.end_commands("everything was stopped")
+        return hold_record(row)
 
     async def enqueue(self, agent: str, objective: str, *, by: str) -> WorkItem:
         """Raises InvalidRequest for an agent without work items."""
@@ -125,6 +147,12 @@ class LivingRuntime:
                 "Give it work_items=True, or send it a message instead.",
             )
         return await enqueue_work_item(self.engine, agent, objective, by=by)
+
+    async def _ask_provider(self, agent: str) -> None:
+        """Somebody says that an agent may go on: its provider is asked at once whether it lets anybody in."""
+        blocks = await self.parking.blocks(await self.supply.agent(agent))
+        if blocks is not None:
+            await self.parking.probe_now(blocks.provider)
 
     # --- what nobody asks for ------------------------------------------------------------------------------------
 
@@ -155,12 +183,45 @@ class LivingRuntime:
 
 
 def living_runtime(
-    engine: Engine, supply: AgentSupply, places: Places, tasks: RuntimeTasks, retention: Retention
+    engine: Engine,
+    supply: AgentSupply,
+    places: Places,
+    tasks: RuntimeTasks,
+    retention: Retention,
+    send: SendNotice,
+    notify: NotifyTarget | None = None,
 ) -> LivingRuntime:
-    """Put a runtime together around an engine."""
+    """Put a runtime together around an engine. `notify` is where notices of agents go that say nothing else."""
+
+    async def resume_after(agent_id: str, changed_at: int) -> None:
+        await resume_agent(engine, agent_id, by=RUNTIME, cause="provider", instead_of=changed_at)
+
+    parking = ProviderParking(engine, supply.agent, ask_for_a_word, resume_after)
 
     async def run_thread(agent_id: str, thread_id: str) -> None:
-        await take_next(engine, RunRequest(await supply.agent(agent_id), "", thread=thread_id))
+        agent = await supply.agent(agent_id)
+        parked = await parking.blocks(agent)
+        if parked is not None:
+            reason = f"the provider {parked.provider} lets nobody in: {parked.message}"
+            await pause_agent(engine, agent_id, by=RUNTIME, cause="provider", reason=reason)
+            return
+        result = await take_next(engine, RunRequest(agent, "", thread=thread_id))
+        if result is not None and result.status == "failed":
+            await parking.look_at(agent_id, result.turn_id)
+
+    async def target_of(agent_id: str) -> NotifyTarget | None:
+        known = supply.roster.get(agent_id)
+        return known.agent.notify if known is not None and known.agent.notify is not None else notify
+
+    asked: set[str] = set()
+    enforced: list[int] = []
+
+    async def enforce(hold: RuntimeHoldRow) -> None:
+        if hold.changed_at not in enforced:
+            asked.clear()
+            enforced[:] = [hold.changed_at]
+            await tasks.end_commands("everything was stopped")
+        await hold_turns(engine, hold.control, asked)
 
     async def give_up(agent_id: str, problem: BaseException) -> None:
         wants_code = isinstance(problem, ForTheCaller | ForThePerson)
@@ -180,7 +241,10 @@ def living_runtime(
         "hint": partial(trigger_hints, engine),
         "work": partial(wake_for_work, engine),
         "recheck": partial(remind_of_blocker, engine),
+        "notice": partial(deliver_notice, engine, target_of, send),
+        "reminder": partial(remind_of_action, engine),
+        "provider": parking.probe,
     }
-    scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places)
+    scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places, enforce)
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
-    return LivingRuntime(engine, supply, scheduler, tasks, watchdog, retention)
+    return LivingRuntime(engine, supply, scheduler, tasks, watchdog, retention, parking)

@@ -66,7 +66,7 @@ def _hook(table: Mapping[str, Any], where: str, folder: Path, keys: Callable[[],
     name = table.get("name", command[0])
     if not isinstance(name, str) or not name:
         raise InvalidConfig(f"{where}: name is {name!r}", "Write a text in quotes.")
-    asks = CommandHook(command, str(folder.absolute()), lambda: _environment(keys()))
+    asks = CommandHook(command, str(folder.absolute()), lambda: command_environment(keys()))
     point: Any = table.get("point", "pre_tool_use")
     match: Any = table.get("match", "*")
     try:
@@ -82,7 +82,8 @@ def _command(given: Any, where: str) -> list[str]:
     return words
 
 
-def _environment(keys: frozenset[str]) -> dict[str, str]:
+def command_environment(keys: frozenset[str]) -> dict[str, str]:
+    """What a command of the owner gets: no keys, and programs that no agent can write."""
     usual = scrubbed(os.environ, home=str(Path.home()), temporary=tempfile.gettempdir(), keys=keys)
     return usual | {
         "PATH": programs.search_path(owners=True)

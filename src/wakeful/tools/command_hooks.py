@@ -33,7 +33,7 @@ class CommandHook:
 
     async def __call__(self, call: HookInput) -> Any:
         said = json.dumps(call.to_dict(), ensure_ascii=False, default=str).encode("utf-8", "replace")
-        answer = (await self._run(said)).strip()
+        answer = (await self.run(said)).strip()
         if not answer:
             return None
         try:
@@ -44,7 +44,8 @@ class CommandHook:
             raise NoVerdict(f"printed a {type(verdict).__name__}, not an object")
         return verdict
 
-    async def _run(self, said: bytes) -> bytes:
+    async def run(self, said: bytes) -> bytes:
+        """Start it, give it these bytes, and wait for its end. What it printed. Raises CommandFailed or NoVerdict."""
         program = programs.find(self._command[0], owners=True)
         if program is None:
             what = "it is not on the PATH, or only where an agent may write"

@@ -15,6 +15,7 @@ from wakeful.contracts.events.agents import (
     ProfilePreset,
     Visibility,
 )
+from wakeful.contracts.notices import NoticeKind, NoticeState
 from wakeful.contracts.values import Value
 from wakeful.contracts.waking import CatchUp
 from wakeful.contracts.work_items import PlanStatus, ReadinessLabel, SchedulingState, TodoItem, WorkItemState
@@ -121,6 +122,39 @@ class AgentLife(Value):
     state: LifeWord
     sentence: str
     threads: tuple[ThreadLife, ...]
+
+
+class NoticeRecord(Value):
+    """Something people were told without asking, and whether it arrived."""
+
+    notice_id: str
+    """The same in every try to deliver it."""
+    agent: str
+    thread: str
+    turn_id: str | None = None
+    kind: NoticeKind
+    cause: str
+    """The kind of the event that it follows from."""
+    about: str | None = None
+    """The approval, timer or provider it is about."""
+    text: str
+    created_at: float
+    state: NoticeState
+    attempts: int = 0
+    to: str = ""
+    """Where it went: a host or a command."""
+    error: str = ""
+    """What went wrong the last time."""
+    settled_at: float | None = None
+
+
+class RuntimeHold(Value):
+    """Whether all agents may run."""
+
+    control: AgentControl
+    changed_by: str
+    changed_at: float
+    reason: str = ""
 
 
 class WorkItemRecord(Value):

@@ -87,3 +87,37 @@ def test_why_an_agent_does_what_it_does_is_told_in_a_sentence_with_its_facts(wak
     data = json.loads(wakeful("why", "ops", "--json").out)
     assert (data["agent"], data["state"], data["threads"][0]["evidence"]) == ("ops", "paused", ["queue main"])
     assert wakeful("why", "nobody").code != 0
+
+
+def test_everything_is_paused_stopped_and_resumed_from_a_terminal(wakeful: Wakeful, home: Path) -> None:
+    told = wakeful("pause", "--all", "--reason", "wrong prices")
+    assert told.out.splitlines() == ["all agents are paused", "to resume: wakeful resume --all"]
+    assert wakeful("why", "ops").out == "ops is paused: everything was, wrong prices (operator).\n"
+    assert wakeful("send", "ops", "hello").code == 0
+    assert answered(home) == ["ops running", "desk running"]
+    stopped = wakeful("stop", "--all", "--json")
+    assert json.loads(stopped.out)["control"] == "stopped"
+    refused = wakeful("send", "ops", "more")
+    assert refused.code != 0 and "wakeful resume --all" in refused.err
+    assert wakeful("resume", "--all").code == 0
+    assert wakeful("send", "ops", "more").code == 0
+    for wrong in (("pause",), ("pause", "turn_1", "--all"), ("stop",), ("resume", "turn_1", "--all")):
+        assert wakeful(*wrong).code == 2
+
+
+def test_timers_and_notices_are_listed(wakeful: Wakeful, home: Path) -> None:
+    async def arm() -> str:
+        async with Runtime(home, agents=[Agent("ops", scripted(["fine"])), Agent("desk", scripted(["ok"]))]) as rt:
+            return (await rt.arm_timer("ops", "Look.", cron="0 7 * * *", name="look")).timer_id
+
+    timer = asyncio.run(arm())
+    listed = wakeful("timer", "list").out
+    assert "look" in listed and "0 7 * * * UTC" in listed
+    assert wakeful("timer", "cancel", timer).code == 0
+    assert json.loads(wakeful("timer", "list", "ops", "--json").out)[0]["state"] == "cancelled"
+    assert wakeful("timer", "cancel", timer).code != 0
+    assert wakeful("notices").out == "no notices\n"
+    assert wakeful("notify", "test", "ops").code == 0
+    answered(home)
+    (notice,) = json.loads(wakeful("notices", "ops", "--json").out)
+    assert (notice["kind"], notice["state"]) == ("test", "not_sent")

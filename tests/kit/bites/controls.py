@@ -254,6 +254,16 @@ async def _times(has_one: bool, folder: Path) -> Any:
         return sum([timer.fired for timer in await rt.timers()])
 
 
+@CONTROLS.of("notify", (False, "not_sent"), (True, "delivered"))
+async def _told(has_one: bool, folder: Path) -> Any:
+    lost = scripted([{"fail": [{"kind": "contract_error", "message": "no"}]}])
+    target = {"to": [sys.executable, "-c", "import sys; sys.stdin.read()"]} if has_one else None
+    async with Runtime(folder / "home", agents=[Agent("desk", lost, notify=target)], clock=FixedClock()) as rt:
+        await rt.answer(await rt.send("desk", "go"))
+        await rt.settled()
+        return (await rt.notices())[0].state
+
+
 @CONTROLS.of("collections", (False, False), (True, True))
 async def _passages(has_one: bool, folder: Path) -> Any:
     (folder / "book").mkdir()

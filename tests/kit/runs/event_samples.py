@@ -8,6 +8,7 @@ from wakeful.contracts.content import BlobRef, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart, ToolItem, UserItem
 from wakeful.contracts.envelope import Fact, StoredFact, published
 from wakeful.contracts.events import (
+    ActionReminded,
     ActionRequired,
     ActionResolved,
     ActionSettled,
@@ -64,6 +65,8 @@ from wakeful.contracts.events import (
     ModelRequested,
     ModelResponseAccepted,
     ModelResponseReattached,
+    NoticeAttempted,
+    NoticeRequested,
     ObserverFailed,
     OutputExpired,
     OutputRedacted,
@@ -76,6 +79,8 @@ from wakeful.contracts.events import (
     PlanningStarted,
     PlanStep,
     ProgressStalled,
+    ProviderParked,
+    ProviderUnparked,
     QuotaBlocked,
     QuotaLow,
     RateLimitHit,
@@ -86,6 +91,7 @@ from wakeful.contracts.events import (
     RoutingFallbackApplied,
     RoutingNotPossible,
     RoutingSingleCandidate,
+    RuntimeControlChanged,
     RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -699,6 +705,22 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     MessageSettled(message_id=QUEUED, reason="it says nothing"),
     ProgressStalled(turns=10, resumes_at=NOON, work_item_id="work_1"),
     ClockJumped(by_us=-7_200_000_000),
+    NoticeAttempted(
+        notice_id="ntc_1", attempt=1, outcome="failed", to="https://ntfy.example", error="HTTP 503", next_at=NOON
+    ),
+    NoticeRequested(requested_by="operator", words="hello"),
+    ActionReminded(action_id="appr_1", tool_name="pay", expires_at=NOON),
+    RuntimeControlChanged(control="stopped", changed_by="operator", reason="enough"),
+    ProviderParked(
+        provider="openai",
+        model_ref="openai:gpt-5.5",
+        agent_id="ops",
+        failure_kind="auth_error",
+        message="no such key",
+        probes=1,
+        probes_at=NOON,
+    ),
+    ProviderUnparked(provider="openai", by="runtime"),
     LivenessViolated(
         violation="no_wake",
         owed="wait",

@@ -1,16 +1,25 @@
 """Facts about waiting and waking, as the store is given them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from kit.runs.action_facts import asked, decided
 from kit.runs.store_facts import NOON, THREAD, created, queued, started
 from kit.runs.store_facts import ended as turn_ended
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
+    ActionReminded,
     AnyEvent,
     ContinuationResolved,
     LivenessViolated,
     MessageSettled,
+    NoticeAttempted,
+    NoticeRequested,
+    ProgressStalled,
+    ProviderParked,
+    ProviderUnparked,
+    RuntimeControlChanged,
     TimerArmed,
     TimerCancelled,
     TimerFired,
@@ -24,6 +33,7 @@ from wakeful.contracts.events import (
     WakeHintStored,
     WakeHintTriggered,
 )
+from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.waking import ContinuationResolution
 from wakeful.ports import Store
 
@@ -87,6 +97,22 @@ def continuation(message_id: str = "m1", treatment: Any = "settled", at: int = N
         message_id=message_id, message_kind="system_tick", resolution=resolution, treatment=treatment
     )
     return waking(event, at)
+
+
+def parked(provider: str, probes: int = 0) -> ProviderParked:
+    return ProviderParked(
+        provider=provider,
+        model_ref=f"{provider}:m",
+        agent_id=SLEEPER,
+        failure_kind="auth_error",
+        probes=probes,
+        probes_at=NOON + MINUTE,
+    )
+
+
+def attempted(notice_id: str, attempt: int = 1, outcome: Any = "failed", next_at: int | None = NOON + 9) -> Fact:
+    event = NoticeAttempted(notice_id=notice_id, attempt=attempt, outcome=outcome, error="HTTP 503", next_at=next_at)
+    return Fact(event, NOON + 1)
 
 
 def settled(message_id: str = "m1", at: int = NOON) -> Fact:
@@ -166,6 +192,16 @@ LATER: list[list[Fact]] = [
     [hinted("hint_3", NOON + 3)],
     [queued("m_empty")],
     [continuation("m_empty"), settled("m_empty")],
+    [waking(ProgressStalled(turns=10, resumes_at=NOON))],
+    [Fact(NoticeRequested(requested_by="operator"), NOON)],
+]
+HELD: list[Fact] = [
+    Fact(RuntimeControlChanged(control="paused", changed_by="operator"), NOON),
+    waking(parked("openai")),
+    waking(parked("openai", probes=1)),
+    waking(parked("gemini")),
+    waking(parked("anthropic")),
+    waking(ProviderUnparked(provider="openai", by="runtime")),
 ]
 WAITS = [
     wait_created(),
@@ -175,6 +211,11 @@ WAITS = [
 ]
 CANCELLED = [wait_cancelled("wait_3")]
 FOUND = cut_off("turn_c")
+ASKED = [asked("appr_s", turn="turn_a")]
+REMINDED = [
+    waking(ActionReminded(action_id="appr_s", tool_name="refund", expires_at=NOON + 60)),
+    replace(decided("appr_s", "timed_out"), turn_id="turn_a"),
+]
 
 
 async def tell_waking(store: Store) -> None:
@@ -183,10 +224,16 @@ async def tell_waking(store: Store) -> None:
         await store.admit(SLEEPER, facts)
     await with_turn(store, *WAITS)
     await with_turn(store, *CANCELLED, turn="turn_c", meanwhile=[FOUND])
+    await with_turn(store, *ASKED, turn="turn_a", meanwhile=REMINDED)
     for facts in LATER:
         await store.admit(SLEEPER, facts)
+    told, other = (await store.notices(SLEEPER))[:2]
+    await store.admit(SLEEPER, [attempted(told.notice_id)])
+    await store.admit(SLEEPER, [attempted(other.notice_id, 1, "delivered", None)])
+    await store.admit(RUNTIME_STREAM, HELD)
+    await store.admit("other-control", HELD[:1])
     await store.admit("agent_9", [created("agent_9"), hinted(), continuation("elsewhere", "deferred")])
 
 
 def told_waking() -> list[list[Fact]]:
-    return [*OUTSIDE, WAITS, CANCELLED, [FOUND], *LATER]
+    return [*OUTSIDE, WAITS, CANCELLED, [FOUND], ASKED, REMINDED, *LATER, HELD, [attempted("x")]]

@@ -1,6 +1,7 @@
 """Tasks of agents that live: a command goes on, its result wakes the agent, and a restart loses nothing."""
 
 import asyncio
+import json
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -243,3 +244,34 @@ async def test_of_a_store_in_memory_tasks_end_with_the_runtime(house: House) -> 
         await rt.answer(await rt.send("ops", "Build it."))
         assert await until(lambda: bool(alive(name)))
     assert alive(name) == []
+
+
+@pytest.mark.spec("HOL-FAIL-05", "HOL-WTOOL-17")
+async def test_reading_a_failed_task_shows_its_failure_and_waits_for_nothing_durable(house: House) -> None:
+    def reply(request: ModelRequest) -> Any:
+        results = [json.loads(item.text) for item in request.history if item.role == "tool"]
+        if not results:
+            return begins("sleep 0.2; echo broken >&2; exit 3")
+        if len(results) == 1:
+            task = (
+                results[0]["task_handle"]["task_id"] if "task_handle" in results[0] else results[0]["task"]["task_id"]
+            )
+            return calls("task_output", task_id=task, block=True, timeout_ms=60_000)
+        found.append(results[1])
+        return "seen"
+
+    found: list[Any] = []
+    agent = Agent("ops", scripted(reply), workspace=house.workspace, work_items=True)
+    async with Runtime(house.home, agents=[agent]) as rt:
+        await rt.answer(await rt.send("ops", "Run it, and look at it."))
+        await rt.settled()
+        (read,) = found[:1]
+        assert (read["retrieval_status"], read["task"]["status"], read["task"]["exit_status"]) == (
+            "success",
+            "failed",
+            3,
+        )
+        assert read["task"]["failure_artifact"]["exit_status"] == 3
+        kinds = {entry.fact.event.kind for entry in await rt._here.engine.store.read("ops")}
+        assert not kinds & {"wait.created", "work_item.blocker_changed", "work_item.updated"}
+        assert await rt._here.engine.store.open_waits("ops") == []

@@ -432,3 +432,29 @@ async def test_after_a_conversation_that_is_too_long_people_are_told_and_the_ite
         assert [row.state for row in turns] == ["failed"]
         (item,) = await rt.work_items(AGENT)
         assert (item.state, item.is_current, item.scheduling_state) == ("open", True, "runnable")
+
+
+@pytest.mark.spec("HOL-WACT-06")
+async def test_a_hint_is_heard_between_the_ticks_of_an_agent_that_keeps_working(tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    def say(text: str, results: list[Any]) -> Any:
+        heard.append(text)
+        if results or "the disk is full" in text:
+            return "Some progress."
+        name = item_of(text)
+        if "Pick one" in text:
+            return calls(("pick_work_item", {"work_item_id": name}))
+        step = {"work_item_id": name, "objective": f"Keep working, {len(heard)}."}
+        return calls(("update_work_item", step)) if len(heard) < 30 else calls(("complete_work_item", step))
+
+    async with Runtime(tmp_path / "rt", agents=[builder(say)], clock=FixedClock()) as rt:
+        await rt.enqueue(AGENT, "Keep working.")
+        while len(heard) < 6:
+            await rt._here.engine.store.watch(AGENT).wait(timeout=1)
+        before = len(heard)
+        await rt.wake(AGENT, body="the disk is full")
+        await rt.settled()
+        shown = next(place for place, text in enumerate(heard) if "the disk is full" in text)
+        assert shown - before < 12, "it did not wait until all work was done"
+        assert any("Keep working" in text for text in heard[shown + 1 :]), "and the work went on after it"

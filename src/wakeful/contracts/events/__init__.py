@@ -43,6 +43,7 @@ from wakeful.contracts.events.gate import (
     ToolCatalogResolved,
     WarningIssued,
 )
+from wakeful.contracts.events.holds import ProviderParked, ProviderUnparked, RuntimeControlChanged
 from wakeful.contracts.events.levels import (
     PlanArtifact,
     PlanningCompleted,
@@ -93,6 +94,7 @@ from wakeful.contracts.events.models import (
     ModelResponseAccepted,
     ModelResponseReattached,
 )
+from wakeful.contracts.events.notices import ActionReminded, NoticeAttempted, NoticeRequested
 from wakeful.contracts.events.retention import (
     EventExpired,
     LogCheckpointed,
@@ -336,6 +338,12 @@ AnyEvent: TypeAlias = (
     | LogCheckpointed
     | RetentionApplied
     | StoreSizeNoticed
+    | NoticeAttempted
+    | NoticeRequested
+    | ActionReminded
+    | RuntimeControlChanged
+    | ProviderParked
+    | ProviderUnparked
     | UnrecognisedEvent
 )
 
@@ -358,6 +366,7 @@ __all__ = [
     "OutputExpired",
     "LogCheckpointed",
     "EventExpired",
+    "ActionReminded",
     "ActionRequired",
     "ActionResolved",
     "ActionSettled",
@@ -417,6 +426,11 @@ __all__ = [
     "MissingFact",
     "ModelCandidate",
     "LivenessViolated",
+    "NoticeAttempted",
+    "NoticeRequested",
+    "ProviderParked",
+    "ProviderUnparked",
+    "RuntimeControlChanged",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",

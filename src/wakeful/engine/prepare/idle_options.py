@@ -61,6 +61,11 @@ def unheard_times(agent: Agent[Any, Any]) -> Iterator[str]:
             f"Agent {agent.name!r}: wake= has no effect in a run: only a runtime wakes agents. "
             f"Use `async with Runtime(..., agents=[...])`."
         )
+    if agent.notify is not None:
+        yield (
+            f"Agent {agent.name!r}: notify= has no effect in a run: only a runtime sends notices. "
+            f"Use `async with Runtime(..., agents=[...])`."
+        )
 
 
 def rules_about_nothing(agent: Agent[Any, Any], tools: Sequence[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
-from wakeful.contracts.errors import AgentNotFound, InvalidRequest
+from wakeful.contracts.errors import AgentNotFound, InvalidRequest, InvalidValue
 from wakeful.contracts.events import (
     AgentCreated,
     AgentStateChanged,
@@ -30,6 +30,8 @@ from wakeful.runtime.closures import standing_of
 from wakeful.runtime.inbox import QueuedMessage, queue_arrival, queue_message
 from wakeful.runtime.timers import TimerTerms, arm_timer
 from wakeful.runtime.wake_hints import WakeHint, store_hint
+from wakeful.service.commands.approvals import show
+from wakeful.service.commands.runtime_holds import refuse_if_stopped
 
 RUNTIME = "runtime"
 """Who acts when nobody asked for it."""
@@ -65,6 +67,7 @@ async def send_message(
 ) -> MessageRow:
     """Give an agent its operator's word. What returns is safe. Raises AgentNotFound, AgentStopped or KeyReused."""
     await agent_named(engine.store, agent)
+    await refuse_if_stopped(engine.store)
     message = QueuedMessage(
         prompt,
         origin=OperatorOrigin(actor_id=sender),
@@ -83,6 +86,7 @@ async def receive_message(
 ) -> MessageRow:
     """Take in what somebody outside sends. Words stay words, and everything else stays data."""
     await agent_named(engine.store, agent)
+    await refuse_if_stopped(engine.store)
     said = body if isinstance(body, str) else JsonBody(value=body)
     return await queue_arrival(engine, agent, thread, arrival, said, key=key)
 
@@ -162,6 +166,32 @@ async def hint_agent(
     """Tell an agent that something changed. What comes with it is nobody's instruction. Raises AgentNotFound or
     AgentStopped."""
     await agent_named(engine.store, agent)
+    await refuse_if_stopped(engine.store)
     derived: Authority | None = "external_evidence" if body else None
     hint = WakeHint(reason=reason, source=source, body=body, content_type="text/plain", derived_from=derived)
     return await store_hint(engine, agent, hint)
+
+
+async def reask(engine: Engine, approval_id: str, *, by: str) -> MessageRow:
+    """Have an agent of a runtime ask again about a call whose time ran out. The same line again sends nothing new.
+
+    Raises ApprovalNotFound, AgentNotFound, or InvalidValue for one that is pending or was decided.
+    """
+    record = await show(engine, approval_id)
+    name = record.approval_id
+    if record.status != "timed_out":
+        is_open = record.status == "pending"
+        words = "is still pending: decide it" if is_open else f"was {record.status} by {record.decided_by}"
+        raise InvalidValue("invalid_decision", "approval", f"{name} {words}", f"wakeful approvals show {name}")
+    row = await engine.store.action(name)
+    assert row is not None
+    await agent_named(engine.store, row.agent_id)
+    message = QueuedMessage(
+        f"Nobody decided in time about your call of {row.tool_name} ({row.call_id}); that was not a rejection. If it "
+        "is still needed, make the call again: somebody is here to decide now.",
+        origin=OperatorOrigin(actor_id=by),
+        surface="cli_prompt",
+        admission="local_process",
+        key=f"reask:{name}",
+    )
+    return await queue_message(engine, row.agent_id, row.thread_id, message)

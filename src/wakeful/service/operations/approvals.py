@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval, Decided
     from wakeful.ports import RuleRow
     from wakeful.service.commands.approvals import Outcome
+    from wakeful.views.runtime_records import SentMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,14 @@ class ApprovalDecision:
 
     approval: str
     decision: "Decided | ArgumentChange"
+    by: str = OPERATOR
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalReask:
+    """An approval whose time ran out, and who wants it asked again."""
+
+    approval: str
     by: str = OPERATOR
 
 
@@ -109,8 +118,19 @@ async def _revoke(opened: OpenStore, asked: RuleName) -> "RuleRow":
 
 _RULE = "wakeful.ports.RuleRow"
 _APPROVAL = "wakeful.contracts.approvals.Approval"
+
+
+async def _reask(opened: OpenStore, asked: ApprovalReask) -> "SentMessage":
+    from wakeful.service.commands.agents import reask
+    from wakeful.service.queries.runtime_agents import sent_message
+
+    check_no_tool(asked.approval)
+    return sent_message(await reask(opened.engine, asked.approval, by=asked.by))
+
+
 LIST_APPROVALS = Operation("approvals.list", "observe", ApprovalFilter, _APPROVAL, _approvals, many=True)
 SHOW_APPROVAL = Operation("approvals.show", "observe", ApprovalName, _APPROVAL, _approval)
 DECIDE = Operation("approvals.decide", "operate", ApprovalDecision, f"{__name__}.DecisionReceipt", _decide)
 LIST_RULES = Operation("approvals.rules", "observe", AgentName, _RULE, _rules, many=True)
 REVOKE_RULE = Operation("approvals.revoke", "operate", RuleName, _RULE, _revoke)
+REASK = Operation("approvals.reask", "operate", ApprovalReask, "wakeful.views.runtime_records.SentMessage", _reask)

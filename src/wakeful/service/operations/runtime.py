@@ -6,13 +6,23 @@ Each is a fact in the log. The process that runs the agents finds it there, so n
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wakeful.contracts.events.agents import AgentControl
 from wakeful.contracts.messages import Priority
+from wakeful.service.operations.agents import AgentName
 from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
 
 if TYPE_CHECKING:
-    from wakeful.views.runtime_records import AgentLife, AgentRecord, SentMessage
+    from wakeful.views.runtime_records import (
+        AgentLife,
+        AgentRecord,
+        NoticeRecord,
+        RuntimeHold,
+        SentMessage,
+        TimerRecord,
+    )
 
 _AGENT = "wakeful.views.runtime_records.AgentRecord"
+_TIMER = "wakeful.views.runtime_records.TimerRecord"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,32 @@ class AgentControlRequest:
     reason: str = ""
     seconds: float | None = None
     """Of a pause: after how long it ends by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldRequest:
+    """All agents to pause, stop or resume, and who wants it."""
+
+    control: AgentControl
+    by: str = OPERATOR
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeQuery:
+    """The newest notices, of one agent or of all."""
+
+    agent: str | None = None
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TimerName:
+    """A timer to cancel, and who wants it."""
+
+    timer: str
+    by: str = OPERATOR
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +123,43 @@ async def _resume(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord
     return await record_of(opened.engine, await resume_agent(opened.engine, asked.agent, by=asked.by))
 
 
+async def _hold(opened: OpenStore, asked: HoldRequest) -> "RuntimeHold":
+    from wakeful.service.commands.runtime_holds import hold_everything, release_everything
+    from wakeful.service.queries.notices import hold_record
+
+    if asked.control == "running":
+        return hold_record(await release_everything(opened.engine, by=asked.by))
+    return hold_record(await hold_everything(opened.engine, asked.control, by=asked.by, reason=asked.reason))
+
+
+async def _notices(opened: OpenStore, asked: NoticeQuery) -> "list[NoticeRecord]":
+    from wakeful.service.queries.notices import notices_of
+
+    return await notices_of(opened.store, asked.agent, asked.limit)
+
+
+async def _test_notice(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
+    from wakeful.service.commands.agents import agent_named
+    from wakeful.service.queries.agent_records import record_of
+    from wakeful.service.queries.notices import request_test
+
+    await request_test(opened.engine, asked.agent, by=asked.by)
+    return await record_of(opened.engine, await agent_named(opened.store, asked.agent))
+
+
+async def _timers(opened: OpenStore, asked: AgentName) -> "list[TimerRecord]":
+    from wakeful.service.queries.runtime_agents import timer_record
+
+    return [timer_record(row) for row in await opened.store.timers(asked.agent)]
+
+
+async def _cancel_timer(opened: OpenStore, asked: TimerName) -> "TimerRecord":
+    from wakeful.runtime.timers import cancel_timer
+    from wakeful.service.queries.runtime_agents import timer_record
+
+    return timer_record(await cancel_timer(opened.engine, asked.timer, by=asked.by, reason=asked.reason))
+
+
 async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
     from wakeful.service.commands.agents import send_message
     from wakeful.service.queries.runtime_agents import sent_message
@@ -116,3 +189,10 @@ STOP_AGENT = Operation("runtime.stop", "operate", AgentControlRequest, _AGENT, _
 RESUME_AGENT = Operation("runtime.resume", "operate", AgentControlRequest, _AGENT, _resume)
 SEND = Operation("runtime.send", "operate", MessageToAgent, "wakeful.views.runtime_records.SentMessage", _send)
 EXPLAIN_AGENT = Operation("runtime.why", "observe", RuntimeAgentName, "wakeful.views.runtime_records.AgentLife", _why)
+HOLD_ALL = Operation("runtime.hold_all", "operate", HoldRequest, "wakeful.views.runtime_records.RuntimeHold", _hold)
+LIST_NOTICES = Operation(
+    "runtime.notices", "observe", NoticeQuery, "wakeful.views.runtime_records.NoticeRecord", _notices, many=True
+)
+TEST_NOTICE = Operation("runtime.test_notice", "operate", AgentControlRequest, _AGENT, _test_notice)
+LIST_TIMERS = Operation("runtime.timers", "observe", AgentName, _TIMER, _timers, many=True)
+CANCEL_TIMER = Operation("runtime.cancel_timer", "operate", TimerName, _TIMER, _cancel_timer)

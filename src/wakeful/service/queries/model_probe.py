@@ -28,7 +28,7 @@ async def probe(
     began = time.perf_counter()
     try:
         async with asyncio.timeout(timeout):
-            reply = await _reply(model)
+            reply = await ask_for_a_word(model)
     except TimeoutError:
         late = ModelFailure(f"no answer within {timeout:g} s", kind="timeout", stage="body")
         return _lost(model, provider, late, began)
@@ -83,7 +83,8 @@ def advice(failure: ModelFailure, provider: ProviderState) -> str:
             return ""
 
 
-async def _reply(model: Model) -> Reply:
+async def ask_for_a_word(model: Model) -> Reply:
+    """Ask once. Raises ModelFailure."""
     request = ModelRequest(
         instructions="",
         history=History([UserItem(parts=(Text(PROMPT),))]),

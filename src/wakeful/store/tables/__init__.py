@@ -10,6 +10,7 @@ from wakeful.ports.approvals import ACTIONS, APPROVAL_RULES
 from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.ports.briefs import BRIEFS
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
+from wakeful.ports.notices import NOTICES, PARKED_PROVIDERS, RUNTIME_HOLDS
 from wakeful.ports.runtime_agents import RUNTIME_AGENTS
 from wakeful.ports.spending import HOLDS, SPENDING
 from wakeful.ports.tables import Table
@@ -30,7 +31,8 @@ from wakeful.store.tables.briefs import BRIEF_RULES
 from wakeful.store.tables.checkpoints import GOING, KEPT, checkpoint_rules
 from wakeful.store.tables.liveness import LIVENESS_WAKES
 from wakeful.store.tables.mailbox import BUSY_RULES, MESSAGE_RULES
-from wakeful.store.tables.row_rules import Needs, RowRule, Rules
+from wakeful.store.tables.notices import HOLD_OF_ALL_RULES, NOTICE_RULES, NOTICE_WAKES, PARKED_RULES
+from wakeful.store.tables.row_rules import Needs, RowRule, Rules, joined
 from wakeful.store.tables.runtime_agents import RUNTIME_AGENT_RULES
 from wakeful.store.tables.spending import HOLD_RULES, SPENDING_RULES
 from wakeful.store.tables.taint import TAINT_RULES
@@ -60,7 +62,7 @@ _RULES: Mapping[Table[Any], Rules] = {
     WAITS: WAIT_RULES,
     PENDING_HINTS: HINT_RULES,
     CONTINUATIONS: CONTINUATION_RULES,
-    WAKES: {**WAKE_RULES, **TIMER_WAKES, **WAIT_WAKES, **WORK_WAKES, **LIVENESS_WAKES},
+    WAKES: joined(WAKE_RULES, TIMER_WAKES, WAIT_WAKES, WORK_WAKES, LIVENESS_WAKES, NOTICE_WAKES),
     USAGE: USAGE_RULES,
     SPENDING: SPENDING_RULES,
     HOLDS: HOLD_RULES,
@@ -69,6 +71,9 @@ _RULES: Mapping[Table[Any], Rules] = {
     WORK_ITEMS: WORK_ITEM_RULES,
     WORK_FOCUS: FOCUS_RULES,
     BRIEFS: BRIEF_RULES,
+    NOTICES: NOTICE_RULES,
+    RUNTIME_HOLDS: HOLD_OF_ALL_RULES,
+    PARKED_PROVIDERS: PARKED_RULES,
 }
 TABLES: Mapping[Table[Any], Rules] = {
     table: {**rules, **checkpoint_rules(table)} if table in (*KEPT, *GOING) else rules

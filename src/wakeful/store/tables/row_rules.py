@@ -94,3 +94,20 @@ class RowRule(NamedTuple):
 
 Rules: TypeAlias = Mapping[type, RowRule]
 """By class of event. What a table has no rule for costs it nothing."""
+
+
+def joined(*several: Rules) -> Rules:
+    """Rules of one table from several modules. Where two are about the same event, both hold, the first one first."""
+    found: dict[type, RowRule] = {}
+    for rules in several:
+        for event, rule in rules.items():
+            known = found.get(event)
+            found[event] = rule if known is None else _both(known, rule)
+    return found
+
+
+def _both(first: RowRule, second: RowRule) -> RowRule:
+    def change(entry: LogEntry, event: Any, rows: AtHand) -> list[tuple[Any, ...]]:
+        return [*first.change(entry, event, rows), *second.change(entry, event, rows)]
+
+    return RowRule(change, tuple(dict.fromkeys((*first.needs, *second.needs))))

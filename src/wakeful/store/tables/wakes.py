@@ -220,7 +220,9 @@ def _state_changed(entry: LogEntry, event: AgentStateChanged, rows: AtHand) -> l
     known = rows.list(WAKES, OF_AGENT, entry.agent_id)
     others = [wake for wake in known if wake.subject != AGENT]
     runs = event.control == "running"
-    changed: list[WakeRow | Gone] = [wake._replace(alarm=wake.due_at if runs else None) for wake in others]
+    changed: list[WakeRow | Gone] = [
+        wake._replace(alarm=wake.due_at if runs or wake.cause == "notice" else None) for wake in others
+    ]
     if event.control == "paused" and event.resumes_at is not None:
         ends = event.resumes_at
         changed.append(WakeRow(entry.agent_id, MAIN_THREAD, AGENT, ends, "resumption", event.changed_by, ends))

@@ -10,10 +10,12 @@ from wakeful.service.operations.agents import AgentName
 from wakeful.service.operations.approvals import (
     LIST_APPROVALS,
     LIST_RULES,
+    REASK,
     REVOKE_RULE,
     SHOW_APPROVAL,
     ApprovalFilter,
     ApprovalName,
+    ApprovalReask,
     RuleName,
 )
 from wakeful.service.operations.operation import OPERATOR
@@ -105,6 +107,16 @@ def revoke(
     assert row.revoked_at is not None
     out(f"{short(row.rule_id)} was revoked by {plain(row.revoked_by or '-')} at {moment(row.revoked_at)}")
     prose(rule_line(row))
+
+
+def reask(
+    approval: Annotated[str, typer.Argument(metavar="ID", help="The approval's id, or its beginning.")],
+    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the log.")] = OPERATOR,
+    store: StoreOption = None,
+) -> None:
+    """Have an agent of a runtime ask again about a call that nobody decided about in time."""
+    sent = ask(REASK, ApprovalReask(approval, by), store_to_read(store))
+    prose(f"{short(sent.message_id)} is stored for agent {plain(sent.agent)}; it may ask again")
 
 
 def _decision(record: Approval) -> str:

@@ -31,11 +31,13 @@ COMMANDS = {
                    'wakeful run "make the tests pass" --model anthropic:claude-opus-4-7\n'
                    'cat build.log | wakeful run "what failed?" --model openai:gpt-5.5'),
     "resume": Command("resume", "resume [TURN]", "continue one unfinished turn, or all of them",
-                      "wakeful resume\nwakeful resume ticket-981 --tools shop:refund"),
+                      "wakeful resume\nwakeful resume ticket-981 --tools shop:refund\nwakeful resume --all"),
     "cancel": Command("steering", "cancel TURN", "stop a turn, in whatever process it runs",
                       "wakeful cancel ticket-981", "cancel"),
-    "pause": Command("steering", "pause TURN", "pause a turn; wakeful resume continues it",
-                     "wakeful pause ticket-981", "pause"),
+    "pause": Command("steering", "pause [TURN]", "pause a turn, or with --all everything",
+                     "wakeful pause ticket-981\nwakeful pause --all", "pause"),
+    "stop": Command("runtime_watch", "stop --all", "stop every agent and every turn, now",
+                    'wakeful stop --all --reason "wrong prices"', "stop"),
     "interject": Command("steering", "interject TURN TEXT", "add a message to a running turn",
                          'wakeful interject ticket-981 "the order number is A17"', "interject"),
     "send": Command("agent_control", "send AGENT TEXT", "send a message to an agent of a runtime",
@@ -50,6 +52,14 @@ COMMANDS = {
                           "wakeful agent stop ops", "stop"),
     "agent resume": Command("agent_control", "agent resume AGENT", "resume a paused or stopped agent",
                             "wakeful agent resume ops", "resume"),
+    "notices": Command("runtime_watch", "notices [AGENT]", "list notices, and whether they arrived",
+                       "wakeful notices\nwakeful notices ops", "notices"),
+    "notify test": Command("runtime_watch", "notify test AGENT", "send a test notice about an agent",
+                           "wakeful notify test ops", "notify_test"),
+    "timer list": Command("runtime_watch", "timer list [AGENT]", "timers: next, last, failures, set by whom",
+                          "wakeful timer list", "timers"),
+    "timer cancel": Command("runtime_watch", "timer cancel TIMER", "cancel a timer",
+                            "wakeful timer cancel timer_01M7", "cancel_timer"),
     "approvals": Command("approvals", "approvals", "list pending approvals and questions",
                          "wakeful approvals\nwakeful approvals --all", "listed"),
     "approvals list": Command("approvals", "approvals list", "the same as wakeful approvals",
@@ -70,6 +80,8 @@ COMMANDS = {
                                "wakeful approvals rules", "rules"),
     "approvals revoke": Command("approvals", "approvals revoke RULE", "revoke such a rule",
                                 "wakeful approvals revoke rule_01M7", "revoke"),
+    "approvals reask": Command("approvals", "approvals reask ID", "have an expired approval asked again",
+                               "wakeful approvals reask appr_01M7", "reask"),
     "workflow": Command("workflows", "workflow", "the same as workflow list", "wakeful workflow", "listed"),
     "workflow list": Command("workflows", "workflow list", "list the saved workflows", "wakeful workflow list",
                              "listed"),
@@ -178,10 +190,13 @@ GROUPS = {
     "Start": (
         "demo crash", "demo approve", "demo budget", "run", "resume", "pause", "interject", "cancel",
     ),
-    "Agents of a runtime": ("send", "agent", "agent pause", "agent stop", "agent resume"),
+    "Agents of a runtime": (
+        "send", "agent", "agent pause", "agent stop", "agent resume", "stop", "timer list", "timer cancel", "notices",
+        "notify test",
+    ),
     "Approvals and unknown outcomes": (
         "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
-        "approvals always", "approvals rules", "approvals revoke", "unknown", "resolve", "trust",
+        "approvals always", "approvals reask", "approvals rules", "approvals revoke", "unknown", "resolve", "trust",
     ),
     "Inspect": (
         "status", "events", "tree", "artifacts", "artifacts show", "tools", "why", "context", "replay", "cost",
@@ -202,5 +217,5 @@ GROUPS = {
         "package import", "package run",
     ),
 }  # fmt: skip
-FAMILIES = ("debug", "package", "store")
+FAMILIES = ("debug", "notify", "package", "store", "timer")
 """First words that are no command by themselves."""

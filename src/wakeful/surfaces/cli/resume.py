@@ -17,6 +17,7 @@ from wakeful.service import Agent, Engine, Store, TurnRow, UnknownRow
 from wakeful.service.commands.agent_rebuild import NeverBegan, ToolsNotSupplied, code_needed, rebuilt_agent
 from wakeful.service.commands.turn_claims import recall
 from wakeful.service.commands.turns import resume_turn
+from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.turns import TurnAhead
 from wakeful.service.queries.turns import find_turn, open_turns, shown_states
 from wakeful.service.run_result import RunResult
@@ -37,7 +38,8 @@ from wakeful.surfaces.cli.options import (
 )
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, resume_line, tell
 from wakeful.surfaces.cli.places import StoreAddress, store_to_read
-from wakeful.surfaces.cli.problems import NeedsPerson, complain, note
+from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, note
+from wakeful.surfaces.cli.runtime_watch import hold
 from wakeful.surfaces.cli.screen import columns, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, one_line, out
 from wakeful.surfaces.cli.terminal_approver import approver_for
@@ -76,6 +78,7 @@ def command(
     profile: ProfileOption = None,
     approve: ApproveOption = None,
     no_input: NoInputOption = False,
+    everything: Annotated[bool, typer.Option("--all", help="Take back wakeful pause --all or stop --all.")] = False,
     list_only: Annotated[bool, typer.Option("--list", help="Only list the unfinished turns.")] = False,
     json: JsonOption = False,
     wide: WideOption = False,
@@ -85,9 +88,15 @@ def command(
 
     The agent and its folder are restored from the turn's log; code for its tools comes from --tools. For a finished
     turn, the stored answer is printed. Pending approvals are asked about at the terminal. A paused turn continues only
-    when you name it.
+    when you name it. With --all, agents of a runtime run again that pause --all or stop --all held; the process that
+    runs them goes on with their turns.
     """
     place = store_to_read(store)
+    if everything:
+        if turn is not None or list_only:
+            raise WrongRequest("--all was given with a turn or --list", "wakeful resume --all")
+        hold("running", OPERATOR, "", json, place)
+        return
     if list_only:
         _list(*asyncio.run(_open(place)), json=json, wide=wide)
         return

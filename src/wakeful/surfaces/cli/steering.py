@@ -4,11 +4,15 @@ from typing import Annotated
 
 import typer
 
+from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.steering import CANCEL, INTERJECT, PAUSE, MessageToTurn
 from wakeful.service.operations.turns import TurnName
-from wakeful.surfaces.cli.options import NamedTurn, StoreOption
+from wakeful.surfaces.cli.agent_control import ByOption, ReasonOption
+from wakeful.surfaces.cli.options import JsonOption, NamedTurn, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line
 from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.runtime_watch import AllOption, hold
 from wakeful.surfaces.cli.screen import prose, short
 from wakeful.surfaces.cli.shown_values import out
 
@@ -28,9 +32,29 @@ def cancel(turn: NamedTurn, store: StoreOption = None) -> None:
             prose(f"No process runs it. To end it: {resume_line(told.ahead, place)}")
 
 
-def pause(turn: NamedTurn, store: StoreOption = None) -> None:
-    """Pause a turn. Calls that are running finish first; nothing new starts until wakeful resume continues it."""
+def pause(
+    turn: Annotated[
+        str | None, typer.Argument(metavar="TURN", help="The turn's id, its beginning, or its key.")
+    ] = None,
+    everything: AllOption = False,
+    reason: ReasonOption = "",
+    by: ByOption = OPERATOR,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Pause a turn. Calls that are running finish first; nothing new starts until wakeful resume continues it.
+
+    With --all every agent and every turn is paused, and running commands are ended, until wakeful resume --all.
+    """
+    if everything == (turn is not None):
+        given = "TURN and --all were both given" if everything else "neither a turn nor --all was given"
+        raise WrongRequest(given, "wakeful pause TURN, or wakeful pause --all")
     place = store_to_read(store)
+    if turn is None:
+        hold("paused", by, reason, json, place)
+        return
+    if json or reason or by != OPERATOR:
+        raise WrongRequest("--json, --reason and --as go with --all", "wakeful pause TURN")
     row, accepted, ahead = ask(PAUSE, TurnName(turn), place)
     if accepted:
         out(f"turn {short(row.turn_id)} pauses as soon as its running calls have finished")

@@ -27,11 +27,13 @@ from wakeful.service.operations.approvals import (
     DECIDE,
     LIST_APPROVALS,
     LIST_RULES,
+    REASK,
     REVOKE_RULE,
     SHOW_APPROVAL,
     ApprovalDecision,
     ApprovalFilter,
     ApprovalName,
+    ApprovalReask,
     RuleName,
 )
 from wakeful.service.operations.artifacts import LIST_ARTIFACTS, SHOW_ARTIFACT, ArtifactName
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from wakeful.views.cost import CostReport
     from wakeful.views.explanation import CallExplanation
     from wakeful.views.prompt_report import PromptReport
+    from wakeful.views.runtime_records import SentMessage
     from wakeful.views.store_records import (
         ApprovalRule,
         Artifact,
@@ -166,6 +169,13 @@ class AsyncStore(PathLike[str]):
     async def approval(self, approval_id: str) -> "Approval":
         """One approval or question, by its id or the beginning of it. Raises ApprovalNotFound."""
         return await self._perform(SHOW_APPROVAL, ApprovalName(approval_id))
+
+    async def reask(self, approval_id: str, *, by: str = "operator") -> "SentMessage":
+        """Have an agent of a runtime ask again about a call that nobody decided about in time.
+
+        Raises ApprovalNotFound, AgentNotFound, or InvalidValue for one that is pending or was decided.
+        """
+        return await self._perform(REASK, ApprovalReask(approval_id, by))
 
     async def decide(
         self, approval_id: str, decision: Approve | Reject | Edit | Answer | Always, *, by: str

@@ -12,11 +12,12 @@ from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import InvalidRequest
 from wakeful.contracts.messages import Priority
 from wakeful.contracts.values import JsonValue
-from wakeful.service import Agent, Tool
+from wakeful.service import Agent, Tool, checked_notify
 from wakeful.surfaces.library.living_agents import LivingAgents
 
 if TYPE_CHECKING:
     from wakeful.contracts.envelope import RuntimeEvent
+    from wakeful.contracts.notices import NotifyTarget
     from wakeful.contracts.retention import Retention, RetentionReport
     from wakeful.contracts.waking import CatchUp, ClosureDecision
     from wakeful.service import Clock, Ids, Store
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from wakeful.views.runtime_records import (
         AgentLife,
         BriefRecord,
+        NoticeRecord,
+        RuntimeHold,
         SentMessage,
         TimerRecord,
         WorkItemRecord,
@@ -56,11 +59,14 @@ class Runtime(LivingAgents):
         max_threads: int = 64,
         grace: float | None = 10.0,
         retention: "Retention | None" = None,
+        notify: "NotifyTarget | Mapping[str, Any] | None" = None,
         clock: "Clock | None" = None,
         ids: "Ids | None" = None,
     ) -> None:
         """At most `max_turns` run at the same time, and `max_threads` of one agent. `retention` says how long things
-        are kept; without it `[retention]` of the owner's file does. `clock` and `ids` are for tests."""
+        are kept; without it `[retention]` of the owner's file does. `notify` is where notices go about agents that
+        have no `notify` of their own: `{"to": URL or [COMMAND, ...], "on": [...]}`. `clock` and `ids` are for tests.
+        """
         if home is None and store is None:
             raise InvalidRequest("Runtime() has no place for what it knows", "Give it a folder: Runtime('agents-home')")
         if home is not None and store is not None:
@@ -76,6 +82,7 @@ class Runtime(LivingAgents):
         self._limits = max_turns, max_threads
         self._grace = grace
         self._retention = retention
+        self._notify = checked_notify("Runtime(notify)", notify)
         self._clock, self._ids = clock, ids
         self._open = AsyncExitStack()
         self._living: LivingRuntime | None = None
@@ -100,6 +107,7 @@ class Runtime(LivingAgents):
             places=places,
             grace=self._grace,
             retention=self._retention,
+            notify=self._notify,
         )
         self._living = await self._open.enter_async_context(opening)
         return self
@@ -199,6 +207,26 @@ class Runtime(LivingAgents):
 
         engine = self._here.engine
         return await compact_store(engine.store, engine.clock, self._here.retention, dry_run=dry_run)
+
+    async def pause_all(self, *, by: str = "operator", reason: str = "") -> "RuntimeHold":
+        """Pause every agent, those that are made later too, until `resume_all`. Running turns pause before their next
+        step, and running commands are ended. Messages are kept.
+        """
+        return await self._here.hold("paused", by=by, reason=reason)
+
+    async def stop_all(self, *, by: str = "operator", reason: str = "") -> "RuntimeHold":
+        """Stop every agent until `resume_all`: turns are cancelled, commands ended, messages from outside refused."""
+        return await self._here.hold("stopped", by=by, reason=reason)
+
+    async def resume_all(self, *, by: str = "operator") -> "RuntimeHold":
+        """Let all agents run again, but for those that were paused or stopped by name."""
+        return await self._here.hold("running", by=by)
+
+    async def notices(self, agent: str | None = None, *, limit: int = 100) -> "list[NoticeRecord]":
+        """Notices about agents, the newest first: what each says, and whether it arrived."""
+        from wakeful.service.queries.notices import notices_of
+
+        return await notices_of(self._here.engine.store, agent, limit)
 
     async def wake(self, agent: str, reason: str = "", *, body: str | None = None, source: str | None = None) -> str:
         """Hint to an agent that something changed. It is looked at when the agent is free, together with other hints.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wakeful.views.cost import CostReport
     from wakeful.views.explanation import CallExplanation
     from wakeful.views.prompt_report import PromptReport
+    from wakeful.views.runtime_records import SentMessage
     from wakeful.views.store_records import (
         ApprovalRule,
         Artifact,
@@ -132,6 +133,13 @@ class StoreHandle(PathLike[str]):
     def approval(self, approval_id: str) -> "Approval":
         """One approval or question, by its id or the beginning of it. Raises ApprovalNotFound."""
         return wait_outside_loop(self._store.approval(approval_id))
+
+    def reask(self, approval_id: str, *, by: str = "operator") -> "SentMessage":
+        """Have an agent of a runtime ask again about a call that nobody decided about in time.
+
+        Raises ApprovalNotFound, AgentNotFound, or InvalidValue for one that is pending or was decided.
+        """
+        return wait_outside_loop(self._store.reask(approval_id, by=by))
 
     def decide(self, approval_id: str, decision: Approve | Reject | Edit | Answer | Always, *, by: str) -> "Approval":
         """Decide a pending approval or answer a question. `by` names the person and is stored as `app:<by>`.

@@ -40,7 +40,8 @@ async def run_supervised(
                 show=lambda _, text: ctx.show(text),
             )
             try:
-                ended = await _until(command, spec.yield_time_ms / 1000)
+                with board.running(command):
+                    ended = await _until(command, spec.yield_time_ms / 1000)
                 if ended is None:
                     is_handed_over = True
                     return await _promoted(board, command, sandbox, custody, record, ctx, spec)

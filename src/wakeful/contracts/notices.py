@@ -1,0 +1,60 @@
+"""Notices as values: what the people of an agent are told without asking, and where it goes."""
+
+from typing import Any, Final, Literal, Self, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from wakeful.contracts.values import Value
+
+NoticeKind: TypeAlias = Literal["action_required", "failure", "budget", "missed", "progress", "test"]
+"""action_required: somebody has to decide or answer. failure: something went wrong and does not mend itself. budget: a
+spending limit is used up, or nearly. missed: due times passed. progress: the agent wanted you to know. test: somebody
+asked for it."""
+NoticeState: TypeAlias = Literal["pending", "delivered", "given_up", "not_sent"]
+"""given_up: it was tried often enough. not_sent: nobody wants to be told of this kind."""
+AttemptOutcome: TypeAlias = Literal["delivered", "failed", "given_up", "not_sent", "held"]
+"""held: it is quiet, and the notice is tried again when it is not."""
+
+DEFAULT_ON: Final[tuple[NoticeKind, ...]] = ("action_required", "failure", "budget", "missed")
+MOST_WORDS: Final = 1_000
+
+
+class NotifyTarget(Value):
+    """Where notices go, and which."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    to: str | tuple[str, ...]
+    """A URL that is sent JSON by POST, or the words of a command that is given it on its standard input."""
+    on: tuple[NoticeKind, ...] = DEFAULT_ON
+    """Which kinds: action_required, failure, budget, missed, progress."""
+    quiet: str | None = Field(None, pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$")
+    """Hours in which only `action_required` is sent, and the rest afterwards: `22:00-07:00`."""
+    timezone: str = "UTC"
+    """Of the quiet hours, by its name in the tz database."""
+    allow_private: bool = False
+    """Let the URL lead to an address of this network."""
+
+    @field_validator("to", mode="before")
+    @classmethod
+    def _list_of_words(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> Self:
+        if isinstance(self.to, str):
+            parts = urlsplit(self.to)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError(f"to is {self.to!r}: give a http or https URL, or a command as a list of words")
+        elif not self.to or not all(self.to):
+            raise ValueError('to is a command without words: give ["notify-send", "wakeful"]')
+        return self
+
+    @property
+    def place(self) -> str:
+        """Where it goes, without what may be secret in it."""
+        if isinstance(self.to, str):
+            parts = urlsplit(self.to)
+            return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+        return self.to[0]

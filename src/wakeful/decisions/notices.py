@@ -1,0 +1,120 @@
+"""Which facts are told to people without their asking, and in which words. Quiet success says nothing.
+
+Also when a notice that could not be delivered is tried again, and when it is quiet.
+"""
+
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from typing import Final, NamedTuple
+
+from wakeful.contracts.envelope import iso
+from wakeful.contracts.events import (
+    ActionReminded,
+    ActionRequired,
+    ActionResolved,
+    AgentStateChanged,
+    AnyEvent,
+    BriefCreated,
+    BudgetNoticed,
+    LimitChanged,
+    LivenessViolated,
+    NoticeRequested,
+    ProgressStalled,
+    ProviderParked,
+    TimerMissed,
+    TurnFailed,
+)
+from wakeful.contracts.notices import MOST_WORDS, NoticeKind
+from wakeful.decisions.briefs import failure_text
+from wakeful.decisions.spend_windows import window_words
+
+MOST_ATTEMPTS: Final = 8
+FIRST_PAUSE: Final = 10 * 1_000_000
+LONGEST_PAUSE: Final = 3600 * 1_000_000
+OLDEST: Final = 24 * 3600 * 1_000_000
+"""A notice that nobody tried to deliver for so long is old news."""
+
+
+class NoticeText(NamedTuple):
+    """What is told."""
+
+    kind: NoticeKind
+    words: str
+    about: str = ""
+    """The approval, timer or provider it is about; blank: the turn or the agent."""
+
+
+def notice_of(event: AnyEvent) -> NoticeText | None:
+    """What people are told of a fact of an agent of a runtime; None: nothing."""
+    found = _text(event)
+    return None if found is None else found._replace(words=found.words[:MOST_WORDS])
+
+
+def _text(event: AnyEvent) -> NoticeText | None:
+    match event:
+        case ActionRequired():
+            asks = "asks" if event.action_type == "question" else f"wants to call {event.tool_name}"
+            return NoticeText("action_required", f"{asks}: {event.prompt}", event.action_id)
+        case ActionReminded():
+            words = f"{event.tool_name} still waits for a decision, until {iso(event.expires_at)}"
+            return NoticeText("action_required", words, event.action_id)
+        case ActionResolved(status="timed_out"):
+            words = (
+                f"nobody decided about {event.tool_name} in time, and the turn goes on without it; to have it asked "
+            )
+            words += f"again: wakeful approvals reask {event.action_id}"
+            return NoticeText("action_required", words, event.action_id)
+        case TurnFailed() if event.status != "cancelled" and not _parks(event):
+            return NoticeText("failure", f"{failure_text(event)} {event.message}".strip())
+        case BudgetNoticed():
+            return NoticeText("budget", f"{event.percent} % of {window_words(event.window)}, is spent")
+        case LimitChanged(window=window) if window is not None:
+            return NoticeText("budget", f"{event.what} is used up; it waits, and goes on by itself")
+        case TimerMissed():
+            times = "one time" if event.number == 1 else f"{event.number:,} times"
+            return NoticeText("missed", f"missed {times}, the last at {iso(event.last)}", event.timer_id)
+        case AgentStateChanged(control="paused") if event.cause in ("failure", "configuration"):
+            return NoticeText("failure", f"could not run and is paused: {event.reason}")
+        case BriefCreated(brief_kind="progress") if event.text:
+            kind: NoticeKind = "action_required" if event.visibility == "action_required" else "progress"
+            return NoticeText(kind, event.text)
+        case LivenessViolated():
+            return NoticeText("failure", f"would have hung, and was repaired: {event.words}")
+        case ProgressStalled():
+            words = f"started {event.turns} turns in a row that came to nothing; the next one is at the earliest at"
+            return NoticeText("failure", f"{words} {iso(event.resumes_at)}")
+        case ProviderParked(probes=0):
+            why = "refused its key" if event.failure_kind == "auth_error" else "has no quota left"
+            words = f"the provider {event.provider} {why}; its agents wait, and go on by themselves once it answers"
+            return NoticeText("failure", f"{words}: {event.message}", event.provider)
+        case NoticeRequested():
+            return NoticeText("test", event.words or "this is a test: notices arrive")
+        case _:
+            return None
+
+
+def _parks(event: TurnFailed) -> bool:
+    """The provider lets nobody in: that is told once for all of its agents, and not for each turn."""
+    attempts = event.timeline.attempts if event.timeline is not None else ()
+    return bool(attempts) and attempts[-1].failure_kind in ("auth_error", "quota_exhausted")
+
+
+def pause_before(attempt: int) -> int | None:
+    """Microseconds until a notice is tried again after so many attempts; None: it is given up."""
+    if attempt >= MOST_ATTEMPTS:
+        return None
+    return min(FIRST_PAUSE << (attempt - 1), LONGEST_PAUSE)
+
+
+def quiet_until(quiet: str | None, zone: tzinfo, now: int) -> int | None:
+    """When the quiet hours end that a moment is in; None: it is not quiet."""
+    if quiet is None:
+        return None
+    begins, _, ends = (part for part in quiet.partition("-"))
+    here = datetime.fromtimestamp(now / 1_000_000, UTC).astimezone(zone)
+    first, last = time.fromisoformat(begins), time.fromisoformat(ends)
+    spans = first > last
+    inside = here.time() >= first or here.time() < last if spans else first <= here.time() < last
+    if not inside:
+        return None
+    day = here.date() + timedelta(days=1) if spans and here.time() >= first else here.date()
+    return round(datetime.combine(day, last, zone).timestamp() * 1_000_000)

@@ -1,0 +1,134 @@
+"""Providers that let nobody in: a key that is refused, a quota that is used up. Told once, asked again by one probe.
+
+The first turn that finds out parks the provider. An agent all of whose models are parked is paused when it would run;
+one that owes nothing is left alone. A probe asks for one word, after a while that doubles; once it is answered, the
+agents go on by themselves.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.errors import EventRefused
+from wakeful.contracts.events import ProviderParked, ProviderUnparked, SessionStarted, TurnFailed
+from wakeful.contracts.events.holds import RUNTIME_STREAM
+from wakeful.contracts.models import FailureKind
+from wakeful.engine.agent import Agent
+from wakeful.engine.prepare.models import model_choices
+from wakeful.engine.run_request import Engine
+from wakeful.ports import Model, WakeRow
+from wakeful.ports.notices import ParkedProviderRow
+
+PARKS: Final[frozenset[FailureKind]] = frozenset({"auth_error", "quota_exhausted"})
+FIRST_PROBE: Final = 60 * 1_000_000
+LAST_PROBE: Final = 3600 * 1_000_000
+RUNTIME = "runtime"
+
+
+async def append_to_runtime(engine: Engine, *facts: Fact) -> None:
+    """Write to the runtime's own stream."""
+    given = list(facts)
+    if not await engine.store.read(RUNTIME_STREAM, limit=1):
+        given.insert(0, Fact(SessionStarted(agent_name=RUNTIME_STREAM, temporary=True), engine.clock.now()))
+    await engine.store.admit(RUNTIME_STREAM, given)
+
+
+def provider_of(model_ref: str) -> str:
+    return model_ref.partition(":")[0]
+
+
+@dataclass(slots=True)
+class ProviderParking:
+    """Parks providers, and lets them go."""
+
+    engine: Engine
+    agent_of: Callable[[str], Awaitable[Agent[Any, Any]]]
+    ask: Callable[[Model], Awaitable[object]]
+    """Asks a model for one word. Raises ModelFailure."""
+    resume: Callable[[str, int], Awaitable[object]]
+    """Lets an agent run again, unless another change came after this moment."""
+
+    async def blocks(self, agent: Agent[Any, Any]) -> ParkedProviderRow | None:
+        """The parked provider that keeps an agent from running; None: one of its models may be asked."""
+        first: ParkedProviderRow | None = None
+        for model in (agent.model, *agent.fallbacks):
+            ref = model if isinstance(model, str) else model.ref
+            row = await self.engine.store.parked_provider(provider_of(ref))
+            if row is None:
+                return None
+            first = first or row
+        return first
+
+    async def look_at(self, agent_id: str, turn_id: str) -> None:
+        """A turn has ended: if a provider let it in no more, park that provider. Told once."""
+        turn = await self.engine.store.turn(turn_id)
+        if turn is None or turn.state != "failed":
+            return
+        (entry,) = await self.engine.store.read(agent_id, after=turn.last_seq - 1, limit=1)
+        event = entry.fact.event
+        attempts = event.timeline.attempts if isinstance(event, TurnFailed) and event.timeline is not None else ()
+        for attempt in attempts:
+            if attempt.failure_kind in PARKS:
+                await self._park(agent_id, attempt.model_ref, attempt.failure_kind, getattr(event, "message", ""))
+
+    async def probe(self, wake: WakeRow) -> None:
+        """The time has come to ask a parked provider again."""
+        await self.probe_now(wake.cause_id)
+
+    async def probe_now(self, provider: str) -> bool:
+        """Ask a parked provider; its agents go on where it answers."""
+        row = await self.engine.store.parked_provider(provider)
+        if row is None:
+            return True
+        problem = await self._asked(row)
+        if problem is None:
+            await self._unpark(provider)
+            return True
+        now = self.engine.clock.now()
+        event = ProviderParked(
+            provider=row.provider,
+            model_ref=row.model_ref,
+            agent_id=row.found_by,
+            failure_kind=row.failure_kind,
+            message=self.engine.keys().hide(str(problem))[:500],
+            probes=row.probes + 1,
+            probes_at=now + min(FIRST_PROBE << (row.probes + 1), LAST_PROBE),
+        )
+        with suppress(EventRefused):
+            await append_to_runtime(self.engine, Fact(event, now, MAIN_THREAD))
+        return False
+
+    async def _asked(self, row: ParkedProviderRow) -> Exception | None:
+        try:
+            agent = await self.agent_of(row.found_by)
+            models = model_choices(self.engine.resolve_model, agent).models
+            model = next((each for each in models if each.ref == row.model_ref), None)
+            if model is not None:  # else nobody has that model any more
+                await self.ask(model)
+        except Exception as problem:
+            return problem
+        return None
+
+    async def _park(self, agent_id: str, model_ref: str, kind: FailureKind, message: str) -> None:
+        now = self.engine.clock.now()
+        event = ProviderParked(
+            provider=provider_of(model_ref),
+            model_ref=model_ref,
+            agent_id=agent_id,
+            failure_kind=kind,
+            message=message[:500],
+            probes_at=now + FIRST_PROBE,
+        )
+        with suppress(EventRefused):  # somebody found out before
+            await append_to_runtime(self.engine, Fact(event, now, MAIN_THREAD))
+
+    async def _unpark(self, provider: str) -> None:
+        event = ProviderUnparked(provider=provider, by=RUNTIME)
+        with suppress(EventRefused):
+            await append_to_runtime(self.engine, Fact(event, self.engine.clock.now(), MAIN_THREAD))
+        for row in await self.engine.store.held_agents():
+            if row.control == "paused" and row.cause == "provider":
+                with suppress(EventRefused):  # somebody else decided about it meanwhile
+                    await self.resume(row.agent_id, row.changed_at)

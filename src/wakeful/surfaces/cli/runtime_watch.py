@@ -1,0 +1,124 @@
+"""`wakeful notices`, `notify test`, `timer list`, `timer cancel` and `stop --all`: a runtime from a terminal."""
+
+from typing import Annotated
+
+import typer
+
+from wakeful.contracts.events.agents import AgentControl
+from wakeful.service.operations.agents import AgentName
+from wakeful.service.operations.operation import OPERATOR
+from wakeful.service.operations.runtime import (
+    CANCEL_TIMER,
+    HOLD_ALL,
+    LIST_NOTICES,
+    LIST_TIMERS,
+    TEST_NOTICE,
+    AgentControlRequest,
+    HoldRequest,
+    NoticeQuery,
+    TimerName,
+)
+from wakeful.surfaces.cli.agent_control import AgentArgument, ByOption, ReasonOption
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
+from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.screen import columns, prose, short
+from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
+from wakeful.views.runtime_records import TimerRecord
+
+AllOption = Annotated[bool, typer.Option("--all", help="Everything: every agent, and every turn.")]
+OneAgent = Annotated[str | None, typer.Argument(metavar="AGENT", help="One agent. Default: all agents.")]
+
+
+def notices(
+    agent: OneAgent = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many.")] = 20,
+    json: JsonOption = False,
+    wide: WideOption = False,
+    store: StoreOption = None,
+) -> None:
+    """List what people were told without asking, newest first: what it was, and whether it arrived."""
+    found = ask(LIST_NOTICES, NoticeQuery(agent, limit), store_to_read(store))
+    if json:
+        out(json_text([each.model_dump(mode="json") for each in found], indent=2))
+    elif not found:
+        out("no notices")
+    else:
+        cells = [
+            (
+                age_cell(int(each.created_at * 1e6)),
+                plain(each.agent),
+                each.kind,
+                each.state if not each.error else f"{each.state} ({each.attempts}x)",
+                one_line(each.text, 200),
+            )
+            for each in found
+        ]
+        out(columns(cells, ("AGE", "AGENT", "KIND", "STATE", "NOTICE"), wide=wide))
+
+
+def notify_test(agent: AgentArgument, by: ByOption = OPERATOR, store: StoreOption = None) -> None:
+    """Have a test notice sent about an agent, by the process that runs it. wakeful notices shows whether it arrived."""
+    place = store_to_read(store)
+    ask(TEST_NOTICE, AgentControlRequest(agent, by), place)
+    out(f"a test notice about {plain(agent)} is stored; see: wakeful notices {plain(agent)}{place.flag}")
+
+
+def timers(
+    agent: OneAgent = None, json: JsonOption = False, wide: WideOption = False, store: StoreOption = None
+) -> None:
+    """List timers: the next due time, what became of the last one, failures in a row, and who set it."""
+    found = ask(LIST_TIMERS, AgentName(agent), store_to_read(store))
+    if json:
+        out(json_text([each.model_dump(mode="json") for each in found], indent=2))
+    elif not found:
+        out("no timers")
+    else:
+        head = ("TIMER", "AGENT", "NEXT", "SCHEDULE", "LAST", "FAILED", "SET BY")
+        out(columns([_cells(each) for each in found], head, wide=wide))
+
+
+def cancel_timer(
+    timer: Annotated[str, typer.Argument(metavar="TIMER", help="The timer's id.")],
+    by: ByOption = OPERATOR,
+    reason: ReasonOption = "",
+    store: StoreOption = None,
+) -> None:
+    """Cancel a timer. One that an agent's file or program sets is set again when that is loaded."""
+    record = ask(CANCEL_TIMER, TimerName(timer, by, reason), store_to_read(store))
+    out(f"timer {short(record.timer_id)} of agent {plain(record.agent)} is cancelled")
+
+
+def stop(
+    everything: AllOption = False,
+    reason: ReasonOption = "",
+    by: ByOption = OPERATOR,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Stop every agent: turns are cancelled, commands ended, messages refused, until wakeful resume --all."""
+    if not everything:
+        raise WrongRequest(
+            "wakeful stop stops everything, and --all was not given",
+            "wakeful stop --all, wakeful agent stop AGENT for one agent, wakeful cancel TURN for one turn",
+        )
+    hold("stopped", by, reason, json, store_to_read(store))
+
+
+def hold(control: AgentControl, by: str, reason: str, json: bool, place: StoreAddress) -> None:
+    """Pause, stop or resume everything, and say so."""
+    record = ask(HOLD_ALL, HoldRequest(control, by, reason), place)
+    if json:
+        out(json_text(record.model_dump(mode="json"), indent=2))
+    elif control == "running":
+        prose("all agents run again, but for those that were paused or stopped by name")
+    else:
+        out([f"all agents are {record.control}", f"to resume: wakeful resume --all{place.flag}"])
+
+
+def _cells(record: TimerRecord) -> tuple[str, ...]:
+    following = moment(int(record.next * 1e6)) if record.next is not None else record.state
+    last = f"{record.outcome} {moment(int(record.last * 1e6))}" if record.last is not None else "-"
+    schedule = f"{record.cron} {record.timezone}" if record.cron is not None else "once"
+    name = record.name or short(record.timer_id)
+    return plain(name), plain(record.agent), following, schedule, last, str(record.failures), plain(record.armed_by)

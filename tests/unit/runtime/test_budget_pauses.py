@@ -1,0 +1,59 @@
+"""A spending limit through `Runtime`: told at 80 %, at 100 % the agent rests with its queue, and wakes by itself."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from wakeful import Agent, Runtime, SpendWindow
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import AssistantItem
+from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
+from wakeful.ports import ModelRequest
+from wakeful.providers.prices import IN_CODE, ListedPrice, Price
+from wakeful.testing import FixedClock
+
+EVENING = datetime(2027, 1, 15, 22, 30, tzinfo=UTC)
+UNTIL_MIDNIGHT = 90 * 60 + 1
+
+
+class Paid:
+    """A model that costs ten cents a request, and at most twenty."""
+
+    ref = "mine:m"
+    price = ListedPrice(Price(Decimal(0), Decimal(1_000)), IN_CODE)
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def most_output(self, settings: Any) -> int:
+        return 200
+
+    async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+        self.asked += 1
+        used = TokenUsage(input_tokens=10, output_tokens=100, total_tokens=110)
+        yield Reply(item=AssistantItem(parts=(Text("done"),)), usage=used)
+
+
+async def test_a_used_up_limit_keeps_the_queue_and_ends_by_itself_when_the_window_turns(tmp_path: Path) -> None:
+    clock, model = FixedClock(EVENING), Paid()
+    agent = Agent("ops", model, spend_windows=[SpendWindow("day", Decimal("0.50"))])
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        for _ in range(4):
+            await rt.answer(await rt.send("ops", "One more."))
+        await rt.settled()
+        (told,) = await rt.notices("ops")
+        assert (told.kind, told.cause) == ("budget", "budget.noticed")
+        assert told.text.startswith("80 % of the day of agent ops")
+        sent = [await rt.send("ops", f"And {number}.") for number in range(3)]
+        await rt.settled()
+        assert model.asked == 4
+        assert [notice.cause for notice in await rt.notices("ops")] == ["limit.changed", "budget.noticed"]
+        life = await rt.why("ops")
+        assert life.state == "waiting"
+        assert "until 2027-01-16T00:00:00.000Z at the latest" in life.sentence
+        clock.advance(UNTIL_MIDNIGHT)
+        await rt.settled()
+        assert [(await rt.answer(each)).output for each in sent] == ["done"] * 3
+        assert (await rt.agents())[0].control == "running"

@@ -1,0 +1,124 @@
+"""Everything at once through `Runtime`: paused or stopped durably, before the next step, with no model."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wakeful import Agent, Runtime, tool
+from wakeful.errors import AgentStopped
+from wakeful.testing import FixedClock, scripted
+
+
+class Work:
+    """A tool that goes on for as long as somebody calls it again, and says when it was called."""
+
+    def __init__(self) -> None:
+        self.began, self.goes_on, self.calls = asyncio.Event(), asyncio.Event(), 0
+
+        @tool(effect="pure")
+        async def step() -> str:
+            """One step."""
+            self.calls += 1
+            self.began.set()
+            await self.goes_on.wait()
+            return "once more"
+
+        self.tool = step
+
+
+def busy(work: Work, name: str = "busy") -> Agent[None, str]:
+    return Agent(name, scripted(lambda request: {"calls": [{"name": "step"}]}), tools=[work.tool], max_steps=100)
+
+
+async def test_everything_is_paused_before_the_next_step_and_goes_on_when_it_is_taken_back(tmp_path: Path) -> None:
+    clock, work, asked = FixedClock(), Work(), list[str]()
+
+    def reply(request: Any) -> Any:
+        asked.append("asked")
+        return {"calls": [{"name": "step"}]} if len(asked) < 3 else "done"
+
+    agents = [Agent("busy", scripted(reply), tools=[work.tool]), Agent("desk", scripted(["hello"]))]
+    async with Runtime(tmp_path, agents=agents, clock=clock) as rt:
+        sent = await rt.send("busy", "Work.")
+        await work.began.wait()
+        held = await rt.pause_all(by="ann", reason="wrong prices")
+        assert (held.control, held.changed_by, held.reason) == ("paused", "ann", "wrong prices")
+        work.goes_on.set()
+        waiting = await rt.send("desk", "Are you there?")
+        await rt.settled()
+        assert (len(asked), work.calls) == (1, 1)
+        assert (await rt.why("desk")).sentence == "desk is paused: everything was, wrong prices (ann)."
+        (turn,) = [row async for row in rt._here.engine.store.open_turns()]
+        assert turn.state == "suspended"
+        await rt.resume_all(by="ann")
+        assert (await rt.answer(waiting)).output == "hello"
+        assert (await rt.answer(sent)).output == "done"
+
+
+async def test_it_holds_over_a_restart_and_for_agents_that_are_made_later(tmp_path: Path) -> None:
+    clock = FixedClock()
+    async with Runtime(tmp_path, agents=[Agent("desk", scripted(["hello"]))], clock=clock) as rt:
+        await rt.pause_all()
+    agents = [Agent("desk", scripted(["hello"])), Agent("late", scripted(["here"]))]
+    async with Runtime(tmp_path, agents=agents, clock=clock) as rt:
+        waiting = [await rt.send("desk", "Hello?"), await rt.send("late", "Hello?")]
+        clock.advance(3600)
+        await rt.settled()
+        assert [(await rt._here.engine.store.message(each.message_id)).state for each in waiting] == ["queued"] * 2  # type: ignore[union-attr]
+        await rt.resume_all()
+        assert [(await rt.answer(each)).output for each in waiting] == ["hello", "here"]
+
+
+async def test_stopped_agents_refuse_messages_and_their_turns_are_cancelled(tmp_path: Path) -> None:
+    work = Work()
+    async with Runtime(tmp_path, agents=[busy(work)], clock=FixedClock()) as rt:
+        sent = await rt.send("busy", "Work.")
+        await work.began.wait()
+        await rt.stop_all(reason="enough")
+        work.goes_on.set()
+        result = await rt.answer(sent)
+        assert (result.status, work.calls) == ("cancelled", 1)
+        with pytest.raises(AgentStopped, match="all agents are stopped by operator: enough"):
+            await rt.send("busy", "More.")
+        with pytest.raises(AgentStopped):
+            await rt.wake("busy", body="More.")
+        await rt.resume_all()
+        await rt.send("busy", "More.")
+        await rt.stop_all()
+
+
+async def test_an_agent_that_was_paused_by_name_stays_paused(tmp_path: Path) -> None:
+    agents = [Agent("desk", scripted(["hello"])), Agent("ops", scripted(["yes"]))]
+    async with Runtime(tmp_path, agents=agents, clock=FixedClock()) as rt:
+        await rt.pause("ops")
+        await rt.pause_all()
+        await rt.resume_all()
+        assert {each.agent: each.control for each in await rt.agents()} == {"desk": "running", "ops": "paused"}
+
+
+async def test_running_commands_are_ended(tmp_path: Path) -> None:
+    """One that a call waits for, and one that has become a task."""
+    (tmp_path / "work").mkdir()
+    command = "echo began >> log; sleep {}; echo ended >> log"
+
+    def reply(request: Any) -> Any:
+        if request.history[-1].role == "tool":
+            return "done"
+        wait = 600_000 if "wait" in request.history[-1].text else 250
+        arguments = {"cmd": command.format(600 + wait), "yield_time_ms": wait}
+        return {"calls": [{"name": "exec_command", "arguments": arguments}]}
+
+    agent = Agent("ops", scripted(reply), workspace=tmp_path / "work")
+    async with Runtime(tmp_path / "home", agents=[agent]) as rt:
+        await rt.answer(await rt.send("ops", "Begin a task."))
+        await rt.send("ops", "Begin, and wait for it.", thread="other")
+        log = tmp_path / "work" / "log"
+        async with asyncio.timeout(60):
+            while not log.exists() or log.read_text().count("began") < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await rt.stop_all()
+        assert await rt._here.engine.store.open_tasks() == []
+        assert rt._here.tasks._foreground == []
+        assert "ended" not in log.read_text()
