@@ -7,6 +7,7 @@ from wakeful.contracts.authority import Authority
 from wakeful.contracts.envelope import MAIN_THREAD, StoredFact
 from wakeful.contracts.events import (
     AgentStateChanged,
+    LivenessViolated,
     MessageAdmitted,
     TimerFired,
     TimerFolded,
@@ -37,6 +38,7 @@ def what_is_wrong_with(agent: str, entries: Sequence[StoredFact], acting: str) -
     yield from _waits(agent, entries)
     yield from _raised_authority(agent, entries, acting)
     yield from _spinning(agent, entries)
+    yield from (f"{agent}: {entry.fact.event}" for entry in entries if isinstance(entry.fact.event, LivenessViolated))
 
 
 async def what_is_left(
