@@ -365,11 +365,18 @@ def _stopping(state: TurnState) -> list[Step]:
     because: Literal["cancelled", "budget"] = "cancelled" if stop.status == "cancelled" else "budget"
     if idle:
         return [SkipCall(call.call_id, because) for call in idle]
-    for level in below:
-        if level.phase in ("asking", "apart") or any(call.answer is None for call in level.round.batch):
-            continue  # one that is apart ends after who works for it: that one's end is a fact of its own
+    # One that is apart ends after who works for it: that one's end is a fact of its own. All that can end now may: a
+    # long result is on its way for a while, and the others need not wait for it.
+    over = [
+        level
+        for level in below
+        if level.phase not in ("asking", "apart") and all(call.answer is not None for call in level.round.batch)
+    ]
+    if over:
         # One that came to its result has it, whatever stops the others.
-        return [EndLevel(level.id) if level.phase == "answered" and level.id else stopped_level(level, stop)]
+        return [
+            EndLevel(each.id) if each.phase == "answered" and each.id else stopped_level(each, stop) for each in over
+        ]
     if below or state.phase == "asking" or open_calls:
         return []
     return [Finish(stop.status, stop.reason, stop.message)]

@@ -51,6 +51,17 @@ async def checked(store: Any, turn_id: str) -> None:
     assert replayed.identical, replayed.divergence
 
 
+def _child(*rounds: Any, ending: ProcessEnd = "text") -> Node:
+    return Node(rounds=list(rounds), ending=ending, schema=False, misfits=0)
+
+
+def test_long_results_that_are_on_their_way_when_the_turn_stops_replay_the_same() -> None:
+    stops = _child([("run", _child(ending="no_key"))])
+    root = _child([("run", _child(ending="long")), ("run", stops), ("many", [_child(ending="long")])])
+
+    asyncio.run(played(MemoryStore(), root, Budget(final_answer_reserve=False), False, planning_enabled=False))
+
+
 @settings(max_examples=150 * TIMES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(nodes(3, endings=ENDINGS), budgets, st.booleans(), st.booleans())
 def test_any_tree_under_any_budget_ends_once_and_exceeds_nothing(
