@@ -272,12 +272,14 @@ async def open_runtime(
     grace: float | None,
     retention: "Retention | None" = None,
     notify: "NotifyTarget | None" = None,
+    public_url: str = "",
 ) -> "AsyncIterator[LivingRuntime]":
     """Agents at work on a store, until it is closed. Raises StoreLocked while another runtime has the store."""
     from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
     from wakeful.runtime.home_lock import runtime_lock
     from wakeful.runtime.tasks import RuntimeTasks, tasks_folder
     from wakeful.service.agent_supply import AgentSupply
+    from wakeful.service.commands.trigger_control import trigger_tools
     from wakeful.service.living_runtime import living_runtime
     from wakeful.service.owner_hooks import command_environment
     from wakeful.settings.retention import owner_retention
@@ -292,10 +294,11 @@ async def open_runtime(
         with runtime_lock(opened.location), tasks_folder(opened.location) as place:
             engine = new_engine(opened, clock=clock, ids=ids)
             tasks = RuntimeTasks(opened, clock, ids, place, lambda text: engine.keys().hide(text))
-            engine = replace(engine, surroundings=replace(engine.surroundings, wakes=True, tasks=tasks))
+            given = trigger_tools(engine, public_url)
+            engine = replace(engine, surroundings=replace(engine.surroundings, wakes=True, tasks=tasks, tools=given))
             sender = NoticeSender(lambda: command_environment(engine.surroundings.keys()))
             supply = AgentSupply(engine, roster, tuple(tools), folder)
-            runtime = living_runtime(engine, supply, places, tasks, retention, sender.send, notify)
+            runtime = living_runtime(engine, supply, places, tasks, retention, sender.send, notify, public_url)
             await runtime.start()
             try:
                 yield runtime

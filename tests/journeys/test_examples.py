@@ -203,3 +203,14 @@ def test_an_agent_wakes_in_the_morning_asks_and_repairs(root: Path, tmp_path: Pa
         "asks for start_backup {'name': 'photos'}",
         "result: The backup of the photos was missing; I made it again.",
     ]
+
+
+def test_an_agent_is_woken_by_a_signed_webhook_once(root: Path, tmp_path: Path) -> None:
+    done = run(root, tmp_path, "webhook_agent.py", "rehearse")
+    assert done.returncode == 0, done.stderr
+    assert [line.strip() for line in done.stdout.splitlines()] == [
+        "accepted",
+        "duplicate",
+        "refused signature_invalid",
+        "Build 7 is red: the tests fail.",
+    ]

@@ -213,6 +213,19 @@ def everything_at_once(typed: Terminal) -> None:
     typed("notify test ops")
 
 
+@journey
+def triggers(typed: Terminal) -> None:
+    asyncio.run(_runtime_once(typed.folder / "home"))
+    typed("trigger")
+    typed("trigger create ops ci --say 'A build reported in.' --as ana")
+    typed("trigger create ops ci")
+    typed("trigger deliver wkt_0a1b.c2d3 --body red")
+    typed("trigger rotate ops/ci --reason 'it was in a log'")
+    typed("trigger revoke ops/ci")
+    typed("trigger list ops")
+    typed("trigger url ops/ci")
+
+
 async def _runtime_once(home: Path) -> None:
     """A program with an always-on agent, started and ended."""
     async with Runtime(home, agents=[Agent("ops", scripted(["Done."], leftover="ignore"), "Look after the backups.")]):

@@ -42,6 +42,11 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "retention: what is open is not touched": (
         "unit/runtime/test_retention.py::test_inversion_a_rule_that_does_not_ask_for_open_turns_takes_what_they_need",
     ),
+    "signatures of deliveries": (
+        "unit/runtime/test_trigger_inversions.py::test_inversion_without_a_signature_the_same_forged_body_is_taken",
+        "unit/runtime/test_trigger_inversions.py::test_inversion_without_an_id_each_copy_counts",
+        "unit/runtime/test_trigger_inversions.py::test_inversion_with_the_clock_at_its_time_an_old_delivery_is_taken",
+    ),
     # --- the gate
     "one gate: a class that is off, on every path": (
         f"{WAYS}::test_on_every_path_a_class_that_is_off_is_out_of_reach_and_a_person_is_asked",

@@ -10,7 +10,14 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from wakeful.contracts.events import AnyEvent, MessageAdmitted, ModelCompleted, UnrecognisedEvent
+from wakeful.contracts.events import (
+    AgentStateChanged,
+    AnyEvent,
+    BriefCreated,
+    MessageAdmitted,
+    ModelCompleted,
+    UnrecognisedEvent,
+)
 from wakeful.contracts.messages import trigger_of, trust_of
 from wakeful.contracts.values import Value
 
@@ -157,6 +164,10 @@ def published(recorded: StoredFact, runtime_id: str) -> RuntimeEvent:
         elif isinstance(event, MessageAdmitted):
             payload["trigger_kind"] = trigger_of(event.message_kind)
             payload["trust"] = trust_of(event.authority_class)
+        elif isinstance(event, AgentStateChanged):
+            payload["message_kind"] = "control"
+        elif isinstance(event, BriefCreated):
+            payload["message_kind"] = "brief_ack" if event.brief_kind == "ack" else "brief_result"
     return RuntimeEvent(
         type=kind,
         event_id=event_id(agent_id, seq),

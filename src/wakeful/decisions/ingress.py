@@ -108,11 +108,15 @@ def classify(arrival: Arrival) -> Classification:
     if arrival.priority not in rule.priorities:
         allowed = ", ".join(rule.priorities)
         raise _refused("priority", f"{arrival.priority} cannot be set by {arrival.surface}", f"Give one of: {allowed}.")
-    for field in arrival.claims:
+    for field, claimed in arrival.claims.items():
         if field in DERIVED:
             raise _refused(field, "the runtime decides it", "Leave it out.")
         if field in BINDING and not rule.is_runtime:
             raise _refused(field, "only the runtime ties a message to work", "Leave it out.")
+        if field == "kind" and claimed != arrival.kind:
+            raise _refused(field, f"{claimed!r} is not taken in here", f"{arrival.surface} takes {arrival.kind}.")
+        if field not in (*BINDING, "kind"):
+            raise _refused(field, "a sender cannot set it", "Leave it out.")
     authority = authority_of(arrival.origin, is_verified=arrival.is_verified)
     behind = _behind(arrival, authority)
     claims = arrival.claims if rule.is_runtime else {}

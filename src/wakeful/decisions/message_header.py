@@ -19,7 +19,8 @@ def shown_item(message: MessageAdmitted) -> UserItem:
     """The message as the conversation holds it."""
     item = message.item
     if message.body is not None:
-        item = item.model_copy(update={"parts": (Text(body_text(message.body)), *item.parts)})
+        words = (Text(f"{item.text}\n\n"),) if item.text else ()  # the owner's, about what a program sends
+        item = item.model_copy(update={"parts": (*words, Text(body_text(message.body)))})
     if message.delivery_surface in _OF_CALLER or message.origin == OperatorOrigin():
         return item
     return item.model_copy(update={"parts": (Text(f"{header(message)}\n"), *item.parts)})
@@ -37,8 +38,9 @@ def body_text(body: TextBody | JsonBody | BriefBody) -> str:
 
 
 def header(message: MessageAdmitted) -> str:
-    """One line: `[message from webhook, source "ci", event_type "push"; authority: integration_signal]`."""
+    """One line: `[message from webhook, source "ci"; via http_webhook, local_process; authority: ...]`."""
     origin = message.origin.model_dump(exclude_none=True)
     kind = origin.pop("kind")
     named = [f"{name} {json.dumps(value)}" for name, value in origin.items()]
-    return f"[message from {', '.join([kind, *named])}; authority: {message.authority_class}]"
+    way = f"{message.delivery_surface}, {message.admission_context}"
+    return f"[message from {', '.join([kind, *named])}; via {way}; authority: {message.authority_class}]"

@@ -84,6 +84,11 @@ def root(belt: Collection[str], *, long_term_memory: bool = False, max_depth: in
         lines.append("- When the user wants a workflow built or changed, call build_workflow.")
     if has(belt, "create_work_item"):
         lines += _work_items(belt)
+    if has(belt, "trigger_url"):
+        lines.append(
+            "- You have an external trigger: a program outside can wake you through it. trigger_url gives its address, "
+            "which is a secret: ask for it only when your task is to configure such a program."
+        )
     if not lines and not long_term_memory:
         return ""
     said = [

@@ -24,6 +24,7 @@ _TOKENS = (
     r"[rsp]k_(?:live|test)_[A-Za-z0-9]{16,}",
     r"SG\.[\w-]{16,}\.[\w-]{16,}",
     r"\d{8,10}:AA[\w-]{30,}",  # Telegram
+    r"wkt_[0-9a-f]{24}\.[\w-]{40,}",  # addresses of our own triggers
     r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*",
 )
 # Each begins with letters of its own at the beginning of a word, and is read once: no place is looked at twice.

@@ -14,9 +14,10 @@ from pydantic import ValidationError
 
 from wakeful.contracts.budgets import Budget, SpendWindow
 from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS, is_model_reference
-from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
+from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
+from wakeful.contracts.triggers import TriggerEntry
 from wakeful.contracts.waking import WakeEntry
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.waking.due_times import NoDueTime, schedule_of
@@ -170,20 +171,20 @@ def checked_policy(where: str, policy: Any) -> GatePolicy | None:
     raise InvalidConfig(f"{where}={policy!r}", "give a ToolPolicy or a GatePolicy")
 
 
-def checked_wake(where: str, value: Any) -> tuple[WakeEntry, ...]:
-    """Cron lines that will be due, in time zones that this machine knows, each once."""
+def checked_wake(where: str, value: Any) -> tuple[WakeEntry | TriggerEntry, ...]:
+    """Cron lines that will be due, in time zones that this machine knows, and triggers; each once."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InvalidConfig(f"{where}={value!r}", 'give a list: [{"cron": "0 7 * * 1-5", "say": "Check the backups."}]')
-    entries: list[WakeEntry] = []
+    entries: list[WakeEntry | TriggerEntry] = []
     for given in value:
-        entry = given if isinstance(given, WakeEntry) else _wake_entry(where, given)
-        zone = zone_named(entry.timezone, f"{where}:")
-        try:
-            schedule_of(entry.cron, zone, 0)
-        except NoDueTime as error:
-            raise InvalidConfig(f"{where}: cron {error}", 'for example "0 7 * * 1-5": weekdays at 7') from None
-        if entry in entries:
-            raise InvalidConfig(f"{where} has the same entry twice: {entry.cron!r}", "write it once")
+        entry = given if isinstance(given, WakeEntry | TriggerEntry) else _wake_entry(where, given)
+        if isinstance(entry, TriggerEntry):
+            if any(isinstance(each, TriggerEntry) and each.trigger == entry.trigger for each in entries):
+                raise InvalidConfig(f"{where} has the trigger {entry.trigger!r} twice", "give each its own name")
+        else:
+            _check_due(where, entry)
+            if entry in entries:
+                raise InvalidConfig(f"{where} has the same entry twice: {entry.cron!r}", "write it once")
         entries.append(entry)
     return tuple(entries)
 
@@ -205,9 +206,10 @@ def checked_notify(where: str, value: Any) -> NotifyTarget | None:
     return target
 
 
-def check_wake_checks(who: str, entries: Iterable[WakeEntry], profile: Profile) -> None:
+def check_wake_checks(who: str, entries: Iterable[WakeEntry | TriggerEntry], profile: Profile) -> None:
     """A check is a command: an agent that runs none could never be woken by it. Raises InvalidConfig."""
-    found = next((entry for entry in entries if entry.check is not None), None)
+    crons = (entry for entry in entries if isinstance(entry, WakeEntry))
+    found = next((entry for entry in crons if entry.check is not None), None)
     if found is not None and profile == "chat":
         raise InvalidConfig(
             f"{who}: the wake entry {found.cron!r} has a check, and this agent runs no commands",
@@ -215,16 +217,23 @@ def check_wake_checks(who: str, entries: Iterable[WakeEntry], profile: Profile) 
         )
 
 
-def _wake_entry(where: str, given: Any) -> WakeEntry:
+def _check_due(where: str, entry: WakeEntry) -> None:
+    zone = zone_named(entry.timezone, f"{where}:")
+    try:
+        schedule_of(entry.cron, zone, 0)
+    except NoDueTime as error:
+        raise InvalidConfig(f"{where}: cron {error}", 'for example "0 7 * * 1-5": weekdays at 7') from None
+
+
+def _wake_entry(where: str, given: Any) -> WakeEntry | TriggerEntry:
     if not isinstance(given, Mapping):
         raise InvalidConfig(f"{where} has {given!r}", 'an entry is an object: {"cron": "0 7 * * *", "say": "..."}')
-    if "trigger" in given:
-        raise NotBuiltYet(f"{where}: 'trigger' in an entry", "take it out; cron lines wake agents")
+    kind: type[WakeEntry | TriggerEntry] = TriggerEntry if "trigger" in given else WakeEntry
     try:
-        return WakeEntry.model_validate(dict(given))
+        return kind.model_validate(dict(given))
     except ValidationError as error:
         wrong = error.errors()[0]
-        field, known = ".".join(map(str, wrong["loc"])) or "entry", ", ".join(WakeEntry.model_fields)
+        field, known = ".".join(map(str, wrong["loc"])) or "entry", ", ".join(kind.model_fields)
         raise InvalidConfig(f"{where}: {field}: {wrong['msg']}", f"an entry has: {known}") from None
 
 

@@ -33,6 +33,7 @@ from wakeful.contracts.controls import (
 from wakeful.contracts.model_settings import ModelSettings, checked_settings
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
+from wakeful.contracts.triggers import TriggerEntry
 from wakeful.contracts.waking import WakeEntry
 from wakeful.engine import agent_checks
 from wakeful.engine.agent_checks import ModelChoice
@@ -161,7 +162,7 @@ class AgentKeywords(TypedDict, total=False):
     planning_model: str | None
     planning_instructions: str
     budget_awareness: str | None
-    wake: "Sequence[WakeEntry | Mapping[str, Any]]"
+    wake: "Sequence[WakeEntry | TriggerEntry | Mapping[str, Any]]"
     notify: "NotifyTarget | Mapping[str, Any] | None"
     hitl_tools: Sequence[str]
     mcp: Sequence[str]
@@ -280,13 +281,13 @@ class AgentOptions:
         brought=True,
     )
     """When a conversation that grows too long for its model is folded into a summary."""
-    wake: tuple[WakeEntry, ...] = option(
+    wake: tuple[WakeEntry | TriggerEntry, ...] = option(
         agent_checks.checked_wake,
         (),
         write=lambda entries: [entry.model_dump(mode="json", exclude_defaults=True) for entry in entries],
-        store=None,  # a runtime makes timers of it, which have their own facts
+        store=None,  # a runtime makes timers and triggers of it, which have their own facts
     )
-    """When a runtime wakes it: cron lines with a time zone, and what it is told then."""
+    """When a runtime wakes it: cron lines with a time zone, triggers, and what it is told then."""
     notify: NotifyTarget | None = option(
         agent_checks.checked_notify,
         None,

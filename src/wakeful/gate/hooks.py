@@ -155,6 +155,8 @@ class TurnHooks:
             principal=parts.principal,
             working_directory=at.directory,
             effect=at.declaration.effect,
+            derived_from=parts.derived_from(),
+            confinement=at.confinement,
             reason=reason,
         )
 
@@ -201,6 +203,8 @@ class TurnHooks:
             context=copy.deepcopy(dict(parts.context)),
             principal=parts.principal,
             effect=at.declaration.effect,
+            derived_from=parts.derived_from(),
+            confinement=at.confinement,
             result=shown,
             error=last.tool_error if isinstance(last, ToolFailed) else None,
         )

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
+from wakeful.contracts.authority import Authority
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import ToolAsks
 from wakeful.contracts.events import AnyEvent, UnknownResolved
@@ -72,6 +73,8 @@ class GateParts:
     run_kind: RunKind = "agent"
     context: Mapping[str, Any] = field(default_factory=dict)
     principal: Principal | None = None
+    derived_from: Callable[[], Authority] = field(default=lambda: "operator_instruction")
+    """The lowest authority in the chain of causes behind the turn."""
     keys: Callable[[], SecretValues] = field(default=lambda: NO_SECRETS)
     """The runtime's own keys: no result of a tool may hold one. Asked for by the first call that has a result."""
     result_bytes: Callable[[], int | None] = field(default=lambda: None)
@@ -97,6 +100,8 @@ class GateParts:
             context=self.context,
             principal=self.principal,
             working_directory=at.directory,
+            derived_from=self.derived_from(),
+            confinement=at.confinement,
         )
 
 

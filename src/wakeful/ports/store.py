@@ -19,6 +19,7 @@ from wakeful.ports.spending import Spending
 from wakeful.ports.taint import TaintedFiles
 from wakeful.ports.tasks import Tasks
 from wakeful.ports.timers import Timers
+from wakeful.ports.triggers import Triggers
 from wakeful.ports.turn_costs import TurnCosts
 from wakeful.ports.unknown_outcomes import UnknownOutcomes
 from wakeful.ports.upkeep import Upkeep
@@ -47,6 +48,7 @@ class TableReads(
     Briefs,
     Notices,
     RuntimeHolds,
+    Triggers,
     Protocol,
 ):
     """Everything that is read from declared tables. A backend inherits it, and gives the four methods of `Rows`."""

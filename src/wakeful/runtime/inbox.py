@@ -12,7 +12,7 @@ from wakeful.contracts.content import Prompt, Text, parts_of
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, InvalidValue, KeyReused
-from wakeful.contracts.events import MessageAdmitted, MessageDeferred, SessionStarted
+from wakeful.contracts.events import MessageAdmitted, MessageDeferred, SessionStarted, TurnInterjected
 from wakeful.contracts.messages import (
     AdmissionContext,
     BriefBody,
@@ -24,7 +24,7 @@ from wakeful.contracts.messages import (
     Priority,
 )
 from wakeful.contracts.tools import PREVIEW_CHARS
-from wakeful.decisions.ingress import MAX_BODY_BYTES, Arrival, classify
+from wakeful.decisions.ingress import MAX_BODY_BYTES, MAX_REFERENCE_CHARS, Arrival, classify
 from wakeful.decisions.intake import DEFER_DEADLINE, id_of_key
 from wakeful.decisions.message_header import body_text
 from wakeful.engine.admission import fingerprint_of, storable
@@ -72,6 +72,7 @@ async def queue_arrival(
     *,
     key: str | None = None,
     expires_at: int | None = None,
+    correlation_id: str | None = None,
 ) -> MessageRow:
     """Take in a message for an agent that is there, as the table of surfaces says.
 
@@ -94,12 +95,21 @@ async def queue_arrival(
         key=key,
         expires_at=expires_at,
         source_refs=found.source_refs,
+        correlation_id=correlation_id,
         work_item_id=found.work_item_id,
         task_id=found.task_id,
         body=None if isinstance(body, str) else body,
         metadata=arrival.metadata,
     )
     return await queue_message(engine, agent_name, thread, message, is_known=True)
+
+
+def checked_id(field: str, value: str | None) -> str | None:
+    """An id that ties messages together. Raises InvalidValue for one that is blank or too long."""
+    if value is not None and not 0 < len(value) <= MAX_REFERENCE_CHARS:
+        problem = f"{len(value)} characters; 1 to {MAX_REFERENCE_CHARS} are an id"
+        raise InvalidValue(f"invalid_{field}", field, problem, "Give a short id, or leave it out.")
+    return value
 
 
 async def queue_message(
@@ -139,7 +149,7 @@ async def queue_message(
         context=dict(message.context),
         principal=message.principal,
     )
-    facts = [Fact(admitted, now, thread)]
+    facts = [Fact(admitted, now, thread), *await _interjection(engine, agent_name, thread, message, admitted)]
     if not is_known and not await store.read(agent_name, limit=1):
         facts.insert(0, Fact(SessionStarted(agent_name=agent_name), now))
     answer = await store.admit(agent_name, facts)
@@ -150,6 +160,22 @@ async def queue_message(
     row = await store.message(message_id)
     assert row is not None
     return row
+
+
+async def _interjection(
+    engine: Engine, agent_name: str, thread: str, message: QueuedMessage, admitted: MessageAdmitted
+) -> list[Fact]:
+    """An operator's word that is to be heard at once enters the turn that runs, with its admission; where that turn is
+    over by then, it is first in the queue. Nobody else's does, and none with a context, which a turn begins with."""
+    may = message.kind == "operator_prompt" and message.authority == "operator_instruction"
+    if message.priority != "interject" or not may or message.context or message.expires_at is not None:
+        return []
+    for row in await engine.store.turns_of_thread(agent_name, thread, open_only=True):
+        if row.state in ("running", "suspended"):
+            said_by = (message.origin.actor_id if isinstance(message.origin, OperatorOrigin) else None) or "operator"
+            event = TurnInterjected(message_id=admitted.message_id, item=admitted.item, said_by=said_by)
+            return [Fact(event, engine.clock.now(), thread, row.turn_id)]
+    return []
 
 
 async def defer_message(engine: Engine, message_id: str, *, reason: str = "", within: int = DEFER_DEADLINE) -> None:

@@ -4,6 +4,7 @@ A hint is no message. Hints that come while the agent is busy become one; once i
 all of them. A tick that says something begins a turn, any other only shows that the agent lives.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from wakeful.contracts.messages import SystemOrigin
 from wakeful.decisions.waking.wake_words import hint_words
 from wakeful.engine.run_request import Engine
 from wakeful.ports import WakeRow
-from wakeful.ports.waits import PendingHintRow
+from wakeful.ports.waits import PendingHintRow, WaitRow
 from wakeful.runtime.wake_messages import WakeMessage, message_id_of
 
 MOST_BYTES = 32_000
@@ -43,9 +44,20 @@ async def store_hint(engine: Engine, agent_id: str, hint: WakeHint, thread_id: s
     size = len((hint.body or "").encode())
     if size > MOST_BYTES:
         raise InvalidRequest(f"a wake hint has {size:,} bytes", f"{MOST_BYTES:,} are the most: name where the rest is.")
-    waits = await engine.store.open_waits(agent_id)
-    event = WakeHintStored(
-        hint_id=engine.ids.new("hint"),
+    waits = [
+        row
+        for row in await engine.store.open_waits(agent_id)
+        if row.wake == "external" and (row.resource is None or row.resource in (hint.resource, hint.source))
+    ]
+    event = hint_event(engine.ids.new("hint"), agent_id, hint, waits)
+    await engine.store.admit(agent_id, [Fact(event, engine.clock.now(), thread_id)])
+    return event.hint_id
+
+
+def hint_event(hint_id: str, agent_id: str, hint: WakeHint, waits: Sequence[WaitRow]) -> WakeHintStored:
+    """A hint as a fact, with the waits that it may be about."""
+    return WakeHintStored(
+        hint_id=hint_id,
         reason=hint.reason,
         external_trigger_id=hint.trigger_id,
         target_agent_id=agent_id,
@@ -55,16 +67,10 @@ async def store_hint(engine: Engine, agent_id: str, hint: WakeHint, thread_id: s
         body=hint.body,
         correlation_id=hint.correlation_id,
         causation_id=hint.causation_id,
-        wait_ids=tuple(
-            row.wait_id
-            for row in waits
-            if row.wake == "external" and (row.resource is None or row.resource in (hint.resource, hint.source))
-        ),
+        wait_ids=tuple(row.wait_id for row in waits),
         authority_class=hint.authority,
         derived_from=hint.derived_from,
     )
-    await engine.store.admit(agent_id, [Fact(event, engine.clock.now(), thread_id)])
-    return event.hint_id
 
 
 async def trigger_hints(engine: Engine, wake: WakeRow) -> None:

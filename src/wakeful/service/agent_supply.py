@@ -15,12 +15,15 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentMissing, EventRefused, ForTheCaller, InvalidRequest
 from wakeful.contracts.events import AgentCreated, AgentRevised
 from wakeful.contracts.events.agents import AgentKind, AgentSource
+from wakeful.contracts.triggers import TriggerEntry
+from wakeful.contracts.waking import WakeEntry
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.runtime.agent_definitions import MEDIA_TYPE, FileProblem, entry_from, entry_of, read_folder
 from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
 from wakeful.runtime.timers import keep_wakes
+from wakeful.runtime.triggers import keep_triggers
 from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, pause_agent, resume_agent
 from wakeful.settings.agent_homes import default_agent_id
 from wakeful.tools.tool import Tool
@@ -138,7 +141,9 @@ class AgentSupply:
             kept = None if entry.definition is None else await store.put_blob(entry.definition, MEDIA_TYPE)
             event = AgentRevised(revision=entry.revision, source=entry.source, place=entry.place, definition=kept)
             await store.admit(name, [Fact(event, self.engine.clock.now())])
-        await keep_wakes(self.engine, name, entry.agent.wake, entry.source)
+        wake = entry.agent.wake
+        await keep_wakes(self.engine, name, [each for each in wake if isinstance(each, WakeEntry)], entry.source)
+        await keep_triggers(self.engine, name, [each for each in wake if isinstance(each, TriggerEntry)], entry.source)
         if row.control == "paused" and row.cause == "configuration":
             with suppress(EventRefused):  # somebody else decided about it meanwhile
                 await resume_agent(self.engine, name, by=RUNTIME, cause="configuration", instead_of=row.changed_at)

@@ -20,6 +20,7 @@ from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.runtime.notice_delivery import SendNotice, deliver_notice, remind_of_action
 from wakeful.runtime.parked_providers import ProviderParking
+from wakeful.runtime.refusals import RefusalTally
 from wakeful.runtime.retention import keep_retention
 from wakeful.runtime.scheduler import DueWork, Places, Scheduler
 from wakeful.runtime.tasks import RuntimeTasks
@@ -60,6 +61,10 @@ class LivingRuntime:
     watchdog: Watchdog
     retention: Retention
     parking: ProviderParking
+    refusals: RefusalTally
+    """What was refused, by number."""
+    public_url: str = ""
+    """Where programs outside reach the runtime; blank: nowhere."""
     _loops: "list[asyncio.Task[None]]" = field(default_factory=list)
 
     async def start(self) -> None:
@@ -81,6 +86,7 @@ class LivingRuntime:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
         await self.tasks.close()
+        await self.refusals.write_all()
 
     async def answer(self, message_id: str) -> RunResult[Any]:
         """The result of the turn that takes a message, once it rests or has ended."""
@@ -190,6 +196,7 @@ def living_runtime(
     retention: Retention,
     send: SendNotice,
     notify: NotifyTarget | None = None,
+    public_url: str = "",
 ) -> LivingRuntime:
     """Put a runtime together around an engine. `notify` is where notices of agents go that say nothing else."""
 
@@ -247,4 +254,5 @@ def living_runtime(
     }
     scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places, enforce)
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
-    return LivingRuntime(engine, supply, scheduler, tasks, watchdog, retention, parking)
+    refusals = RefusalTally(engine)
+    return LivingRuntime(engine, supply, scheduler, tasks, watchdog, retention, parking, refusals, public_url)

@@ -14,9 +14,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args, overload
 
+from wakeful.contracts.authority import Authority
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.jsonable import NotJson, plain
-from wakeful.contracts.tools import Effect, HookPoint, Principal, ToolError
+from wakeful.contracts.tools import Confinement, Effect, HookPoint, Principal, ToolError
 
 HookDecision: TypeAlias = Literal["continue", "block", "allow", "deny", "ask"]
 """allow is continue: no hook lifts what a rule or another hook said. block is deny, and after the call: withhold."""
@@ -47,6 +48,10 @@ class HookInput:
     principal: Principal | None = None
     working_directory: str | None = None
     effect: Effect = "irreversible"
+    derived_from: Authority = "operator_instruction"
+    """The lowest authority in the chain of causes behind the turn: `external_evidence` where a stranger's words are."""
+    confinement: Confinement | None = None
+    """What holds a command: folders, network, limits, and whether it is enforced. None: the tool runs no command."""
     reason: str = ""
     """permission_request: why a person is to be asked."""
     result: str | None = None
@@ -70,6 +75,8 @@ class HookInput:
             "principal": self.principal.id if self.principal is not None else None,
             "working_directory": self.working_directory,
             "effect": self.effect,
+            "derived_from": self.derived_from,
+            "confinement": self.confinement.model_dump(mode="json") if self.confinement is not None else None,
             "reason": self.reason,
             "result": self.result,
             "error": self.error.model_dump(mode="json", exclude_none=True) if self.error is not None else None,

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from wakeful.contracts.tools import Principal
+from wakeful.contracts.authority import Authority
+from wakeful.contracts.tools import Confinement, Principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +22,7 @@ class ProposedCall:
     """What the caller passed to the run."""
     principal: Principal | None = None
     working_directory: str | None = None
+    derived_from: Authority = "operator_instruction"
+    """The lowest authority in the chain of causes behind the turn."""
+    confinement: Confinement | None = None
+    """What would hold a command; None: nothing has to."""

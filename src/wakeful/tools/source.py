@@ -49,6 +49,8 @@ class Surroundings:
     """Somebody is there who wakes an agent that waits: a runtime."""
     tasks: TaskBoard | None = None
     """Where commands go on that outlive their call; None: nobody is there to look after them."""
+    tools: tuple[Tool[Any], ...] = ()
+    """Tools that the runtime gives to every agent, whatever it was given itself."""
 
 
 class ToolSource:

@@ -27,6 +27,7 @@ from wakeful.contracts.tool_catalog import CatalogEntry
 from wakeful.contracts.values import Value
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.decisions.secret_shapes import hide_shapes, hide_shapes_in
+from wakeful.views.message_envelope import MessageLabels
 
 StepKind: TypeAlias = Literal["verdict", "said", "hook", "asked", "answered", "arguments", "held", "ran", "outcome"]
 
@@ -67,6 +68,8 @@ class CallExplanation(Value):
     """The last one: allow, ask, deny, sandbox, unavailable; `none` when the call never came before the gate."""
     outcome: str = ""
     """`succeeded`, `denied`, `failed` ...; empty while the call is open."""
+    messages: tuple[MessageLabels, ...] = ()
+    """What its turn began with: where that came from, and whose word it is."""
     steps: tuple[ExplainedStep, ...]
 
 

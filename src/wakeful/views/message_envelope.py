@@ -51,6 +51,37 @@ class MessageEnvelope(Value):
     causation_id: str | None = None
 
 
+class MessageLabels(Value):
+    """What a message is, apart from its words: operator's instruction, signal, evidence, result or follow-up."""
+
+    message_id: str
+    kind: MessageKind
+    origin: Origin
+    authority_class: Authority
+    derived_from: Authority
+    priority: Priority
+    delivery_surface: DeliverySurface
+    admission_context: AdmissionContext
+    task_id: str | None = None
+    work_item_id: str | None = None
+
+
+def labels_of(event: MessageAdmitted) -> MessageLabels:
+    """Of the event that admitted it."""
+    return MessageLabels(
+        message_id=event.message_id,
+        kind=event.message_kind,
+        origin=event.origin,
+        authority_class=event.authority_class,
+        derived_from=event.derived_from or event.authority_class,
+        priority=event.priority,
+        delivery_surface=event.delivery_surface,
+        admission_context=event.admission_context,
+        task_id=event.task_id,
+        work_item_id=event.work_item_id,
+    )
+
+
 def message_envelope(entry: StoredFact) -> MessageEnvelope:
     """Of the fact that admitted it."""
     event = entry.fact.event

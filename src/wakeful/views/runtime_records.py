@@ -50,6 +50,8 @@ class AgentRecord(Value):
     """When a pause ends by itself."""
     hint: str = ""
     """What to do about an agent that does not run."""
+    refused: dict[str, int] = {}
+    """Messages and deliveries that were refused, by reason. Nothing else is kept of them."""
 
 
 class SentMessage(Value):

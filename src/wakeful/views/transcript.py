@@ -28,6 +28,7 @@ from wakeful.contracts.tools import ToolError, ToolResultMetadata
 from wakeful.contracts.values import Value
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.views.mapping import is_roots
+from wakeful.views.message_envelope import MessageLabels, labels_of
 
 
 class _Entry(Value):
@@ -42,6 +43,8 @@ class UserMessageData(Value):
     text: str
     origin: Literal["person", "runtime"]
     """`runtime` is a note of the runtime to the model, such as why an answer was refused."""
+    message: MessageLabels | None = None
+    """Where it comes from and whose word it is; None: it was said to the turn while it ran, or is the runtime's."""
 
 
 class UserMessage(_Entry):
@@ -144,7 +147,8 @@ class Transcript:
         at = iso(fact.at)
         match fact.event:
             case MessageAdmitted(item=item) | TurnInterjected(item=item) | AnswerRejected(item=item):
-                said = UserMessageData(text=_safe(secrets, item.text), origin=item.origin)
+                labels = labels_of(fact.event) if isinstance(fact.event, MessageAdmitted) else None
+                said = UserMessageData(text=_safe(secrets, item.text), origin=item.origin, message=labels)
                 return UserMessage(event_seq=seq, created_at=at, turn_id=turn, step=fact.step, data=said)
             case ModelFailed(token_usage=TokenUsage() as usage):
                 self._lost[turn] = self._lost.get(turn, TokenUsage()) + usage

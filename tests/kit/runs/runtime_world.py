@@ -17,6 +17,7 @@ from typing import Any
 from kit.runs.runtime_invariants import what_is_left, what_is_wrong_with
 from wakeful import Agent, Approve, RunContext, Runtime, tool
 from wakeful.bootstrap import new_engine
+from wakeful.contracts.messages import Priority
 from wakeful.contracts.waking import CatchUp
 from wakeful.errors import AgentStopped
 from wakeful.ports import ModelRequest, Store
@@ -188,7 +189,8 @@ async def _send(world: World, rt: Runtime, agent: str) -> None:
                 again = await rt.send(agent, words, thread=thread, key=key)
                 assert again.message_id == sent.message_id
             case 1:
-                sent = await rt.send(agent, words, thread=thread, priority=chance.choice(("next", "background")))
+                band: Priority = chance.choice(("next", "background", "interject"))
+                sent = await rt.send(agent, words, thread=thread, priority=band)
             case _:
                 sent = await rt.receive(agent, {"says": words}, webhook="ci", thread=thread)
     except AgentStopped:

@@ -31,6 +31,7 @@ from kit.runs.store_facts import (
     tool_result,
     tool_started,
 )
+from kit.runs.trigger_facts import TRIGGERED, tell_triggers
 from kit.runs.waking_facts import tell_waking, told_waking
 from kit.runs.work_facts import WORK, WORK_OUTSIDE, tell_work
 from wakeful.contracts.content import Text
@@ -284,6 +285,7 @@ async def tell(store: Store) -> Claim:
     await tell_life(store)
     await tell_tasks(store)
     await tell_waking(store)
+    await tell_triggers(store)
     return second
 
 
@@ -294,5 +296,5 @@ def tainted() -> FilesTainted:
 def told() -> set[type]:
     """The events of the story."""
     mail = [[message()], QUEUE, *(facts for _, owned, outside in MAIL for facts in (owned, outside))]
-    everything = (*OWNED, *MONEY, GRANTS, *OUTSIDE, *BACKGROUND, *LIFE, *told_waking(), *mail)
+    everything = (*OWNED, *MONEY, GRANTS, *OUTSIDE, *BACKGROUND, *LIFE, *told_waking(), *TRIGGERED, *mail)
     return {type(fact.event) for facts in (*everything, *WORK, *WORK_OUTSIDE) for fact in facts}

@@ -142,7 +142,7 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
     # that outlasts a turn, what people are told; what has left the log, and the store itself.
     siblings = {"message", "assistant", "answer", "unknown", "observer", "transcript", "continuation"}
     siblings |= {"runtime_tool", "approval_rule", "planning", "workflow", "budget", "files"}
-    siblings |= {"agent", "timer", "wait", "wake_hint", "progress", "clock"}
+    siblings |= {"agent", "timer", "wait", "wake_hint", "progress", "clock", "liveness", "trigger", "input"}
     siblings |= {"work_item", "work_queue", "brief"}
     siblings |= {"event", "log", "retention", "store"}
     assert {kind.split(".")[0] for kind in BY_KIND} <= families | siblings

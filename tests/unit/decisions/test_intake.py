@@ -114,7 +114,8 @@ def test_the_model_is_told_where_a_message_comes_from_and_whose_word_it_is() -> 
         origin=WebhookOrigin(source="ci", event_type="push"),
         authority_class="integration_signal",
     )
-    line = '[message from webhook, source "ci", event_type "push"; authority: integration_signal]'
+    way = "via http_webhook, local_process"
+    line = f'[message from webhook, source "ci", event_type "push"; {way}; authority: integration_signal]'
     assert header(push) == line
     assert shown_item(push).text == f"{line}\npushed"
 

@@ -16,6 +16,7 @@ from wakeful.service.operations.artifacts import ArtifactName
 from wakeful.service.operations.calls import CallName
 from wakeful.service.operations.client_requests import RequestName
 from wakeful.service.operations.operation import Operation
+from wakeful.service.operations.runtime import RuntimeAgentName
 from wakeful.service.operations.spending import CostQuestion
 from wakeful.service.operations.table import OPERATIONS
 from wakeful.service.operations.threads import MessageQuery
@@ -24,6 +25,7 @@ from wakeful.testing import scripted
 
 NEEDS_WORDS: dict[str, Any] = {
     "calls.explain": CallName("c1"),
+    "runtime.why": RuntimeAgentName("nobody"),
     "approvals.show": ApprovalName("nothing"),
     "requests.show": RequestName("nothing"),
     "costs.show": CostQuestion("model"),

@@ -129,6 +129,15 @@ from wakeful.contracts.events.tools import (
     ToolStarted,
     UnknownResolved,
 )
+from wakeful.contracts.events.triggers import (
+    InputRefused,
+    TriggerCreated,
+    TriggerDelivered,
+    TriggerRevised,
+    TriggerRevoked,
+    TriggerRotated,
+    TriggerUrlGiven,
+)
 from wakeful.contracts.events.turns import (
     AnswerAccepted,
     AnswerRejected,
@@ -325,6 +334,13 @@ AnyEvent: TypeAlias = (
     | WaitResolved
     | WaitExpired
     | WaitCancelled
+    | InputRefused
+    | TriggerCreated
+    | TriggerDelivered
+    | TriggerRevised
+    | TriggerRevoked
+    | TriggerRotated
+    | TriggerUrlGiven
     | WakeHintStored
     | WakeHintTriggered
     | ContinuationResolved
@@ -520,6 +536,13 @@ __all__ = [
     "WaitCreated",
     "WaitExpired",
     "WaitResolved",
+    "InputRefused",
+    "TriggerCreated",
+    "TriggerDelivered",
+    "TriggerRevised",
+    "TriggerRevoked",
+    "TriggerRotated",
+    "TriggerUrlGiven",
     "WakeHintStored",
     "WakeHintTriggered",
     "WarningIssued",

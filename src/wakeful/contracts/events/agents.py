@@ -58,6 +58,8 @@ class AgentStateChanged(RuntimeFact):
     aliases: ClassVar[tuple[str, ...]] = ("agent_state_changed", "control_applied")
 
     control: AgentControl
+    message_kind: Literal["control"] | None = None
+    """Not stored, because it is always the same; readers get it. A command of this kind is never queued."""
     cause: ControlCause = "operator"
     changed_by: str
     reason: str = ""

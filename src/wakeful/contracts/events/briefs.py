@@ -1,7 +1,7 @@
 """Facts about briefs. A brief is an explicit record: it stands in the commit that ends its turn, and names the fact
 that holds its words instead of copying them."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from wakeful.contracts.briefs import BriefKind, BriefVisibility
 from wakeful.contracts.events.base import TURN, Event, Need
@@ -15,6 +15,8 @@ class BriefCreated(Event):
 
     brief_id: str
     brief_kind: BriefKind
+    message_kind: Literal["brief_ack", "brief_result"] | None = None
+    """Not stored, because it follows from `brief_kind`; readers get it always. A brief is never a queued message."""
     visibility: BriefVisibility = "turn_result"
     text: str = ""
     """Words that stand nowhere else: an acknowledgement's, and what the agent wanted to be known."""

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.authority import known_authority
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.events import AnyEvent, SkillActivated, ToolResult
 from wakeful.contracts.tools import Principal
@@ -96,6 +97,7 @@ def _parts(
         run_kind="agent" if config.workflow is None else "workflow",
         context=context,
         principal=principal,
+        derived_from=lambda: known_authority(state().terms.derived_from),
         keys=engine.keys,
         result_bytes=lambda: state().limits.result_bytes,
         consult_unfit=request.host.consult_unfit,

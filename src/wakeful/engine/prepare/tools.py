@@ -71,7 +71,7 @@ async def toolbelt(
     """Put the belt together. Sources stay open until the stack is left."""
     standing = _held(rules, now)
     place = f"{context} wakes" if surroundings.wakes else context
-    key = (place, *(rule.id for rule in standing)) if standing else (place,)
+    key = (place, *(f"{id(tool)}" for tool in surroundings.tools), *(rule.id for rule in standing))
     if not agent.sources and (known := _belts.get(agent)) is not None and known[0] == key:
         return known[1]
     tools, withheld = await registered(agent, surroundings, stack)
@@ -133,7 +133,7 @@ async def registered(
 ) -> tuple[dict[str, Tool[Any]], list[WithheldTool]]:
     """Every tool there is for an agent, whatever its policy leaves of them, and what its sources hold back."""
     offers = await _offers([source.within(surroundings) for source in agent.sources], surroundings, stack)
-    return _by_name(agent, offers, waits=surroundings.wakes), [each for offer in offers for each in offer.withheld]
+    return _by_name(agent, offers, surroundings), [each for offer in offers for each in offer.withheld]
 
 
 def _held(rules: Sequence[RuleRow], now: float) -> list[Rule]:
@@ -231,16 +231,16 @@ async def _give_back(source: ToolSource) -> None:
     await source.close()
 
 
-def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer], *, waits: bool) -> dict[str, Tool[Any]]:
+def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer], around: Surroundings) -> dict[str, Tool[Any]]:
     tools: dict[str, Tool[Any]] = {}
     own = runtime_tools(
         subtasks=agent.subtasks,
         parallel=agent.max_parallel_subagents if agent.allow_parallel_subagents else None,
         work_items=agent.work_items,
-        waits=waits,
+        waits=around.wakes,
     )
-    for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools), *own):
-        if tool.name in tools and is_wait_tool(tool.declaration):
+    for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools), *own, *around.tools):
+        if tool.name in tools and (is_wait_tool(tool.declaration) or tool in around.tools):
             continue  # the agent has a tool of its own by that name, and was written before it lived in a runtime
         if tool.name in tools:
             raise InvalidConfig(

@@ -20,14 +20,14 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.agents import ControlCause
 from wakeful.contracts.messages import DeliverySurface, JsonBody, OperatorOrigin, Priority
 from wakeful.contracts.values import JsonValue
-from wakeful.contracts.waking import ClosureDecision
+from wakeful.contracts.waking import ClosureDecision, Posture
 from wakeful.decisions.ingress import Arrival
 from wakeful.engine.run_request import Engine
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow, RuntimeAgents
 from wakeful.ports.timers import TimerRow
 from wakeful.runtime.closures import standing_of
-from wakeful.runtime.inbox import QueuedMessage, queue_arrival, queue_message
+from wakeful.runtime.inbox import QueuedMessage, checked_id, queue_arrival, queue_message
 from wakeful.runtime.timers import TimerTerms, arm_timer
 from wakeful.runtime.wake_hints import WakeHint, store_hint
 from wakeful.service.commands.approvals import show
@@ -63,6 +63,8 @@ async def send_message(
     sender: str | None = None,
     expires_at: int | None = None,
     context: Mapping[str, Any] | None = None,
+    correlation_id: str | None = None,
+    causation_id: str | None = None,
     surface: DeliverySurface = "run_once",
 ) -> MessageRow:
     """Give an agent its operator's word. What returns is safe. Raises AgentNotFound, AgentStopped or KeyReused."""
@@ -77,18 +79,28 @@ async def send_message(
         key=key,
         expires_at=expires_at,
         context=context or {},
+        correlation_id=checked_id("correlation_id", correlation_id),
+        causation_id=checked_id("causation_id", causation_id),
     )
     return await queue_message(engine, agent, thread, message, is_known=True)
 
 
 async def receive_message(
-    engine: Engine, agent: str, body: JsonValue, arrival: Arrival, *, thread: str = MAIN_THREAD, key: str | None = None
+    engine: Engine,
+    agent: str,
+    body: JsonValue,
+    arrival: Arrival,
+    *,
+    thread: str = MAIN_THREAD,
+    key: str | None = None,
+    correlation_id: str | None = None,
 ) -> MessageRow:
     """Take in what somebody outside sends. Words stay words, and everything else stays data."""
     await agent_named(engine.store, agent)
     await refuse_if_stopped(engine.store)
     said = body if isinstance(body, str) else JsonBody(value=body)
-    return await queue_arrival(engine, agent, thread, arrival, said, key=key)
+    correlation = checked_id("correlation_id", correlation_id)
+    return await queue_arrival(engine, agent, thread, arrival, said, key=key, correlation_id=correlation)
 
 
 async def pause_agent(
@@ -157,7 +169,10 @@ async def arm_for_agent(engine: Engine, agent: str, **terms: Any) -> TimerRow:
 async def closure_of_agent(engine: Engine, agent: str, thread: str = MAIN_THREAD) -> ClosureDecision:
     """Where a thread of an agent stands. Raises AgentNotFound."""
     await agent_named(engine.store, agent)
-    return (await standing_of(engine, agent, thread)).closure
+    found = await standing_of(engine, agent, thread)
+    works = bool(found.turns) and found.turns[-1].state in ("admitted", "running")
+    posture: Posture = "awake" if works or await engine.store.queued(agent, thread, limit=1) else "sleeping"
+    return found.closure.model_copy(update={"runtime_posture": posture})
 
 
 async def hint_agent(

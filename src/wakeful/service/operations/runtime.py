@@ -161,19 +161,21 @@ async def _cancel_timer(opened: OpenStore, asked: TimerName) -> "TimerRecord":
 
 
 async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
+    from wakeful.runtime.refusals import RefusalTally
     from wakeful.service.commands.agents import send_message
     from wakeful.service.queries.runtime_agents import sent_message
 
-    row = await send_message(
-        opened.engine,
-        asked.agent,
-        asked.text,
-        thread=asked.thread,
-        key=asked.key,
-        priority=asked.priority,
-        sender=asked.sender,
-        surface="cli_prompt",
-    )
+    async with RefusalTally(opened.engine).counting(asked.agent):
+        row = await send_message(
+            opened.engine,
+            asked.agent,
+            asked.text,
+            thread=asked.thread,
+            key=asked.key,
+            priority=asked.priority,
+            sender=asked.sender,
+            surface="cli_prompt",
+        )
     return sent_message(row)
 
 

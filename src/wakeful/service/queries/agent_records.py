@@ -6,12 +6,14 @@ from typing import TypeVar
 from wakeful.engine.run_request import Engine
 from wakeful.ports.mailbox import BusyThread
 from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.ports.triggers import RefusedInputRow
 from wakeful.ports.waits import WaitRow
+from wakeful.runtime.refusals import by_reason
 from wakeful.service.commands.agents import agent_named
 from wakeful.views.agent_state import LifeStatus, StatusFacts, status_of
 from wakeful.views.runtime_records import AgentRecord
 
-Mine = TypeVar("Mine", BusyThread, WaitRow)
+Mine = TypeVar("Mine", BusyThread, WaitRow, RefusedInputRow)
 
 
 def is_listed(row: RuntimeAgentRow) -> bool:
@@ -27,7 +29,8 @@ async def agent_record(engine: Engine, name: str) -> AgentRecord:
 async def record_of(engine: Engine, row: RuntimeAgentRow) -> AgentRecord:
     """An agent whose row is at hand."""
     busy, waits = await engine.store.busy_threads(row.agent_id), await engine.store.open_waits(row.agent_id)
-    return _record(engine, row, await _status(engine, row, busy, waits))
+    refused = await engine.store.refused_input(row.agent_id)
+    return _record(engine, row, await _status(engine, row, busy, waits), refused)
 
 
 async def agent_records(engine: Engine, *, private: bool = False) -> list[AgentRecord]:
@@ -35,10 +38,12 @@ async def agent_records(engine: Engine, *, private: bool = False) -> list[AgentR
     store = engine.store
     rows = [row for row in await store.runtime_agents() if private or is_listed(row)]
     busy, waits = _by_agent(await store.busy_threads()), _by_agent(await store.open_waits())
-    return [
-        _record(engine, row, await _status(engine, row, busy.get(row.agent_id, ()), waits.get(row.agent_id, ())))
-        for row in rows
-    ]
+    refused = _by_agent(await store.refused_input())
+    found = []
+    for row in rows:
+        status = await _status(engine, row, busy.get(row.agent_id, ()), waits.get(row.agent_id, ()))
+        found.append(_record(engine, row, status, refused.get(row.agent_id, ())))
+    return found
 
 
 async def running_threads(engine: Engine, busy: Iterable[BusyThread]) -> list[BusyThread]:
@@ -60,7 +65,9 @@ def _by_agent(rows: Sequence[Mine]) -> dict[str, list[Mine]]:
     return found
 
 
-def _record(engine: Engine, row: RuntimeAgentRow, status: LifeStatus) -> AgentRecord:
+def _record(
+    engine: Engine, row: RuntimeAgentRow, status: LifeStatus, refused: Sequence[RefusedInputRow]
+) -> AgentRecord:
     return AgentRecord(
         agent=row.agent_id,
         agent_home=str(engine.agent_home(row.agent_id)),
@@ -81,6 +88,7 @@ def _record(engine: Engine, row: RuntimeAgentRow, status: LifeStatus) -> AgentRe
         reason=row.reason,
         resumes_at=None if row.resumes_at is None else row.resumes_at / 1e6,
         hint=_hint(row),
+        refused=by_reason(refused),
     )
 
 

@@ -6,14 +6,16 @@ from typing import Any
 
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import CallNotFound
-from wakeful.contracts.events import ToolCatalogResolved, TurnConfigChanged, TurnStarted
+from wakeful.contracts.events import MessageAdmitted, ToolCatalogResolved, TurnConfigChanged, TurnStarted
 from wakeful.contracts.policies import Rule
 from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry, ToolCatalog
 from wakeful.engine.state_loader import load_config
+from wakeful.engine.turn_messages import read_turn
 from wakeful.ports import Blobs, Store, TurnRow
 from wakeful.service.queries.record_names import SHORTEST, several
 from wakeful.service.queries.turns import EventReader, find_turn
 from wakeful.views.explanation import CallExplanation, explained, rules_by_ref
+from wakeful.views.message_envelope import labels_of
 
 LOOKED_THROUGH = 200
 """Among how many of the newest turns a call is looked for that comes without its turn."""
@@ -53,7 +55,9 @@ async def why_call(store: Store, call: str) -> CallExplanation:
     await reader.learn(facts)
     explanation = explained(row.turn_id, row.agent_name, call_id, facts, rules, withheld, reader.secrets)
     assert explanation is not None
-    return explanation
+    began = [entry.fact.event for entry in await read_turn(store, row)]
+    labels = tuple(labels_of(event) for event in began if isinstance(event, MessageAdmitted))
+    return explanation.model_copy(update={"messages": labels})
 
 
 def _is_beginning(given: str, name: str) -> bool:

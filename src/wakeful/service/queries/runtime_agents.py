@@ -68,6 +68,7 @@ def outside_arrival(
     verified: bool,
     priority: Priority,
     metadata: Mapping[str, Any] | None,
+    fields: Mapping[str, Any] | None = None,
 ) -> Arrival:
     """A message that a program hands over for somebody outside. Raises InvalidValue unless it is one of the two."""
     if (channel is None) == (webhook is None):
@@ -78,12 +79,29 @@ def outside_arrival(
             field = "verified" if verified else "event_type"
             raise InvalidValue(f"invalid_{field}", field, "it is a webhook's", "Leave it out, or give webhook=.")
         origin: ChannelOrigin | WebhookOrigin = ChannelOrigin(channel_id=channel, sender_id=sender)
-        return Arrival("http_public_enqueue", "local_process", "channel_event", origin, priority, metadata=metadata)
+        return Arrival(
+            "http_public_enqueue",
+            "local_process",
+            "channel_event",
+            origin,
+            priority,
+            metadata=metadata,
+            claims=fields or {},
+        )
     assert webhook is not None
     if sender is not None:
         raise InvalidValue("invalid_sender", "sender", "it is a channel's", "Leave it out, or give channel=.")
     origin = WebhookOrigin(source=webhook, event_type=event_type)
-    return Arrival("http_webhook", "local_process", "webhook_event", origin, priority, verified, metadata=metadata)
+    return Arrival(
+        "http_webhook",
+        "local_process",
+        "webhook_event",
+        origin,
+        priority,
+        verified,
+        metadata=metadata,
+        claims=fields or {},
+    )
 
 
 async def envelope_of(store: MessageLog, message_id: str) -> MessageEnvelope:

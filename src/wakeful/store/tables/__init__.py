@@ -18,6 +18,7 @@ from wakeful.ports.taint import TAINTED_FILES
 from wakeful.ports.tasks import TASKS
 from wakeful.ports.threads import THREADS
 from wakeful.ports.timers import TIMERS
+from wakeful.ports.triggers import REFUSED_INPUT, TRIGGER_DELIVERIES, TRIGGERS
 from wakeful.ports.turn_costs import TURN_COSTS
 from wakeful.ports.turns import TURNS
 from wakeful.ports.unknown_outcomes import UNKNOWN_OUTCOMES
@@ -39,6 +40,7 @@ from wakeful.store.tables.taint import TAINT_RULES
 from wakeful.store.tables.tasks import TASK_RULES
 from wakeful.store.tables.threads import THREAD_RULES
 from wakeful.store.tables.timers import TIMER_RULES, TIMER_WAKES
+from wakeful.store.tables.triggers import DELIVERY_RULES, REFUSED_RULES, TRIGGER_RULES
 from wakeful.store.tables.turn_costs import TURN_COST_RULES
 from wakeful.store.tables.turns import TURN_RULES
 from wakeful.store.tables.unknown_outcomes import UNKNOWN_RULES
@@ -74,6 +76,9 @@ _RULES: Mapping[Table[Any], Rules] = {
     NOTICES: NOTICE_RULES,
     RUNTIME_HOLDS: HOLD_OF_ALL_RULES,
     PARKED_PROVIDERS: PARKED_RULES,
+    TRIGGERS: TRIGGER_RULES,
+    TRIGGER_DELIVERIES: DELIVERY_RULES,
+    REFUSED_INPUT: REFUSED_RULES,
 }
 TABLES: Mapping[Table[Any], Rules] = {
     table: {**rules, **checkpoint_rules(table)} if table in (*KEPT, *GOING) else rules

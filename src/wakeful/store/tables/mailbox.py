@@ -55,6 +55,14 @@ def was_queued(event: Unread, rows: AtHand) -> bool:
     return row is not None and row.state == "queued"
 
 
+def leaves_queue(entry: LogEntry, event: TurnInterjected, rows: AtHand) -> bool:
+    """Is it a message of the queue, and the turn that it is said to under way?"""
+    row = rows.get(MESSAGES, event.message_id)
+    if row is None or row.state != "queued" or row.turn_id or row.thread_id != entry.fact.thread_id:
+        return False
+    return is_under_way(rows.list(MESSAGES, OPEN_OF_TURN, entry.fact.turn_id or ""))
+
+
 def waiting(event: TurnStarted, rows: AtHand) -> int:
     """How many messages leave the queue with this turn."""
     found = [rows.get(MESSAGES, message_id) for message_id in event.message_ids]
@@ -86,7 +94,7 @@ def needs_thread(agent_id: str, fact: Fact, event: Any) -> Sequence[Need]:
     return (RowKey(BUSY_THREADS, (agent_id, fact.thread_id or "")),)
 
 
-def needs_message(agent_id: str, fact: Fact, event: MessageAdmitted | Unread) -> Sequence[Need]:
+def needs_message(agent_id: str, fact: Fact, event: MessageAdmitted | TurnInterjected | Unread) -> Sequence[Need]:
     return (RowKey(MESSAGES, (event.message_id,)),)
 
 
@@ -118,6 +126,11 @@ def _admitted(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> list[Mes
 
 
 def _interjected(entry: LogEntry, event: TurnInterjected, rows: AtHand) -> list[MessageRow]:
+    known = rows.get(MESSAGES, event.message_id)
+    if known is not None:
+        if not leaves_queue(entry, event, rows):
+            return []  # the turn was over first: the message waits in its queue, before all others
+        return [known._replace(state="interjected", turn_id=entry.fact.turn_id or "", taken_at=entry.fact.at)]
     if not rows.list(MESSAGES, OPEN_OF_TURN, entry.fact.turn_id or ""):
         return []  # the turn was over: whoever said it is told so, and nothing is kept of it
     return [_message(entry, event, "interjected")]
@@ -206,7 +219,7 @@ def _processed(entry: LogEntry, event: Terminal, rows: AtHand) -> list[MessageRo
 
 MESSAGE_RULES: Rules = {
     MessageAdmitted: RowRule(_admitted, NEEDS_ADMITTED),
-    TurnInterjected: RowRule(_interjected, (needs_turn,)),
+    TurnInterjected: RowRule(_interjected, (needs_turn, needs_message)),
     TurnStarted: RowRule(_started, NEEDS_STARTED),
     MessageDeferred: RowRule(_deferred, NEEDS_WAITING),
     MessageExpired: RowRule(_expired, NEEDS_WAITING),
@@ -233,6 +246,13 @@ def _less_queued(entry: LogEntry, event: Unread, rows: AtHand) -> list[BusyThrea
     return _left(thread_without(entry, event, rows)) if was_queued(event, rows) else []
 
 
+def _less_waiting(entry: LogEntry, event: TurnInterjected, rows: AtHand) -> list[BusyThread | Gone]:
+    if not leaves_queue(entry, event, rows):
+        return []
+    thread = thread_row(entry, rows)
+    return _left(thread._replace(queued=max(0, thread.queued - 1)))
+
+
 def _less_open(entry: LogEntry, event: Terminal, rows: AtHand) -> list[BusyThread | Gone]:
     return _left(thread_after_end(entry, rows))
 
@@ -243,6 +263,7 @@ def _left(thread: BusyThread) -> list[BusyThread | Gone]:
 
 BUSY_RULES: Rules = {
     MessageAdmitted: RowRule(_more_queued, NEEDS_ADMITTED),
+    TurnInterjected: RowRule(_less_waiting, (needs_thread, needs_turn, needs_message)),
     TurnStarted: RowRule(_more_under_way, NEEDS_STARTED),
     MessageDeferred: RowRule(_less_queued, NEEDS_WAITING),
     MessageExpired: RowRule(_less_queued, NEEDS_WAITING),

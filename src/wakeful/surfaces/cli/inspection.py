@@ -16,6 +16,7 @@ from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, moment, one_line, out, plain
+from wakeful.views.message_envelope import MessageLabels
 from wakeful.views.runtime_records import AgentLife
 
 
@@ -40,6 +41,8 @@ def why(
         return
     prose(f"{plain(told.tool)}({arguments_text(told.arguments, 200)})")
     prose(f"  call {plain(told.call_id)} of agent {plain(told.agent)}, turn {short(told.turn_id)}")
+    for each in told.messages:
+        prose(f"  its turn began with {_message_words(each)}")
     prose(f"  {told.verdict}, {told.outcome or 'not finished yet'}")
     out("")
     for step in told.steps:
@@ -64,6 +67,15 @@ def _tell_life(life: AgentLife, json: bool) -> None:
             prose(f"  {plain(thread.sentence)}")
         for fact in thread.evidence:
             prose(f"    {plain(fact)}")
+
+
+def _message_words(message: MessageLabels) -> str:
+    """`webhook_event from webhook ci by http_webhook, authority external_evidence`."""
+    origin = message.origin.model_dump(exclude_none=True)
+    kind = origin.pop("kind")
+    whence = plain(" ".join([kind, *map(str, origin.values())]))
+    behind = f", because of {message.derived_from}" if message.derived_from != message.authority_class else ""
+    return f"{message.kind} from {whence} by {message.delivery_surface}, authority {message.authority_class}{behind}"
 
 
 def replay(turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False) -> None:

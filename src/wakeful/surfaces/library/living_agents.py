@@ -21,7 +21,8 @@ class LivingAgents:
         """
         from wakeful.service.queries.agent_records import agent_records
 
-        return await agent_records(self._here.engine, private=private)
+        found, tally = await agent_records(self._here.engine, private=private), self._here.refusals
+        return [each.model_copy(update={"refused": await tally.refused(each.agent, of=each.refused)}) for each in found]
 
     async def agent(self, agent: str | None = None) -> "AgentRecord":
         """One agent, a private one as well; without a name the default agent. Raises AgentNotFound."""

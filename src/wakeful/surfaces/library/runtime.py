@@ -14,6 +14,7 @@ from wakeful.contracts.messages import Priority
 from wakeful.contracts.values import JsonValue
 from wakeful.service import Agent, Tool, checked_notify
 from wakeful.surfaces.library.living_agents import LivingAgents
+from wakeful.surfaces.library.runtime_triggers import RuntimeTriggers
 
 if TYPE_CHECKING:
     from wakeful.contracts.envelope import RuntimeEvent
@@ -38,7 +39,7 @@ STORE, AGENTS = "wakeful.db", "agents"
 """The database and the folder of files, in a home."""
 
 
-class Runtime(LivingAgents):
+class Runtime(LivingAgents, RuntimeTriggers):
     """Agents that live: `async with Runtime("home", agents=[ops]) as rt: await rt.send("ops", "Check the backups.")`.
 
     `home` is a folder, and its store is `wakeful.db` in it; `store` names another file, or a store that is open. Agents
@@ -60,12 +61,14 @@ class Runtime(LivingAgents):
         grace: float | None = 10.0,
         retention: "Retention | None" = None,
         notify: "NotifyTarget | Mapping[str, Any] | None" = None,
+        public_url: str | None = None,
         clock: "Clock | None" = None,
         ids: "Ids | None" = None,
     ) -> None:
         """At most `max_turns` run at the same time, and `max_threads` of one agent. `retention` says how long things
         are kept; without it `[retention]` of the owner's file does. `notify` is where notices go about agents that
-        have no `notify` of their own: `{"to": URL or [COMMAND, ...], "on": [...]}`. `clock` and `ids` are for tests.
+        have no `notify` of their own: `{"to": URL or [COMMAND, ...], "on": [...]}`. `public_url` is where your front
+        takes in deliveries for triggers; agents may then ask for their address. `clock` and `ids` are for tests.
         """
         if home is None and store is None:
             raise InvalidRequest("Runtime() has no place for what it knows", "Give it a folder: Runtime('agents-home')")
@@ -75,6 +78,11 @@ class Runtime(LivingAgents):
             raise InvalidRequest(
                 f"max_turns={max_turns}, max_threads={max_threads}: nothing could run", "Give 1 or more."
             )
+        if public_url is not None and not public_url.startswith(("http://", "https://")):
+            raise InvalidRequest(
+                f"public_url={public_url!r} is no address", "Give a whole one: https://hooks.example.org"
+            )
+        self._public_url = public_url or ""
         self._home = Path(fspath(home)) if home is not None else None
         self._store = store
         self._agents = tuple(agents)
@@ -108,6 +116,7 @@ class Runtime(LivingAgents):
             grace=self._grace,
             retention=self._retention,
             notify=self._notify,
+            public_url=self._public_url,
         )
         self._living = await self._open.enter_async_context(opening)
         return self
@@ -129,10 +138,14 @@ class Runtime(LivingAgents):
         sender: str | None = None,
         expires: datetime | None = None,
         context: Mapping[str, JsonValue] | None = None,
+        correlation_id: str | None = None,
+        causation_id: str | None = None,
     ) -> "SentMessage":
         """Send an agent a message from its operator. When this returns, the message is safe and will be answered.
 
-        With `key`, the same line sent again is the same message. After `expires` no turn begins with it. Raises
+        With `key`, the same line sent again is the same message. After `expires` no turn begins with it. With
+        `priority="interject"` a running turn of the thread reads it with its next request. `correlation_id` ties
+        messages of one workflow together, `causation_id` names the message or task behind this one. Raises
         AgentNotFound, AgentStopped, or KeyReused when the key belongs to other words.
         """
         from wakeful.service.commands.agents import send_message
@@ -141,17 +154,20 @@ class Runtime(LivingAgents):
         if expires is not None and expires.tzinfo is None:
             raise InvalidRequest(f"expires={expires!r} has no time zone", "Give one, such as datetime.now(UTC).")
         due = None if expires is None else round(expires.timestamp() * 1_000_000)
-        row = await send_message(
-            self._here.engine,
-            agent,
-            prompt,
-            thread=thread,
-            key=key,
-            priority=priority,
-            sender=sender,
-            expires_at=due,
-            context=context,
-        )
+        async with self._here.refusals.counting(agent):
+            row = await send_message(
+                self._here.engine,
+                agent,
+                prompt,
+                thread=thread,
+                key=key,
+                priority=priority,
+                sender=sender,
+                expires_at=due,
+                context=context,
+                correlation_id=correlation_id,
+                causation_id=causation_id,
+            )
         return sent_message(row)
 
     async def receive(
@@ -168,26 +184,33 @@ class Runtime(LivingAgents):
         key: str | None = None,
         priority: Priority = "normal",
         metadata: Mapping[str, JsonValue] | None = None,
+        correlation_id: str | None = None,
+        fields: Mapping[str, JsonValue] | None = None,
     ) -> "SentMessage":
         """Hand an agent what somebody outside said: a `channel` (a chat, a mailbox) or a `webhook` (a program).
 
         It is evidence to the agent, and never its operator's word. `verified=True` says that you checked a webhook's
         signature against a secret: then it is a signal of an integration. Data stays data until the model is shown it.
-        `metadata` is kept, and routes nothing. Raises InvalidValue, naming the field.
+        `metadata` is kept, and routes nothing. `fields` are others that the sender set, as your front got them: a
+        sender that claims an authority, another kind or a work item is refused. Raises InvalidValue, naming the field.
         """
         from wakeful.service.commands.agents import receive_message
         from wakeful.service.queries.runtime_agents import outside_arrival, sent_message
 
-        arrival = outside_arrival(
-            channel=channel,
-            webhook=webhook,
-            sender=sender,
-            event_type=event_type,
-            verified=verified,
-            priority=priority,
-            metadata=metadata,
-        )
-        row = await receive_message(self._here.engine, agent, body, arrival, thread=thread, key=key)
+        async with self._here.refusals.counting(agent):
+            arrival = outside_arrival(
+                channel=channel,
+                webhook=webhook,
+                sender=sender,
+                event_type=event_type,
+                verified=verified,
+                priority=priority,
+                metadata=metadata,
+                fields=fields,
+            )
+            row = await receive_message(
+                self._here.engine, agent, body, arrival, thread=thread, key=key, correlation_id=correlation_id
+            )
         return sent_message(row)
 
     async def message(self, message: "SentMessage | str") -> "MessageEnvelope":
@@ -236,7 +259,8 @@ class Runtime(LivingAgents):
         """
         from wakeful.service.commands.agents import hint_agent
 
-        return await hint_agent(self._here.engine, agent, reason=reason, body=body, source=source)
+        async with self._here.refusals.counting(agent):
+            return await hint_agent(self._here.engine, agent, reason=reason, body=body, source=source)
 
     async def arm_timer(
         self,

@@ -113,10 +113,11 @@ async def test_each_message_is_shown_with_its_origin_and_lowers_the_turn() -> No
     await desk.queue("hello", kind="channel_event", origin=ChannelOrigin(channel_id="support"), **terms)
     await desk.queue("pushed", kind="webhook_event", origin=WebhookOrigin(source="ci"), **terms)
     result = await desk.take()
+    way = "via http_webhook, runtime_owned"
     assert desk.shown == [
         [
-            '[message from channel, channel_id "support"; authority: external_evidence]\nhello',
-            '[message from webhook, source "ci"; authority: external_evidence]\npushed',
+            f'[message from channel, channel_id "support"; {way}; authority: external_evidence]\nhello',
+            f'[message from webhook, source "ci"; {way}; authority: external_evidence]\npushed',
         ]
     ]
     messages = [entry.fact.event for entry in result.facts() if isinstance(entry.fact.event, MessageAdmitted)]

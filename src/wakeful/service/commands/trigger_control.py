@@ -1,0 +1,101 @@
+"""Triggers of agents, for people and programs: make one, rotate it, revoke it, see its address, list them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from wakeful.contracts.triggers import Signature
+from wakeful.engine.run_request import Engine
+from wakeful.ports import Store
+from wakeful.ports.triggers import TriggerRow
+from wakeful.runtime import triggers
+from wakeful.runtime.triggers import TriggerTerms, give_url, trigger_named
+from wakeful.service.commands.agents import agent_named
+from wakeful.tools.tool import Tool
+from wakeful.tools.trigger_url import trigger_url_tool
+from wakeful.views.trigger_records import TriggerCapability, TriggerRecord
+
+CountRefusals: TypeAlias = Callable[[str, str | None], Awaitable[dict[str, int]]]
+"""From an agent and a trigger to what was refused, by reason."""
+
+
+async def create_trigger(
+    engine: Engine,
+    refused: CountRefusals,
+    agent: str,
+    name: str = "",
+    *,
+    say: str = "",
+    thread: str = "main",
+    signature: Signature | None = None,
+    secret_env: str | None = None,
+    by: str = "operator",
+) -> TriggerRecord:
+    """Raises AgentNotFound, or InvalidRequest for terms that do not go together or a name that is taken."""
+    await agent_named(engine.store, agent)
+    terms = TriggerTerms(name, say, thread, signature, secret_env, by)
+    return await _record(refused, await triggers.create_trigger(engine, agent, terms))
+
+
+async def rotate_trigger(
+    engine: Engine, refused: CountRefusals, named: str, *, by: str, reason: str = ""
+) -> TriggerRecord:
+    row = await triggers.rotate_trigger(engine, await trigger_named(engine, named), by=by, reason=reason)
+    return await _record(refused, row)
+
+
+async def revoke_trigger(
+    engine: Engine, refused: CountRefusals, named: str, *, by: str, reason: str = ""
+) -> TriggerRecord:
+    row = await triggers.revoke_trigger(engine, await trigger_named(engine, named), by=by, reason=reason)
+    return await _record(refused, row)
+
+
+async def list_triggers(store: Store, refused: CountRefusals, agent: str | None = None) -> list[TriggerRecord]:
+    """Of an agent or of all, by name. Raises AgentNotFound."""
+    if agent is not None:
+        await agent_named(store, agent)
+    return [await _record(refused, row) for row in await store.triggers(agent)]
+
+
+async def trigger_url(
+    engine: Engine, named: str, *, to: str, base: str = "", turn_id: str | None = None, purpose: str = ""
+) -> TriggerCapability:
+    """The address of a trigger; that somebody was given it is on record."""
+    row = await trigger_named(engine, named)
+    return await give_url(engine, row, to=to, base=base, turn_id=turn_id, purpose=purpose)
+
+
+def trigger_tools(engine: Engine, base: str) -> tuple[Tool[Any], ...]:
+    """What agents of a runtime are given that programs outside can reach: the tool that says where."""
+    if not base:
+        return ()
+
+    async def give(agent: str, turn_id: str, name: str, purpose: str) -> dict[str, Any]:
+        named = f"{agent}/{name}" if name else agent
+        found = await trigger_url(engine, named, to="agent", base=base, turn_id=turn_id, purpose=purpose)
+        return found.model_dump(mode="json")
+
+    return (trigger_url_tool(give),)
+
+
+async def _record(refused: CountRefusals, row: TriggerRow) -> TriggerRecord:
+    return TriggerRecord(
+        external_trigger_id=row.trigger_id,
+        target_agent_id=row.agent_id,
+        name=row.name,
+        delivery_mode=row.mode,
+        status=row.state,
+        generation=row.generation,
+        say=row.say,
+        thread=row.thread,
+        signature=row.signature,
+        secret_env=row.secret_env,
+        created_by=row.created_by,
+        created_at=row.created_at / 1e6,
+        revoked_at=None if row.revoked_at is None else row.revoked_at / 1e6,
+        delivery_count=row.deliveries,
+        last_delivered_at=None if row.last_delivered_at is None else row.last_delivered_at / 1e6,
+        last_delivery=row.last_delivery,
+        last_source=row.last_source,
+        refused=await refused(row.agent_id, row.trigger_id),
+    )

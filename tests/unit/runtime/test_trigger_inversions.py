@@ -1,0 +1,51 @@
+"""What goes wrong where a check of deliveries is not there: each is what keeps the other test of it true."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from kit.runs.deliveries import JSON, NOON, Ears, events, hub, standard
+from wakeful import Runtime
+from wakeful.testing import FixedClock
+
+
+async def test_inversion_without_a_signature_the_same_forged_body_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI_SECRET", "a secret of the CI")
+    forged = b'{"build": 8}'
+    async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(NOON)) as rt:
+        await rt.create_trigger("ops", "signed", signature="hub_sha256", secret_env="CI_SECRET")
+        await rt.create_trigger("ops", "open")
+        headers = hub(b'{"build": 7}')
+        signed = await rt.deliver(await rt.trigger_url("ops/signed"), forged, headers)
+        taken = await rt.deliver(await rt.trigger_url("ops/open"), forged, headers)
+        assert (signed.reason, taken.outcome) == ("signature_invalid", "accepted")
+        assert taken.message_id is not None
+        assert (await rt.message(taken.message_id)).derived_from == "external_evidence", "and nobody vouches for it"
+
+
+async def test_inversion_without_an_id_each_copy_counts(tmp_path: Path) -> None:
+    async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(NOON)) as rt:
+        await rt.create_trigger("ops", "open")
+        url = await rt.trigger_url("ops/open")
+        outcomes = [(await rt.deliver(url, b"red")).outcome for _ in range(3)]
+        assert outcomes == ["accepted"] * 3
+        assert len(await events(rt, "trigger.delivered")) == 3
+
+
+async def test_inversion_with_the_clock_at_its_time_an_old_delivery_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI_SECRET", "a secret of the CI")
+    old = datetime(2040, 1, 2, 11, 54, tzinfo=UTC)
+    headers = standard(b"{}", at=old)
+    clock = FixedClock(NOON)
+    async with Runtime(tmp_path, agents=[Ears().agent()], clock=clock) as rt:
+        await rt.create_trigger("ops", "std", signature="standard_webhooks", secret_env="CI_SECRET")
+        url = await rt.trigger_url("ops/std")
+        assert (await rt.deliver(url, b"{}", headers)).reason == "late"
+    async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(old + timedelta(minutes=4))) as rt:
+        assert (await rt.deliver(url, b"{}", headers)).outcome == "accepted"
+        assert (await rt.deliver(url, b"{}", {**headers, **JSON})).outcome == "duplicate"
