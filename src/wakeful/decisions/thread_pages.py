@@ -266,6 +266,14 @@ def _inflated(part: bytes) -> bytes:
         raise ValueError(f"a part of the page cannot be unpacked: {error}") from error
 
 
+def unpacked(data: bytes) -> bytes:
+    """What a stored content says: of a page all of its parts, of any other content the bytes as they are. Raises
+    ValueError for a page that cannot be read."""
+    if not data.startswith(_MARK):
+        return data
+    return b"\n".join(map(_inflated, _parts(data)))
+
+
 def read_page(data: bytes) -> StoredPage:
     """A page that was kept, of this version or of the one before. Raises ValueError."""
     if data.startswith(b"{"):

@@ -20,6 +20,7 @@ from wakeful.ports.taint import TaintedFiles
 from wakeful.ports.tasks import Tasks
 from wakeful.ports.timers import Timers
 from wakeful.ports.triggers import Triggers
+from wakeful.ports.transfer import LogTransfer
 from wakeful.ports.turn_costs import TurnCosts
 from wakeful.ports.unknown_outcomes import UnknownOutcomes
 from wakeful.ports.upkeep import Upkeep
@@ -85,6 +86,9 @@ class Store(TableReads, Log, Leases, Feeds, Blobs, Workflows, Upkeep, Protocol):
 
     @property
     def retention(self) -> RetentionStore: ...
+
+    @property
+    def transfer(self) -> LogTransfer: ...
 
     @property
     def imported_agents(self) -> ImportedAgents: ...

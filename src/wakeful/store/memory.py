@@ -70,6 +70,7 @@ from wakeful.store.leases import (
 from wakeful.store.memory_dispatches import DispatchShelf, MemoryDispatches, MemoryImportedAgents
 from wakeful.store.memory_retention import MemoryRetention
 from wakeful.store.memory_tables import MemoryTables
+from wakeful.store.memory_transfer import MemoryTransfer
 from wakeful.store.rows import Book
 from wakeful.store.table_changes import message_of
 from wakeful.store.watches import Wake, Watches
@@ -196,6 +197,7 @@ class MemoryStore(TableReads):
         self._closed = False
         self.dispatches = MemoryDispatches(self._memory.dispatches, self._check_open)
         self.retention = MemoryRetention(self._memory)
+        self.transfer = MemoryTransfer(self._memory, lambda agent_id: _Agent(agent_id, self._memory))
         self.imported_agents = MemoryImportedAgents(self._memory.dispatches, self._check_open)
         since = datetime.now(UTC).isoformat(timespec="seconds")
         self._memory.owners[self._owner] = Holder(os.getpid(), gethostname(), since)

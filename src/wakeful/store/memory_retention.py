@@ -1,18 +1,16 @@
 """`RetentionStore` in memory: the same rows and the same chain, without space to give back."""
 
-import re
 from collections.abc import Collection
 from typing import Any, Protocol
 
 from wakeful.contracts.envelope import Fact
 from wakeful.ports import TurnRow
 from wakeful.ports.retention import FreedSpace, StoreSize
+from wakeful.store.blob_names import names_in, names_in_blob
 from wakeful.store.encoding import OUTSIDER, encode, lengths_of, read_row
 from wakeful.store.hollow_rows import hollowed
 from wakeful.store.log_cut import checkpoint_of
 from wakeful.store.tables import TABLES
-
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class KeptMemory(Protocol):
@@ -100,12 +98,12 @@ class MemoryRetention:
                 entry.payload.decode("utf-8", "replace") for entry in agent.entries() if entry.payload is not None
             ]
         found: set[str] = set()
-        waiting = [name for text in texts for name in _DIGEST.findall(text)]
+        waiting = names_in(text.encode("utf-8", "replace") for text in texts)
         while waiting:
-            name = waiting.pop()
+            name = f"sha256:{waiting.pop()}"
             if name not in found and name in memory.blobs:
                 found.add(name)
-                waiting += _DIGEST.findall(memory.blobs[name].decode("utf-8", "replace"))
+                waiting |= names_in_blob(memory.blobs[name])
         return found
 
     async def release_space(self, pages: int) -> int:

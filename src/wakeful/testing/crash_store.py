@@ -27,6 +27,7 @@ from wakeful.ports import (
     WorkflowRow,
 )
 from wakeful.ports.retention import RetentionStore
+from wakeful.ports.transfer import LogTransfer
 from wakeful.testing.crash_switch import CrashSwitch
 
 
@@ -98,6 +99,10 @@ class CrashingStore(TableReads):
     @property
     def retention(self) -> RetentionStore:
         return self._here().retention
+
+    @property
+    def transfer(self) -> LogTransfer:
+        return self._here().transfer
 
     @property
     def imported_agents(self) -> ImportedAgents:

@@ -24,6 +24,7 @@ from wakeful.ports import (
     WorkflowRow,
 )
 from wakeful.ports.retention import RetentionStore
+from wakeful.ports.transfer import LogTransfer
 
 
 class WrappedStore(TableReads):
@@ -51,6 +52,10 @@ class WrappedStore(TableReads):
     @property
     def retention(self) -> RetentionStore:
         return self.inner.retention
+
+    @property
+    def transfer(self) -> LogTransfer:
+        return self.inner.transfer
 
     @property
     def imported_agents(self) -> ImportedAgents:

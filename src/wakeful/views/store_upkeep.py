@@ -41,3 +41,12 @@ class VerifyReport(Value):
     @property
     def is_whole(self) -> bool:
         return not self.damage
+
+
+class TransferReport(Value):
+    """Logs that were written to a file, or read from one."""
+
+    file: str
+    agents: list[str]
+    events: int
+    blobs: int

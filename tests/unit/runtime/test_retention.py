@@ -294,3 +294,21 @@ def test_the_owners_file_says_how_long_things_are_kept(tmp_path: Path) -> None:
         with pytest.raises(InvalidConfig, match=r"wakeful.toml: \[retention\]") as refused:
             owner_retention(environ)
         assert words in str(refused.value.hint)
+
+
+async def test_a_few_weeks_of_a_busy_agent_keep_their_conversations_and_lose_the_details(tmp_path: Path) -> None:
+    """A share of `benchmarks/year.py`: 40 days on a virtual clock, one thread that lives through all of them."""
+    clock, path, turns = FixedClock(), tmp_path / "wakeful.db", list[str]()
+    async with Runtime(tmp_path, agents=[shop()], clock=clock, ids=SequentialIds()) as rt:
+        for day in range(40):
+            turns.append(await ask(rt, f"Where is A{day}"))
+            clock.advance(DAY)
+            await rt.compact()
+    async with open_store(path) as opened:
+        expired = [(await opened.replay(turn)).expired > 0 for turn in turns]
+        assert expired == [True] * 10 + [False] * 30
+        assert (await opened.replay(turns[-1])).identical
+        assert (await opened.verify()).damage == []
+        assert len(await opened.messages("main")) == 40
+        kinds = [event.type async for event in opened.events(turns[0])]
+    assert OF_ITS_TURN.isdisjoint(kinds), "no window reaches the first turn any more"

@@ -1,13 +1,14 @@
 """What may be asked about the upkeep of a store: its size, retention now, and whether it is what was written."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import NoRequest, OpenStore, Operation
+from wakeful.service.operations.operation import NoRequest, OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
     from wakeful.contracts.retention import Retention, RetentionReport
-    from wakeful.views.store_upkeep import StoreStats, VerifyReport
+    from wakeful.views.store_upkeep import StoreStats, TransferReport, VerifyReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,27 @@ class RetentionTerms:
     """How long things are kept; None: as the owner's file says."""
 
     retention: "Retention | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class TransferFile:
+    """A file with logs; of some agents, or of all."""
+
+    path: str
+    agents: tuple[str, ...] = ()
+
+
+async def _export(opened: OpenStore, asked: TransferFile) -> "TransferReport":
+    from wakeful.service.commands.store_transfer import export_logs
+
+    return await export_logs(opened.store, Path(asked.path), asked.agents)
+
+
+async def _import(opened: OpenStore, asked: TransferFile) -> "TransferReport":
+    from wakeful.service.commands.store_transfer import import_logs
+
+    check_no_tool("the logs of a store")
+    return await import_logs(opened.store, Path(asked.path))
 
 
 async def _stats(opened: OpenStore, asked: RetentionTerms) -> "StoreStats":
@@ -52,3 +74,6 @@ STATS = Operation("store.stats", "observe", RetentionTerms, "wakeful.views.store
 COMPACT = Operation("store.compact", "operate", RetentionTerms, _REPORT, _compact)
 WOULD_FREE = Operation("store.would_free", "observe", RetentionTerms, _REPORT, _would_free)
 VERIFY = Operation("store.verify", "observe", NoRequest, "wakeful.views.store_upkeep.VerifyReport", _verify)
+_TRANSFER = "wakeful.views.store_upkeep.TransferReport"
+EXPORT = Operation("store.export", "observe", TransferFile, _TRANSFER, _export)
+IMPORT = Operation("store.import", "operate", TransferFile, _TRANSFER, _import)

@@ -56,6 +56,7 @@ from wakeful.store.sqlite.rebuild import rebuild
 from wakeful.store.sqlite.retention import SqliteRetention
 from wakeful.store.sqlite.streams import PIECE, Span
 from wakeful.store.sqlite.tables import SqliteTables
+from wakeful.store.sqlite.transfer import SqliteTransfer
 from wakeful.store.sqlite.workflows import SqliteWorkflows
 from wakeful.store.sqlite.writer import PATIENCE
 from wakeful.store.watches import Wake, Watches
@@ -99,6 +100,7 @@ class SqliteReader(TableReads):
         self.dispatches = SqliteDispatches(sql, self._read, self._written)
         self.imported_agents = SqliteImportedAgents(sql, self._read, self._written)
         self.retention = SqliteRetention(sql, self._log, self._blobs, path, self._read, self._written, again)
+        self.transfer = SqliteTransfer(sql, self._log, self._blobs, self._read, self._written)
         self._watches = Watches()
         self._heads: dict[str, int] = {}
         """The end of each stream that is followed, when it was last looked at."""

@@ -5,7 +5,6 @@ blob counts as a reference, wherever it stands: in a fact, in a row, in another 
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +16,7 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import StoreDamaged
 from wakeful.ports import TurnRow
 from wakeful.ports.retention import FreedSpace, StoreSize
+from wakeful.store.blob_names import HASH, names_in, names_in_blob
 from wakeful.store.encoding import NO_ROW, OUTSIDER, EncodedFact, encode, read_row
 from wakeful.store.log_cut import checkpoint_of
 from wakeful.store.sqlite.blobs import SqliteBlobs
@@ -25,10 +25,6 @@ from wakeful.store.sqlite.dispatches import SafeWriting, StoreRead
 from wakeful.store.sqlite.log import SqliteLog
 from wakeful.store.sqlite.retention_steps import RetentionSteps
 from wakeful.store.sqlite.streams import SHIFT, Span
-
-_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
-_SCANNED_FILE = 64 * 1_048_576
-"""Blobs up to this size are looked into for the names of others."""
 
 
 class SqliteRetention:
@@ -130,34 +126,27 @@ def unreferenced_blobs(again: Callable[[], apsw.Connection], folder: Path) -> se
     with closing(again()) as connection:
         sql = Statements(connection)
         small = {str(name) for (name,) in sql.all("SELECT digest FROM blobs")}
-        files = {path.name: path for path in folder.glob("*/*/*") if _HASH.fullmatch(path.name.encode())}
+        files = {path.name: path for path in folder.glob("*/*/*") if HASH.fullmatch(path.name.encode())}
         there = small | files.keys()
         if not there:
             return set()
         found: set[str] = set()
-        waiting = [name for text in _texts(sql) for name in _names(text) if name in there]
+        waiting = [name for name in names_in(_texts(sql)) if name in there]
         while waiting:
             name = waiting.pop()
             if name in found:
                 continue
             found.add(name)
-            waiting += [other for other in _names(_content(sql, name, files)) if other in there and other not in found]
+            named = names_in_blob(_content(sql, name, files))
+            waiting += [other for other in named if other in there and other not in found]
         return there - found
-
-
-def _names(text: bytes) -> list[str]:
-    return [match.decode() for match in _HASH.findall(text)]
 
 
 def _content(sql: Statements, name: str, files: dict[str, Path]) -> bytes:
     row = sql.one("SELECT data FROM blobs WHERE digest = ?", (name,))
     if row is not None:
         return bytes(row[0])
-    try:
-        path = files[name]
-        return path.read_bytes() if path.stat().st_size <= _SCANNED_FILE else b""
-    except OSError:
-        return b""
+    return files[name].read_bytes()
 
 
 def _texts(sql: Statements) -> Iterator[bytes]:

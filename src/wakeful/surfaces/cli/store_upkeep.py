@@ -1,17 +1,28 @@
 """`wakeful store stats`, `compact`, `verify`: the size of a store, retention now, and whether the log is whole."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from wakeful.contracts.retention import RetentionReport
 from wakeful.service.operations.operation import NoRequest
-from wakeful.service.operations.upkeep import COMPACT, STATS, VERIFY, WOULD_FREE, RetentionTerms
+from wakeful.service.operations.upkeep import (
+    COMPACT,
+    EXPORT,
+    IMPORT,
+    STATS,
+    VERIFY,
+    WOULD_FREE,
+    RetentionTerms,
+    TransferFile,
+)
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.outcomes import FAILED
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, store_to_read, store_to_write
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import counted, json_text, one_line, out, plain, size
+from wakeful.views.store_upkeep import TransferReport
 
 SHOWN = 10
 """The largest tables and agents that are listed."""
@@ -69,6 +80,36 @@ def verify(store: StoreOption = None, json: JsonOption = False) -> None:
         out(f"{counted(report.agents, 'log')} of {plain(report.store)}: {many}")
     if not report.is_whole:
         raise typer.Exit(FAILED)
+
+
+def export(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that is not there yet.")],
+    agent: Annotated[list[str] | None, typer.Option("--agent", help="Only this agent. May be repeated.")] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write the logs of agents, with the contents they refer to, to a file of JSON lines.
+
+    The file holds everything that was said, and only you may read it. wakeful store import takes it in elsewhere.
+    """
+    _told(ask(EXPORT, TransferFile(str(file), tuple(agent or ())), store_to_read(store)), json, "written to")
+
+
+def take_in(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that wakeful store export wrote.")],
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Take in logs that were exported. A file that does not verify is refused, and nothing is written."""
+    _told(ask(IMPORT, TransferFile(str(file)), store_to_write(store)), json, "taken in from")
+
+
+def _told(report: TransferReport, json: bool, what: str) -> None:
+    if json:
+        out(json_text(report.model_dump(mode="json"), indent=2))
+    else:
+        counts = f"{counted(report.events, 'event')}, {counted(report.blobs, 'content')}"
+        out(f"{counted(len(report.agents), 'log')} {what} {plain(report.file)}: {counts}")
 
 
 def _tell(report: RetentionReport) -> None:

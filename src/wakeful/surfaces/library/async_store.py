@@ -8,7 +8,7 @@ This is the one class; `store_handle` is its view for programs that are not asyn
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from os import PathLike, fspath
@@ -52,7 +52,16 @@ from wakeful.service.operations.turn_reports import (
     TurnStep,
 )
 from wakeful.service.operations.turns import LIST_TURNS, PAGE, SHOW_TURN, EventQuery, TurnName, TurnQuery, read_events
-from wakeful.service.operations.upkeep import COMPACT, STATS, VERIFY, WOULD_FREE, RetentionTerms
+from wakeful.service.operations.upkeep import (
+    COMPACT,
+    EXPORT,
+    IMPORT,
+    STATS,
+    VERIFY,
+    WOULD_FREE,
+    RetentionTerms,
+    TransferFile,
+)
 
 if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval
@@ -75,7 +84,7 @@ if TYPE_CHECKING:
         TurnRecord,
         UnknownCall,
     )
-    from wakeful.views.store_upkeep import StoreStats, VerifyReport
+    from wakeful.views.store_upkeep import StoreStats, TransferReport, VerifyReport
     from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
     from wakeful.views.turn_record import TurnLatency
 
@@ -303,6 +312,15 @@ class AsyncStore(PathLike[str]):
     async def verify(self) -> "VerifyReport":
         """Every stored byte held against the hash chains, and the database against its anchor: `.damage` is empty."""
         return await self._perform(VERIFY, NoRequest())
+
+    async def export_logs(self, path: "str | PathLike[str]", agents: "Sequence[str]" = ()) -> "TransferReport":
+        """Write the logs of these agents, or of all, with the contents they refer to, to a new file of JSON lines."""
+        return await self._perform(EXPORT, TransferFile(fspath(path), tuple(agents)))
+
+    async def import_logs(self, path: "str | PathLike[str]") -> "TransferReport":
+        """Take in the logs of a file that `export_logs` wrote. A file that does not verify, or has an agent that is
+        here already, is refused, and nothing is written."""
+        return await self._perform(IMPORT, TransferFile(fspath(path)))
 
     async def artifacts(self, turn: str) -> "list[Artifact]":
         """Outputs of a turn's tools that were too long for the model, or that a tool kept with `ctx.keep`."""
