@@ -4,7 +4,7 @@ Each method waits for the method of the same name. Inside a running event loop i
 it raises InvalidRequest and names the line to write.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from os import PathLike
 from types import TracebackType
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         TurnRecord,
         UnknownCall,
     )
-    from wakeful.views.store_upkeep import StoreStats, VerifyReport
+    from wakeful.views.store_upkeep import StoreStats, TransferReport, VerifyReport
     from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
     from wakeful.views.turn_record import TurnLatency
 
@@ -232,6 +232,16 @@ class StoreHandle(PathLike[str]):
     def verify(self) -> "VerifyReport":
         """Every stored byte held against the hash chains, and the database against its anchor: `.damage` is empty."""
         return wait_outside_loop(self._store.verify())
+
+    def export_logs(self, path: "str | PathLike[str]", agents: "Sequence[str]" = ()) -> "TransferReport":
+        """Write the logs of these agents, or of all, with the contents they refer to, to a new file of JSON lines."""
+        return wait_outside_loop(self._store.export_logs(path, agents))
+
+    def import_logs(self, path: "str | PathLike[str]") -> "TransferReport":
+        """Take in the logs of a file that `export_logs` wrote. A file that does not verify, or has an agent that is
+        here already, is refused, and nothing is written.
+        """
+        return wait_outside_loop(self._store.import_logs(path))
 
     def artifacts(self, turn: str) -> "list[Artifact]":
         """Outputs of a turn's tools that were too long for the model, or that a tool kept with `ctx.keep`."""
