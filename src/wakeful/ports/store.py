@@ -19,8 +19,8 @@ from wakeful.ports.spending import Spending
 from wakeful.ports.taint import TaintedFiles
 from wakeful.ports.tasks import Tasks
 from wakeful.ports.timers import Timers
-from wakeful.ports.triggers import Triggers
 from wakeful.ports.transfer import LogTransfer
+from wakeful.ports.triggers import Triggers
 from wakeful.ports.turn_costs import TurnCosts
 from wakeful.ports.unknown_outcomes import UnknownOutcomes
 from wakeful.ports.upkeep import Upkeep
