@@ -226,6 +226,19 @@ def triggers(typed: Terminal) -> None:
     typed("trigger url ops/ci")
 
 
+@journey
+def memory(typed: Terminal) -> None:
+    asyncio.run(_runtime_once(typed.folder / "home"))
+    typed("memory ops")
+    typed("memory list ops --find backups")
+    typed("memory list nobody")
+    typed("memory show ops")
+    typed("memory show ops --json")
+    typed("memory show ops mem_3f2a9c")
+    typed("memory edit ops mem_3f2a9c 'Deploys are on Mondays.'")
+    typed("memory forget ops mem_3f2a9c")
+
+
 async def _runtime_once(home: Path) -> None:
     """A program with an always-on agent, started and ended."""
     async with Runtime(home, agents=[Agent("ops", scripted(["Done."], leftover="ignore"), "Look after the backups.")]):

@@ -47,6 +47,13 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "unit/runtime/test_trigger_inversions.py::test_inversion_without_an_id_each_copy_counts",
         "unit/runtime/test_trigger_inversions.py::test_inversion_with_the_clock_at_its_time_an_old_delivery_is_taken",
     ),
+    # --- memory
+    "whose entries a chat finds, and who finds all": (
+        "unit/runtime/test_memory.py::test_a_chat_finds_what_is_its_own_and_main_finds_all",
+    ),
+    "a tainted entry, and a turn that was shown none": (
+        "unit/runtime/test_corrected_memory.py::test_a_tainted_entry_makes_the_turn_one_with_untrusted_input",
+    ),
     # --- the gate
     "one gate: a class that is off, on every path": (
         f"{WAYS}::test_on_every_path_a_class_that_is_off_is_out_of_reach_and_a_person_is_asked",

@@ -21,7 +21,7 @@ NOT_PAST_TENSE = {
     "quota.low",
 }
 """The runtime standard's own names. This list only shrinks."""
-IRREGULAR = {"hit"}
+IRREGULAR = {"forgotten", "hit"}
 """Past tense without its usual ending."""
 FIXED_BY_CONTRACT = {"callback_event", "http_callback_enqueue", "http_callback_wake", '"callback"'}
 """Literal identifiers of the message and trigger contracts. The last is the `kind` of an origin, as JSON has it."""

@@ -16,8 +16,10 @@ BlockKind: TypeAlias = Literal[
     "workspace_guidance",
     "skills",
     "tools",
+    "working_memory",
     "active_skills",
     "work_items",
+    "memories",
 ]
 Stability: TypeAlias = Literal["stable", "agent_scoped", "turn_scoped"]
 SourceScope: TypeAlias = Literal["agent", "workspace"]

@@ -86,6 +86,8 @@ class WorkItem(NamedTuple):
     created_at: int
     updated_at: int
     completed_at: int | None
+    principal: str = ""
+    """Whom the turn worked for that created it; blank: nobody in particular."""
 
     @property
     def is_open(self) -> bool:

@@ -16,7 +16,15 @@ from wakeful.decisions.compaction import advisory
 from wakeful.decisions.prompt import STABILITY, cut
 
 
-def frame_of(config: TurnConfig, agent_id: str, log_position: int, section: str = "") -> ProviderPromptFrame:
+def frame_of(
+    config: TurnConfig,
+    agent_id: str,
+    log_position: int,
+    section: str = "",
+    *,
+    memory_revision: int = 0,
+    compression_epoch: int = 0,
+) -> ProviderPromptFrame:
     """The frame of a turn that begins at this position of the agent's log; `section` is of this run alone.
 
     The log is chained: a position in it stands for everything before, and the conversation is not hashed again.
@@ -28,7 +36,11 @@ def frame_of(config: TurnConfig, agent_id: str, log_position: int, section: str 
         system_prompt=BLOCK_SEPARATOR.join(block.text for block in blocks),
         system_blocks=blocks,
         cache=ProviderPromptCache(
-            agent_id=agent_id, prompt_cache_key=key, context_fingerprint=f"sha256:{context.hexdigest()}"
+            agent_id=agent_id,
+            prompt_cache_key=key,
+            context_fingerprint=f"sha256:{context.hexdigest()}",
+            working_memory_revision=memory_revision,
+            compression_epoch=compression_epoch,
         ),
     )
 

@@ -23,8 +23,10 @@ STABILITY: dict[BlockKind, Stability] = {
     "workspace_guidance": "agent_scoped",
     "skills": "agent_scoped",
     "tools": "agent_scoped",
+    "working_memory": "agent_scoped",
     "active_skills": "turn_scoped",
     "work_items": "turn_scoped",
+    "memories": "turn_scoped",
 }
 """Every kind of block, in the order of the prompt."""
 
@@ -52,6 +54,10 @@ class PromptParts:
     active: Sequence[ActiveSkill] = ()
     work_items: str = ""
     """What the turn is shown of the agent's work items."""
+    working_memory: str = ""
+    """The agent's working memory as of its last episode or compaction."""
+    memories: str = ""
+    """What was found in its memory for the turn's message."""
     long_term_memory: bool = False
     max_depth: int | None = 3
     """How deep subtasks may split; None: as deep as they like."""
@@ -88,8 +94,10 @@ def root_blocks(parts: PromptParts) -> list[Block]:
     blocks += [
         Block("skills", prompt_words.skills(parts.skills)),
         Block("tools", prompt_words.tools(parts.belt) if parts.works_on_files else ""),
+        Block("working_memory", parts.working_memory),
         Block("active_skills", prompt_words.active_skills(parts.active)),
         Block("work_items", parts.work_items),
+        Block("memories", parts.memories),
     ]
     return blocks
 
@@ -141,7 +149,15 @@ def taken_up(before: TurnConfig, parts: PromptParts) -> AssembledPrompt:
     """
     was = {block.kind: block for block in cut(before)}
     now = {block.kind: block for block in root_blocks(parts)}
-    outside: tuple[BlockKind, ...] = ("agent_guidance", "workspace_guidance", "skills", "active_skills", "work_items")
+    outside: tuple[BlockKind, ...] = (
+        "agent_guidance",
+        "workspace_guidance",
+        "skills",
+        "working_memory",
+        "active_skills",
+        "work_items",
+        "memories",
+    )
     kinds: list[BlockKind] = list(STABILITY)
     return assembled(found for kind in kinds if (found := (was if kind in outside else now).get(kind)) is not None)
 

@@ -93,6 +93,9 @@ class TurnTerms:
     """The lowest authority among the turn's messages."""
     context: ContextResolved | None = None
     """What the requests rest on, as it was last written down."""
+    memory_revision: int = 0
+    compression_epoch: int = 0
+    """Of the agent's working memory, as the turn was shown it."""
 
 
 @dataclass(slots=True)

@@ -82,6 +82,7 @@ async def admit(
         **_whose_word(request.origin),
         limits=limits,
         **({"collections": request.collections} if request.collections is not None else {}),
+        **({"memory_enabled": True} if request.recalls else {}),
         **await _what_it_runs(store, request.workflows),
     )
     facts: list[Fact] = []
@@ -218,13 +219,13 @@ def check_names(request: RunRequest) -> None:
 
 
 def check_thread(request: RunRequest) -> None:
-    """Raises InvalidRequest for work items in a run that nobody could go on with."""
-    if request.agent.work_items and request.thread is None:
-        raise InvalidRequest(
-            f"Agent {request.agent.name!r} has work_items=True, and this run names no thread: its work items would end "
-            "with it",
-            'add thread="main" and store="runs.db", or leave work_items out',
-        )
+    """Raises InvalidRequest for work items or memory in a run that nobody could go on with, or remember."""
+    for name, what in (("work_items", "its work items"), ("memory", "its memory")):
+        if getattr(request.agent, name) and request.thread is None:
+            raise InvalidRequest(
+                f"Agent {request.agent.name!r} has {name}=True, and this run names no thread: {what} would end with it",
+                f'add thread="main" and store="runs.db", or leave {name} out',
+            )
 
 
 def _is_unicode(text: str) -> bool:

@@ -199,6 +199,7 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
             subtasks=self.subtasks,
             allow_parallel_subagents=self.allow_parallel_subagents,
             work_items=self.work_items,
+            memory=self.memory,
         )
         agent_checks.check_hitl(who, self.hitl_tools, self.tools, given, has_sources=bool(self.sources))
         if not self.sources:

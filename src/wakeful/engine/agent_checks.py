@@ -244,10 +244,13 @@ def checked_expiry(where: str, seconds: Any) -> float:
     return float(seconds)
 
 
-def tools_of_the_runtime(*, subtasks: bool, allow_parallel_subagents: bool, work_items: bool) -> tuple[str, ...]:
+def tools_of_the_runtime(
+    *, subtasks: bool, allow_parallel_subagents: bool, work_items: bool, memory: bool
+) -> tuple[str, ...]:
     """The tools that an agent has because its configuration says so, by name. No code stands behind them."""
     parallel = MAX_PARALLEL_SUBAGENTS if allow_parallel_subagents else None
-    return tuple(tool.name for tool in runtime_tools(subtasks=subtasks, parallel=parallel, work_items=work_items))
+    given = runtime_tools(subtasks=subtasks, parallel=parallel, work_items=work_items, memory=memory)
+    return tuple(tool.name for tool in given)
 
 
 def check_hitl(

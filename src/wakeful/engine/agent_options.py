@@ -172,6 +172,7 @@ class AgentKeywords(TypedDict, total=False):
     max_parallel_subagents: int
     subtasks: bool
     work_items: bool
+    memory: bool
     collections: "Sequence[str | Collection]"
     compaction: CompactionPolicy | Mapping[str, Any] | None
 
@@ -264,6 +265,8 @@ class AgentOptions:
     """It may split its work into children, and keep notes that they share."""
     work_items: bool = option(checked_flag, False, brought=True)
     """It keeps objectives that outlast a turn as work items. A run needs a thread for that."""
+    memory: bool = option(checked_flag, False, brought=True)
+    """It remembers over its turns: working memory, and entries that it can search. A run needs a thread for that."""
     collections: "tuple[str | Collection, ...]" = option(
         agent_checks.checked_collections,
         (),

@@ -37,6 +37,7 @@ def resolved(
     policy_digest: str,
     knowledge: Sequence[ContextItem] = (),
     knowledge_tokens: int = 0,
+    memory: Sequence[ContextItem] = (),
     omitted: Sequence[ContextOmission] = (),
     missing: Sequence[MissingFact] = (),
     revision: int = 1,
@@ -58,6 +59,7 @@ def resolved(
     return ContextResolved(
         context_id=f"ctx_{row.turn_id}",
         revision=revision,
+        memory_refs=tuple(memory),
         knowledge_refs=tuple(knowledge),
         workspace_refs=_workspace(config, found),
         browser_refs=(ContextItem(ref=row.thread_id, kind="session"),),

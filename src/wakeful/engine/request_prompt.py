@@ -54,7 +54,15 @@ class RequestPrompt:
         """Made once: every request of a level begins the same."""
         if self._frame is None:
             work = self._work
-            self._frame = frame_of(self._config, work.place.claim.agent_id, work.place.claim.seen, self._plan())
+            terms = work.state.terms
+            self._frame = frame_of(
+                self._config,
+                work.place.claim.agent_id,
+                work.place.claim.seen,
+                self._plan(),
+                memory_revision=terms.memory_revision,
+                compression_epoch=terms.compression_epoch,
+            )
         return self._frame
 
     def _plan(self) -> str:

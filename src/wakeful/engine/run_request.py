@@ -138,6 +138,8 @@ class RunRequest:
     budget: Budget | None = None
     collections: tuple[str, ...] | None = None
     """Which of the agent's collections are searched for the message; None: all of them."""
+    recalls: bool = False
+    """The agent's memory is searched for the message."""
     stream: bool = True
     watcher: Watcher | None = None
     on_turn: Callable[[str, str], None] | None = None

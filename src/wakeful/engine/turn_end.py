@@ -1,7 +1,8 @@
 """What goes on record with the end of a turn besides the end itself, in the same transaction: a brief for the people
-the agent works for, the blocker of the item that the turn was bound to, and when the agent is woken for its own work.
+the agent works for, the blocker of the item that the turn was bound to, when the agent is woken for its own work, and
+what the turn adds to the agent's memory.
 
-For agents of a runtime alone: a run of the library writes nothing more than it did.
+For agents of a runtime alone, and for those with memory: any other run of the library writes nothing more than it did.
 """
 
 from collections.abc import Sequence
@@ -23,10 +24,11 @@ from wakeful.decisions.briefs import brief_visibility, turn_brief
 from wakeful.decisions.waking.backoff import Sign, TurnSigns, is_self_started
 from wakeful.decisions.work_items.activation import activation, goes_on_by_itself, spacing_after, work_signs
 from wakeful.decisions.work_items.blockers import no_progress_blocker, turn_end_blocker
+from wakeful.engine.memory_turns import memory_facts
 from wakeful.engine.prepare.conversation import Conversation, checkpoint
 from wakeful.engine.prepare.prompt import workspace_id
 from wakeful.engine.turn_work import TurnWork
-from wakeful.engine.work_items import active_waits
+from wakeful.engine.work_items import active_waits, written_from
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.wakes import WORK
 
@@ -39,6 +41,10 @@ async def close_turn(work: TurnWork, conversation: Conversation, facts: list[Fac
         entries = await work.place.known.all()
         facts[ended:ended] = await _work_facts(work, conversation, facts, entries, own)
         _add_briefs(work, conversation, facts, entries)
+    if work.config.options.get("memory") is True:
+        added = await memory_facts(work, conversation, facts, await work.place.known.all())
+        ended = _place_of_end(facts)
+        facts[ended:ended] = [work.fact(event) for event in added]
     await checkpoint(work, conversation, facts)
     if own is not None:
         _name_end(facts)
@@ -64,6 +70,8 @@ def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], e
     shared = {
         "workspace_id": (workspace_id(config.workspace) or "") if config.workspace is not None else "",
         "related_message_id": conversation.messages[0].message_id,
+        "principal": conversation.messages[0].principal or "",
+        "derived_from": written_from(work.state),
     }
     reports = [event for event in events if isinstance(event, WorkItemCompleted) and event.text_ref is not None]
     texts = {entry.event_id: _text_of(entry.fact) for entry in entries}

@@ -63,7 +63,8 @@ from wakeful.ports import Clock, Store
 from wakeful.ports.waits import WaitRow
 from wakeful.tools.context import RunContext
 from wakeful.tools.tool import Tool
-from wakeful.tools.work_items import DECLARATIONS, Answer, WorkItemTool
+from wakeful.tools.turn_tool import Answer, TurnTool
+from wakeful.tools.work_items import DECLARATIONS
 
 SHOWN_ITEMS = 20
 """How many `list_work_items` shows where the call does not say."""
@@ -89,6 +90,8 @@ class WorkDesk:
     agent_home: Path
     """Where plans are."""
     terms: ReminderTerms
+    principal: str = ""
+    """Whom the turn works for; blank: nobody in particular."""
     facts: dict[str, list[AnyEvent]] = field(default_factory=dict)
     """What calls that are under way will put on record, by the call."""
     reminded_in: int = 0
@@ -107,7 +110,7 @@ class WorkDesk:
             LIST_WORK_ITEMS: self._list,
             NOTIFY_OPERATOR: self._notify,
         }
-        return {name: WorkItemTool(DECLARATIONS[name], answer) for name, answer in answers.items()}
+        return {name: TurnTool(DECLARATIONS[name], answer) for name, answer in answers.items()}
 
     async def _create(self, ctx: RunContext[Any], given: dict[str, Any]) -> dict[str, Any]:
         work_item_id = item_id(ctx.turn_id, ctx.call_id)
@@ -118,6 +121,7 @@ class WorkDesk:
             todo_list=self._todos(given.get("todo_list", ())),
             workspace_id=self.workspace_id,
             derived_from=self._derived_from(),
+            principal=self.principal,
         )
         facts: list[AnyEvent] = [created]
         told: dict[str, Any] = {"work_item_id": work_item_id, "state": "open"}
@@ -217,6 +221,8 @@ class WorkDesk:
             text=self.hide(given["text"]),
             work_item_id=self.state().work_items.focus,
             workspace_id=self.workspace_id,
+            principal=self.principal,
+            derived_from=self._derived_from(),
         )
         self.facts[ctx.call_id] = [brief]
         return {"brief_id": brief_id, "told": True}
@@ -268,9 +274,7 @@ class WorkDesk:
         return tuple(TodoItem(text=self.hide(each["text"]), state=each.get("state", "pending")) for each in given)
 
     def _derived_from(self) -> Authority:
-        """The lowest word behind what the turn writes: what it has read that anybody may have written counts, too."""
-        state = self.state()
-        return "external_evidence" if state.thread.exposure.untrusted else cast(Authority, state.terms.derived_from)
+        return written_from(self.state())
 
     async def _plan(self, work_item_id: str) -> dict[str, Any] | None:
         plan = await asyncio.to_thread(read_plan, self.agent_home, work_item_id)
@@ -307,6 +311,11 @@ class WorkDesk:
             return []
         self.reminded_in = step
         return [WorkItemReminded(work_item_id=item.work_item_id, text=text, rounds=step - items.changed_in)]
+
+
+def written_from(state: TurnState) -> Authority:
+    """The lowest word behind what a turn writes: what it has read that anybody may have written counts, too."""
+    return "external_evidence" if state.thread.exposure.untrusted else cast(Authority, state.terms.derived_from)
 
 
 class _Reply(NamedTuple):

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
+from wakeful.contracts.authority import Authority
 from wakeful.contracts.briefs import BriefKind, BriefVisibility
 from wakeful.ports.tables import RowQuery, Rows, Table, TableIndex
 
@@ -25,6 +26,9 @@ class BriefRow(NamedTuple):
     text_event_id: str
     """The event that holds its words: its own, a reply of the model or the end of the turn; blank: it has none."""
     created_at: int
+    principal: str = ""
+    """Whom its turn worked for; blank: nobody in particular."""
+    derived_from: Authority = "operator_instruction"
 
 
 BRIEFS_OF_AGENT = RowQuery(("created_seq",), equal=("agent_id",), served_by="briefs_of_agent")
@@ -40,6 +44,13 @@ BRIEFS = Table(
 
 class Briefs(Rows, Protocol):
     """Reads briefs."""
+
+    async def brief(self, brief_id: str) -> BriefRow | None:
+        return await self.get_row(BRIEFS, brief_id)
+
+    async def briefs_after(self, agent_id: str, seq: int, *, limit: int) -> list[BriefRow]:
+        """Those that were written after an event, the oldest first."""
+        return await self.list_rows(BRIEFS, BRIEFS_OF_AGENT, agent_id, after=(seq,), limit=limit)
 
     async def briefs(self, agent_id: str, *, limit: int | None = None) -> list[BriefRow]:
         """The newest first."""

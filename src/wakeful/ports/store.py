@@ -12,6 +12,7 @@ from wakeful.ports.imported_agents import ImportedAgents
 from wakeful.ports.leases import Leases
 from wakeful.ports.log import Log
 from wakeful.ports.mailbox import Mailbox
+from wakeful.ports.memory import MemoryRows
 from wakeful.ports.notices import Notices, RuntimeHolds
 from wakeful.ports.retention import RetentionStore
 from wakeful.ports.runtime_agents import RuntimeAgents
@@ -47,6 +48,7 @@ class TableReads(
     Tasks,
     WorkItems,
     Briefs,
+    MemoryRows,
     Notices,
     RuntimeHolds,
     Triggers,

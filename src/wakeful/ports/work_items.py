@@ -52,3 +52,8 @@ class WorkItems(Rows, Protocol):
     async def completed_work_items(self, agent_id: str, *, limit: int | None = None) -> list[WorkItem]:
         """The newest first."""
         return await self.list_rows(WORK_ITEMS, COMPLETED_ITEMS, agent_id, limit=limit, backwards=True)
+
+    async def work_items_since(self, agent_id: str, is_open: bool, updated: int, *, limit: int) -> list[WorkItem]:
+        """Open or completed ones that were changed after a time, the one that was changed first before the others."""
+        query = OPEN_ITEMS if is_open else COMPLETED_ITEMS
+        return await self.list_rows(WORK_ITEMS, query, agent_id, after=(updated,), limit=limit)

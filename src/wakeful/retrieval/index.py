@@ -27,6 +27,11 @@ def spaced(text: str) -> str:
 
 def query(question: str) -> str:
     """A question in anybody's words as a search for any of them; empty when there is nothing to look for."""
+    return " OR ".join(terms_of(question))
+
+
+def terms_of(question: str) -> list[str]:
+    """What is looked for, each once: words, and pairs of neighbours in a script without spaces, as phrases."""
     terms: dict[str, None] = {}
     for token in _TOKENS.findall(question):
         if _CHARACTER.match(token):
@@ -37,7 +42,7 @@ def query(question: str) -> str:
             terms[f'"{token.lower()}"'] = None
         if len(terms) >= MAX_TERMS:
             break
-    return " OR ".join(list(terms)[:MAX_TERMS])
+    return list(terms)[:MAX_TERMS]
 
 
 TARGET_CHARS = 1_200

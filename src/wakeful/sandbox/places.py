@@ -189,7 +189,16 @@ def _can_be_reached(path: str) -> bool:
 
 def store_files(path: str) -> tuple[str, ...]:
     """A database of ours and what stands beside it, to be hidden: whoever writes a journal writes the database."""
-    endings = ("", "-wal", "-shm", "-journal", "-anchor", ".owners/", ".blobs/")  # the last two are folders
+    endings = (
+        "",
+        "-wal",
+        "-shm",
+        "-journal",
+        "-anchor",
+        ".owners/",
+        ".blobs/",
+        ".memory/",
+    )  # the last three are folders
     return tuple(f"{os.path.abspath(path)}{ending}" for ending in endings)
 
 

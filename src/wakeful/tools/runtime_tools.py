@@ -10,6 +10,7 @@ from wakeful.decisions.runtime_answers import SCRATCH_TOOLS, SPAWN_SELF_TOOL, SU
 from wakeful.decisions.waking.wait_tools import DECLARATIONS as WAIT_DECLARATIONS
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
+from wakeful.tools.memory import DECLARATIONS as MEMORY_DECLARATIONS
 from wakeful.tools.tool import DeclaredTool
 from wakeful.tools.work_items import DECLARATIONS
 
@@ -25,10 +26,11 @@ class AnsweredHere(DeclaredTool):
 
 
 def runtime_tools(
-    *, subtasks: bool, parallel: int | None, work_items: bool, waits: bool = False
+    *, subtasks: bool, parallel: int | None, work_items: bool, memory: bool = False, waits: bool = False
 ) -> tuple[AnsweredHere, ...]:
-    """What an agent is given that may hand work on, has work items or may wait; `parallel` is how many jobs one call
-    may have, None: none. The code of the tools for work items belongs to a turn, and takes their place there."""
+    """What an agent is given that may hand work on, has work items or memory, or may wait; `parallel` is how many jobs
+    one call may have, None: none. Tools for work items and memory have code of a turn, which takes their place there.
+    """
     declared: list[ToolDeclaration] = []
     if subtasks:
         declared += (SUBTASK_TOOL, SPAWN_SELF_TOOL, *SCRATCH_TOOLS)
@@ -38,6 +40,8 @@ def runtime_tools(
         declared.append(parallel_declaration(parallel))
     if work_items:
         declared += DECLARATIONS.values()
+    if memory:
+        declared += MEMORY_DECLARATIONS.values()
     if waits:
         declared += WAIT_DECLARATIONS
     return tuple(map(AnsweredHere, declared))

@@ -3,8 +3,8 @@
 They change records of the runtime and nothing else: a change stands in one commit with the result of its call.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeAlias, get_args
+from collections.abc import Mapping
+from typing import Any, Final, get_args
 
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.work_items import (
@@ -23,12 +23,6 @@ from wakeful.contracts.work_items import (
     PlanStatus,
     TodoState,
 )
-from wakeful.tools.call_runner import CallHandle, begin
-from wakeful.tools.context import RunContext
-from wakeful.tools.tool import DeclaredTool
-
-Answer: TypeAlias = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
-"""Carries out a call."""
 
 _ID = {"type": "string", "minLength": 1, "maxLength": 200, "description": "The work item, such as wi_3f2a."}
 _OBJECTIVE = {
@@ -154,14 +148,3 @@ DECLARATIONS: Final[Mapping[str, ToolDeclaration]] = {
         ),
     )
 }
-
-
-class WorkItemTool(DeclaredTool):
-    """One of them, with what carries out its calls in a turn."""
-
-    def __init__(self, declaration: ToolDeclaration, answer: Answer) -> None:
-        self._declaration = declaration
-        self._answer = answer
-
-    def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> CallHandle:
-        return begin(self._answer, True, (ctx, arguments), {})

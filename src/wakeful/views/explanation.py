@@ -10,6 +10,7 @@ from wakeful.contracts.events import (
     AnyEvent,
     HookCompleted,
     HookFailed,
+    MemoryUsed,
     PermissionEvaluated,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -29,7 +30,9 @@ from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.decisions.secret_shapes import hide_shapes, hide_shapes_in
 from wakeful.views.message_envelope import MessageLabels
 
-StepKind: TypeAlias = Literal["verdict", "said", "hook", "asked", "answered", "arguments", "held", "ran", "outcome"]
+StepKind: TypeAlias = Literal[
+    "verdict", "said", "hook", "asked", "answered", "arguments", "held", "ran", "used", "outcome"
+]
 
 
 class ExplainedRule(Value):
@@ -214,6 +217,9 @@ def _lines(event: AnyEvent) -> list[Line]:
             return [("ran", "", f"the call ran, with effect {event.effect}")]
         case ToolDispatched():
             return [("ran", "", f"the call ran (attempt {event.attempt}, after {event.cause})")]
+        case MemoryUsed():
+            shown = ", ".join(f"{each.ref}{' (untrusted)' if each.trust else ''}" for each in event.entries)
+            return [("used", "memory", f"these entries were shown: {shown}")]
         case ToolResult():
             return [("outcome", "", event.status)]
         case ToolFailed():

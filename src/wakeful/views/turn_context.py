@@ -29,7 +29,7 @@ from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.summary import is_summary
 
-SectionKind: TypeAlias = Literal["instructions", "skills", "plan", "tools", "summary", "history", "knowledge"]
+SectionKind: TypeAlias = Literal["instructions", "skills", "plan", "tools", "summary", "history", "knowledge", "memory"]
 
 
 class ContextSection(Value):
@@ -268,6 +268,7 @@ def sections_of(resolved: ContextResolved | None, config: TurnConfig | None) -> 
         _section(item, "summary" if item.ref == resolved.compaction_id else "history") for item in resolved.history_refs
     )
     found.extend(_section(item, "knowledge") for item in resolved.knowledge_refs)
+    found.extend(_section(item, "memory") for item in resolved.memory_refs)
     return tuple(found)
 
 
@@ -279,6 +280,7 @@ _WORDS: dict[SectionKind, str] = {
     "summary": "stands in the place of the conversation's beginning",
     "history": "the conversation, word for word",
     "knowledge": "looked up for the message, and behind it",
+    "memory": "recalled for the message, for this turn alone",
 }
 
 

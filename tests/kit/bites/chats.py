@@ -12,7 +12,7 @@ from kit.hosts.chat_server import BUILDING, EDITOR, Client, Server, designing, p
 from kit.runs.engine_runs import calls, of_kind
 from kit.runs.level_scripts import SCHEMA, LevelModel, children, finish, subtask, told
 from wakeful import Agent, RunContext, RunResult, TextFiles, run, tool
-from wakeful.contracts.errors import InvalidValue, NotBuiltYet
+from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import ToolFailed, ToolResult
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.ports import ModelRequest
@@ -55,8 +55,8 @@ async def sent(client: Client, **fields: Any) -> str:
     try:
         result = await client.say(**fields)
         return str(next((event.item.text for event in of_kind(result, ToolResult)), result.output))
-    except (InvalidValue, NotBuiltYet) as refused:
-        return getattr(refused, "code", type(refused).__name__)
+    except InvalidValue as refused:
+        return refused.code
 
 
 # --- messages --------------------------------------------------------------------------------------------------------
@@ -107,9 +107,11 @@ async def _collections(value: list[str], folder: Path) -> Any:
     return any("bowline" in item.text for item in client.server.asked[0].history)
 
 
-@MESSAGES.of("memory_enabled", (False, "hello"), (True, "NotBuiltYet"))
+@MESSAGES.of("memory_enabled", (False, 0), (True, 2))
 async def _memory(value: bool, folder: Path) -> Any:
-    return await sent(await chat(), memory_enabled=value)
+    client = await chat(memory=True)
+    await client.say("weigh an order", memory_enabled=value)
+    return sum(tool.name.startswith("memory_") for tool in client.server.asked[0].tools)
 
 
 @MESSAGES.of("request_seq", (1, "1"), (7, "7"))

@@ -140,6 +140,13 @@ async def _tools_for_work_items(value: bool, folder: Path) -> Any:
     return len(model.seen[0].tools)
 
 
+@CONTROLS.of("memory", (False, 0), (True, 2))
+async def _tools_for_memory(value: bool, folder: Path) -> Any:
+    model = LevelModel({"go": ["done"]})
+    await run(Agent("desk", model, memory=value), "go", store=MemoryStore(), thread="main")
+    return len(model.seen[0].tools)
+
+
 @CONTROLS.of("name", ("desk", ["desk"]), ("shop", ["shop"]))
 async def _whose_log(value: str, folder: Path) -> Any:
     store = MemoryStore()

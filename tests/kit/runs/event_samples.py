@@ -56,6 +56,12 @@ from wakeful.contracts.events import (
     LivenessViolated,
     LogCheckpointed,
     LoopStalled,
+    MemoryEntryEdited,
+    MemoryEntryForgotten,
+    MemoryEpisodeFinalized,
+    MemoryProjected,
+    MemoryTurnRecorded,
+    MemoryUsed,
     MessageAdmitted,
     MessageDeferred,
     MessageExpired,
@@ -177,6 +183,7 @@ from wakeful.contracts.events import (
     WorkQueueScheduled,
 )
 from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.memory import MemoryLine, TurnMemoryDelta, WorkingMemorySnapshot
 from wakeful.contracts.models import ProviderLimit, TokenUsage
 from wakeful.contracts.outcomes import RunOutcome
 from wakeful.contracts.spending import WindowRef
@@ -592,6 +599,15 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     WorkQueueActivated(due_at=9, work_item_id="wi_1", message_id="msg_1"),
     WorkItemReminded(work_item_id="wi_1", text="your item", rounds=10),
     BriefCreated(brief_id="brief_1", brief_kind="result", text_ref="agent_1:9", work_item_id="wi_1"),
+    MemoryProjected(snapshot_revision=1, revision=2, changed_fields=("waiting_on",), text="Waiting for: CI"),
+    MemoryUsed(use="search", entries=(ContextItem(ref="mem_1", kind="memory", tokens=4),)),
+    MemoryTurnRecorded(
+        turn=TurnMemoryDelta(turn_index=3, messages=1, decisions=(MemoryLine(text="done", source="brief:brief_1"),)),
+        working_memory=WorkingMemorySnapshot(working_set_files=("a.py",)),
+    ),
+    MemoryEpisodeFinalized(episode_id="ep_1", boundary_reason="result"),
+    MemoryEntryEdited(entry="brief:brief_1", entry_kind="brief", text="other words", edited_by="ada"),
+    MemoryEntryForgotten(entry="brief:brief_1", entry_kind="brief", forgotten_by="ada"),
     WorkflowStarted(name="digest", workflow_id="wf_1", revision=2, nodes=3, titles={"pay": "Pay it back"}),
     WorkflowNodeResolved(arguments={"order": "A17"}),
     ObserverFailed(surface="on_event", error="ValueError: no"),

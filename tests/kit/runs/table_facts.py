@@ -8,6 +8,7 @@ from typing import Any
 
 from kit.runs.action_facts import about, asked, decided, rule_added, rule_revoked
 from kit.runs.event_samples import task_created
+from kit.runs.memory_facts import MEMORY, MEMORY_OUTSIDE, tell_memory
 from kit.runs.store_facts import (
     AGENT,
     NOON,
@@ -281,6 +282,7 @@ async def tell(store: Store) -> Claim:
     await store.append(second, [tool_failed(OTHER_TURN), about(tainted(), "c1", turn=OTHER_TURN)])
     await store.admit(OTHER, [rule_revoked()])  # the rule is another agent's
     await tell_work(store, claim, second)
+    await tell_memory(store, claim, second)
     await tell_mail(store)
     await tell_life(store)
     await tell_tasks(store)
@@ -297,4 +299,6 @@ def told() -> set[type]:
     """The events of the story."""
     mail = [[message()], QUEUE, *(facts for _, owned, outside in MAIL for facts in (owned, outside))]
     everything = (*OWNED, *MONEY, GRANTS, *OUTSIDE, *BACKGROUND, *LIFE, *told_waking(), *TRIGGERED, *mail)
-    return {type(fact.event) for facts in (*everything, *WORK, *WORK_OUTSIDE) for fact in facts}
+    return {
+        type(fact.event) for facts in (*everything, *WORK, *WORK_OUTSIDE, *MEMORY, *MEMORY_OUTSIDE) for fact in facts
+    }

@@ -85,6 +85,15 @@ from wakeful.contracts.events.loop import (
     TranscriptOverflowArchived,
     TranscriptPersistFailed,
 )
+from wakeful.contracts.events.memory import (
+    MemoryEntryEdited,
+    MemoryEntryForgotten,
+    MemoryEpisodeFinalized,
+    MemoryFact,
+    MemoryProjected,
+    MemoryTurnRecorded,
+    MemoryUsed,
+)
 from wakeful.contracts.events.models import (
     AssistantRecorded,
     CallAsked,
@@ -294,6 +303,12 @@ AnyEvent: TypeAlias = (
     | WorkQueueActivated
     | WorkItemReminded
     | BriefCreated
+    | MemoryProjected
+    | MemoryUsed
+    | MemoryTurnRecorded
+    | MemoryEpisodeFinalized
+    | MemoryEntryEdited
+    | MemoryEntryForgotten
     | WorkflowStarted
     | WorkflowNodeResolved
     | ObserverFailed
@@ -435,6 +450,13 @@ __all__ = [
     "LimitState",
     "LoopFact",
     "LoopStalled",
+    "MemoryEntryEdited",
+    "MemoryEntryForgotten",
+    "MemoryEpisodeFinalized",
+    "MemoryFact",
+    "MemoryProjected",
+    "MemoryTurnRecorded",
+    "MemoryUsed",
     "MessageAdmitted",
     "MessageDeferred",
     "MessageExpired",

@@ -3,6 +3,7 @@ that holds its words instead of copying them."""
 
 from typing import ClassVar, Literal
 
+from wakeful.contracts.authority import Authority
 from wakeful.contracts.briefs import BriefKind, BriefVisibility
 from wakeful.contracts.events.base import TURN, Event, Need
 
@@ -29,3 +30,7 @@ class BriefCreated(Event):
     related_message_id: str | None = None
     """The message that the turn answers."""
     related_task_id: str | None = None
+    principal: str = ""
+    """Whom the turn worked for; blank: nobody in particular."""
+    derived_from: Authority = "operator_instruction"
+    """The lowest authority among the causes of what the turn says."""

@@ -170,6 +170,8 @@ class MessageAdmitted(Event):
     """The workflow that is open in the editor this was said in; None: it was said elsewhere."""
     collections: tuple[str, ...] | None = None
     """Which of the agent's collections are searched for it; None: all of them."""
+    memory_enabled: bool = False
+    """The agent's memory is searched for it."""
     notes: dict[str, Any] = {}
     """What the turn's memory holds when it begins; a turn of its own begins with none."""
     depth: int = 0

@@ -47,6 +47,8 @@ class WorkItemCreated(WorkFact):
     workspace_id: str = ""
     derived_from: Authority = "operator_instruction"
     """The lowest authority among the causes of the turn that made it."""
+    principal: str = ""
+    """Whom that turn worked for; blank: nobody in particular."""
 
 
 class WorkItemEnqueued(RuntimeFact):

@@ -37,6 +37,7 @@ from wakeful.contracts.events import (
     KnowledgeRetrieved,
     LimitChanged,
     LoopFact,
+    MemoryFact,
     MessageAdmitted,
     MessageDeferred,
     MessageExpired,
@@ -126,6 +127,7 @@ from wakeful.decisions.evolve.turns import (
     interrupted,
     knowledge_retrieved,
     limited,
+    memory_shown,
     skill_activated,
     time_skipped,
     turn_ended,
@@ -213,6 +215,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             wait_created(state, fact, event)
         case WorkFact():
             work_items_changed(state, fact, event)
+        case MemoryFact():
+            memory_shown(state, event)
         case PlanningStarted():
             planning_started(state, event)
         case PlanningCompleted() | PlanningFailed():

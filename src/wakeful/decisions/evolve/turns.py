@@ -10,6 +10,9 @@ from wakeful.contracts.events import (
     HistoryImported,
     KnowledgeRetrieved,
     LimitChanged,
+    MemoryFact,
+    MemoryProjected,
+    MemoryUsed,
     MessageAdmitted,
     SkillActivated,
     StopCause,
@@ -74,6 +77,16 @@ def knowledge_retrieved(state: TurnState, fact: Fact, event: KnowledgeRetrieved)
         state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=", ".join(event.collections)))
     else:
         state.thread.owner_files.add(event.item.text, fact.turn_id or "")
+
+
+def memory_shown(state: TurnState, event: MemoryFact) -> None:
+    """What changed in working memory stands behind the conversation. A tainted entry is untrusted input."""
+    if isinstance(event, MemoryProjected):
+        state.terms.memory_revision, state.terms.compression_epoch = event.revision, event.compression_epoch
+        if event.text:
+            state.conversation.items.append(event.item)
+    elif isinstance(event, MemoryUsed) and event.untrusted:
+        state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=event.untrusted))
 
 
 def context_resolved(state: TurnState, event: ContextResolved) -> None:

@@ -23,6 +23,7 @@ from wakeful.contracts.events import (
     HookFailed,
     HookStarted,
     LimitChanged,
+    MemoryFact,
     ModelFailed,
     ModelRequested,
     PermissionEvaluated,
@@ -196,7 +197,7 @@ class Replay:
             case RoutingFallbackApplied() | CostEstimated():
                 now.hold(lambda each: asks_for(each, fact))
                 return None  # the request it explains follows, and is held to the decision
-            case ScratchWritten() | WorkFact() | BriefCreated():
+            case ScratchWritten() | WorkFact() | MemoryFact() | BriefCreated():
                 return None  # what is decided from them follows
             case ToolResult() | ToolFailed() if _is_answered_here(now.state, event.tool_name):
                 return None  # in the commit of a decision: what was decided together with it still follows

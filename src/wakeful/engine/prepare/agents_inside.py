@@ -68,12 +68,13 @@ def check_called(engine: Engine, agent: Agent[Any, Any]) -> None:
     """What can be wrong with the agents that are its tools is wrong before its message is taken in."""
     called = agents_among(agent.tools)
     for other in with_theirs(called).values() if called else ():
-        if other.work_items:
-            raise InvalidConfig(
-                f"Agent {other.name!r} has work_items=True and is a tool of agent {agent.name!r}: a call of it ends "
-                "with this run, and work items outlast one",
-                f"leave work_items out of {other.name!r}, or give it to {agent.name!r}",
-            )
+        for name, what in (("work_items", "work items outlast one"), ("memory", "memory outlasts one")):
+            if getattr(other, name):
+                raise InvalidConfig(
+                    f"Agent {other.name!r} has {name}=True and is a tool of agent {agent.name!r}: a call of it ends "
+                    f"with this run, and {what}",
+                    f"leave {name} out of {other.name!r}, or give it to {agent.name!r}",
+                )
         choices_of(engine.resolve_model, other)
 
 

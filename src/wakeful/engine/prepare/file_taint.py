@@ -76,7 +76,7 @@ class FileTaint:
             return events
         why, since = "", at.taints_since
         if name == READ or (name in WRITES and isinstance(last, ToolFailed)):
-            why = await _read_from(self._store, root, _paths(name, at.arguments))
+            why = await why_untrusted(self._store, root, _paths(name, at.arguments))
         elif name in COMMANDS or name == TASK_OUTPUT:
             why = await self._may_have_read(at)
         written: list[AnyEvent] = []
@@ -122,7 +122,7 @@ def _changed(root: str, at: CallAtGate, since: int) -> dict[str, str] | None:
     return changed_files(root, since * 1_000)
 
 
-async def _read_from(store: TaintedFiles, root: str, paths: Sequence[str]) -> str:
+async def why_untrusted(store: TaintedFiles, root: str, paths: Sequence[str]) -> str:
     """Why what was read is untrusted, or nothing."""
     for given in paths:
         found = await asyncio.to_thread(_found, root, given)

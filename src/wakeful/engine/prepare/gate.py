@@ -18,6 +18,7 @@ from wakeful.decisions.secret_values import SecretValues
 from wakeful.decisions.skills import activated
 from wakeful.decisions.state import TurnState
 from wakeful.engine.agent import Agent
+from wakeful.engine.memory_desk import MemoryDesk
 from wakeful.engine.prepare.file_taint import FileTaint, tainted_roots
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.turn_facts import KnownFacts
@@ -52,15 +53,15 @@ async def turn_gate(
     *,
     context: Mapping[str, Any],
     principal: Principal | None,
-    work_desk: WorkDesk | None = None,
+    desks: Sequence[WorkDesk | MemoryDesk] = (),
 ) -> TurnGate:
     """The gate. `state` is the turn's as it is when a call comes."""
     parts = _parts(engine, request, agent, place.row, state, config, context, principal)
     after = _hooks(engine, request, code, state, parts)
     roots = await tainted_roots(place.store, code.tools.values())
     after = await _watching_skills(config, place.known, after)
-    if work_desk is not None:
-        after = work_desk.heard(after)
+    for desk in desks:
+        after = desk.heard(after)
     if code.others or any(tool.workspace_root is not None for tool in code.tools.values()):
         after = FileTaint(place.store, engine.clock, state, roots).before(after)
     return TurnGate(parts, after, roots)

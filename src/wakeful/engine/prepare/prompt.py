@@ -33,6 +33,7 @@ from wakeful.decisions.prompt import (
 )
 from wakeful.decisions.work_items.projection import Projection
 from wakeful.engine.agent import Agent
+from wakeful.engine.prepare.memory import NO_MEMORY, MemoryMaterial
 from wakeful.engine.prepare.tools import Belt
 from wakeful.engine.prepare.work_items import NOTHING
 from wakeful.engine.state_loader import FoldedTurn
@@ -66,6 +67,8 @@ class TurnMaterial:
     """What the turn is shown of its agent's work items."""
     looked: bool = False
     """Files were looked for: the prompt follows from more than the agent."""
+    memory: MemoryMaterial = NO_MEMORY
+    """What it is shown of its agent's memory."""
     took_ms: float = 0.0
 
 
@@ -195,7 +198,7 @@ def turn_prompt(
     max_depth: int | None,
 ) -> AssembledPrompt:
     """The system prompt of a turn. Where nothing but the agent has a say in it, the last one is kept with the agent."""
-    is_lasting = before is None and not found.looked and not found.work_items.text
+    is_lasting = before is None and not found.looked and not (found.work_items.text or found.memory.is_shown)
     known = _prompts.get(agent) if is_lasting else None
     if known is None or known.belt is not belt or known.instructions != instructions or known.max_depth != max_depth:
         names = [tool.name for tool in belt.offered]
@@ -224,6 +227,9 @@ def prompt_of(
         skills=found.skills,
         active=found.active,
         work_items=found.work_items.text,
+        working_memory=found.memory.snapshot,
+        memories=found.memory.recalled.text,
+        long_term_memory=agent.memory,
         max_depth=max_depth,
     )
     return assembled(root_blocks(parts)) if before is None else taken_up(before, parts)

@@ -120,12 +120,15 @@ async def _begun(request: RunRequest, work: TurnWork, record: StartRecord) -> li
         policy_digest=record.belt.policy_digest,
         knowledge=knowledge.items,
         knowledge_tokens=knowledge.tokens,
+        memory=record.context.memory.refs,
         omitted=knowledge.omissions,
-        missing=knowledge.missing,
+        missing=(*knowledge.missing, *record.context.memory.missing),
         took_ms=(time.perf_counter() - began) * 1000,
     )
     shown = projected(record.context.work_items)
-    events: list[AnyEvent | None] = [started, context, shown, knowledge.event, *record.routing]
+    memory = record.context.memory
+    remembered = memory.projected, memory.recalled.used
+    events: list[AnyEvent | None] = [started, context, shown, knowledge.event, *remembered, *record.routing]
     return [
         *[work.fact(event) for event in events if event is not None],
         *await _cataloged(work, record.belt.catalog),

@@ -237,6 +237,7 @@ def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer], around: Surroundin
         subtasks=agent.subtasks,
         parallel=agent.max_parallel_subagents if agent.allow_parallel_subagents else None,
         work_items=agent.work_items,
+        memory=agent.memory,
         waits=around.wakes,
     )
     for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools), *own, *around.tools):

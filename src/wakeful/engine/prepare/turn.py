@@ -28,13 +28,16 @@ from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.engine.admission import allowed, check_deps
 from wakeful.engine.agent import Agent
+from wakeful.engine.agent_memory import AgentMemory
 from wakeful.engine.low_limits import LowLimits
+from wakeful.engine.memory_desk import MemoryDesk
 from wakeful.engine.output_type import AnswerMisfit
 from wakeful.engine.prepare.agents_inside import RunInputs, agents_among, other_agents
 from wakeful.engine.prepare.configuration import stored_config, turn_config
 from wakeful.engine.prepare.conversation import conversation_of
 from wakeful.engine.prepare.gate import turn_gate
 from wakeful.engine.prepare.idle_options import hooks_about_nothing, idle_compaction, limits_of_nothing
+from wakeful.engine.prepare.memory import memory_of
 from wakeful.engine.prepare.models import ModelChoices, model_choices, turn_models
 from wakeful.engine.prepare.prompt import around, gather, instructions_of, turn_prompt, workspace_id
 from wakeful.engine.prepare.start_facts import StartRecord, recataloger
@@ -105,6 +108,11 @@ async def prepare(
     found = await gather(agent, home, folded, lambda text: engine.keys().hide_keys(text), lives=lives)
     if before is None and agent.work_items and not request.host.prompt_is_whole:
         found = replace(found, work_items=await projection_of(store, agent, home, row, engine.clock.now()))
+    memory_desk = _memory_desk(engine, agent, row, given.principal) if agent.memory else None
+    if before is None and memory_desk is not None and not request.host.prompt_is_whole:
+        question = "\n".join(message.item.text or message.prompt_preview for message in conversation.messages)
+        recalls = any(message.memory_enabled for message in conversation.messages)
+        found = replace(found, memory=await memory_of(store, memory_desk, row, question if recalls else None))
     rules, now = await store.rules(agent.name), engine.clock.now() / 1_000_000
     belt = await toolbelt(agent, rules, now, around(engine.surroundings, found), stack, admitted.policy_context)
     instructions = await instructions_of(agent, before, given.around)
@@ -142,9 +150,11 @@ async def prepare(
 
     known = KnownFacts(row.agent_id, of_turn, _reader(store, row, of_turn))
     place = TurnPlace(store, claim, row, known, folded.thread.call_ids)
-    work_desk = _work_desk(engine, agent, place, lambda: work.state) if agent.work_items else None
-    if work_desk is not None:
-        tools = {**tools, **{name: tool for name, tool in work_desk.tools().items() if name in tools}}
+    whose = given.principal.id if given.principal is not None else ""
+    work_desk = _work_desk(engine, agent, place, lambda: work.state, whose) if agent.work_items else None
+    for desk_of_turn in (work_desk, memory_desk):
+        if desk_of_turn is not None:
+            tools = {**tools, **{name: tool for name, tool in desk_of_turn.tools().items() if name in tools}}
     work = TurnWork(
         place=place,
         state=folded.state,
@@ -182,7 +192,7 @@ async def prepare(
         config,
         context=given.context,
         principal=given.principal,
-        work_desk=work_desk,
+        desks=[desk_of_turn for desk_of_turn in (memory_desk, work_desk) if desk_of_turn is not None],
     )
     if engine.surroundings.wakes:
         work.open_waits = {wait.wait_id: wait for wait in await store.open_waits(row.agent_id)}
@@ -191,16 +201,33 @@ async def prepare(
     return ReadyTurn(work, StartRecord(conversation, found, belt, stored, limits, routed.facts, warnings))
 
 
-def _work_desk(engine: Engine, agent: Agent[Any, Any], place: TurnPlace, state: Callable[[], TurnState]) -> WorkDesk:
+def _work_desk(
+    engine: Engine, agent: Agent[Any, Any], place: TurnPlace, state: Callable[[], TurnState], principal: str
+) -> WorkDesk:
     return WorkDesk(
         place,
         engine.clock,
         state,
         lambda text: engine.keys().hide_keys(text),
-        workspace_id(str(agent.workspace)) or "" if agent.workspace is not None else "",
+        _workspace_id(agent),
         engine.agent_home(agent.name),
         engine.reminder_terms,
+        principal,
     )
+
+
+def _memory_desk(engine: Engine, agent: Agent[Any, Any], row: TurnRow, principal: Principal | None) -> MemoryDesk:
+    return MemoryDesk(
+        AgentMemory(engine.store, row.agent_id, engine.agent_home(agent.name)),
+        row.agent_id,
+        _workspace_id(agent),
+        principal.id if principal is not None else "",
+        lambda text: engine.keys().hide_keys(text),
+    )
+
+
+def _workspace_id(agent: Agent[Any, Any]) -> str:
+    return workspace_id(str(agent.workspace)) or "" if agent.workspace is not None else ""
 
 
 def _reader(log: Log, row: TurnRow, of_turn: Sequence[StoredFact]) -> TurnReader:

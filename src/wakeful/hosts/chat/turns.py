@@ -14,7 +14,7 @@ from typing import Any
 
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
-from wakeful.contracts.errors import NotBuiltYet, NotEntitled
+from wakeful.contracts.errors import InvalidRequest, NotEntitled
 from wakeful.contracts.events import MessageAdmitted, TurnStarted
 from wakeful.contracts.tools import Principal
 from wakeful.decisions.policy.patterns import any_named
@@ -60,16 +60,20 @@ async def run_chat_agent(
 
     `user_id` is who the connection was authenticated as. `registry` is what the server can do and `chat_context` where
     the user is: neither is guessed from the other. `collections` are searched wherever the user is; an empty list means
-    none. `bridge` leads to the client's own tools, which an editor may use; while the client runs one it is waited for.
+    none. With `memory_enabled` the agent's memory is searched for the message, and takes the turn in.
+    `bridge` leads to the client's own tools, which an editor may use; while the client runs one it is waited for.
     Raises InvalidValue for a context that cannot be read and NotEntitled for a thread of somebody else, before anything
     is stored.
     """
-    if memory_enabled:
-        raise NotBuiltYet("memory_enabled=True", "give False")
+    if memory_enabled and not agent.memory:
+        raise InvalidRequest(
+            f"memory_enabled=True, and agent {agent.name!r} keeps no memory",
+            "give Agent(..., memory=True), or say memory_enabled=False",
+        )
     context = chat_context_of(chat_context)
     speaker = known_as("user", user_id)
     await check_owner(engine, agent.name, thread_id, speaker)
-    speaking = await with_belt(agent, chat_context, registry, bridge, send_message)
+    speaking = await with_belt(agent, chat_context, registry, bridge, send_message, memory_enabled)
     async with WireSender(send_message, keys=tuple(engine.surroundings.secrets())) as sender:
         request = RunRequest(
             speaking.changed(model=f"{provider}:{model}", fallbacks=()),
@@ -82,6 +86,7 @@ async def run_chat_agent(
             watcher=sender,
             on_turn=sender.begun,
             collections=tuple(collections),
+            recalls=memory_enabled,
             origin=MessageOrigin(policy_context=context.kind, model_from="user"),
             workflows=WorkflowTerms(
                 agents=agents, editing=context.workflow_id if registry is not None else None, registry=registry
@@ -123,8 +128,12 @@ async def with_belt(
     registry: WorkflowRegistry | None,
     bridge: ClientBridge | None,
     send_message: object,
+    memory_enabled: bool,
 ) -> Agent[Any, Any]:
-    """The agent with the tools that this context unlocks. Sources are asked later; the same policy holds for theirs."""
+    """The agent with the tools that this context unlocks. Sources are asked later; the same policy holds for theirs.
+
+    Without `memory_enabled` it has no memory here: nothing is searched, shown or kept.
+    """
     kind = chat_context_of(chat_context).kind
     built_here = editor_tools(kind, registry)
     candidates: tuple[Tool[Any], ...] = (*agent.tools, *map(AnsweredHere, built_here))
@@ -132,14 +141,15 @@ async def with_belt(
         chat_context=chat_context,
         registry=registry,
         providers=candidates,
-        memory_enabled=False,
+        memory_enabled=memory_enabled,
         client_tools_manifest=await _proxies(candidates, registry, bridge) if built_here else (),
         tool_bridge=bridge,
         send_message=send_message,
         policy=stated_policy(agent, kind).tools,
         declared=lambda tool: tool.declaration,
     )
-    return agent.changed(tools=(*belt, *agent.given_sources), hitl_tools=_still_asked(agent, candidates, belt))
+    asked = _still_asked(agent, candidates, belt)
+    return agent.changed(tools=(*belt, *agent.given_sources), hitl_tools=asked, memory=memory_enabled)
 
 
 def _still_asked(agent: Agent[Any, Any], candidates: Sequence[Tool[Any]], belt: Sequence[Tool[Any]]) -> tuple[str, ...]:
@@ -192,7 +202,7 @@ async def return_to_turn(
     started = next((event for event in said if isinstance(event, TurnStarted)), None)
     editing = admitted.editing if registry is not None else None
     context = {"kind": "editor", "workflow_id": editing} if editing is not None else None
-    speaking = await with_belt(agent, context, registry, bridge, send_message)
+    speaking = await with_belt(agent, context, registry, bridge, send_message, admitted.memory_enabled)
     if started is not None and admitted.workflow_ref is None:
         speaking = speaking.changed(model=started.model_ref, fallbacks=())
     keys = tuple(engine.surroundings.secrets())

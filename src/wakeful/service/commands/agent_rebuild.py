@@ -157,6 +157,7 @@ def _wanted(config: TurnConfig) -> list[str]:
         subtasks=config.subtasks,
         allow_parallel_subagents=config.allow_parallel_subagents,
         work_items=bool(rebuilt_options(config).get("work_items")),
+        memory=bool(rebuilt_options(config).get("memory")),
     )
     agents = agent_names(config.workflow.graph) if config.workflow is not None else ()
     built_in = {*_built_in(config.profile), ask_person.name, *given, *(AGENT_CALL + name for name in agents)}

@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 
-from wakeful.contracts.conversation import AssistantItem
-from wakeful.contracts.events import AssistantRecorded, BriefCreated, TurnFailed
 from wakeful.contracts.work_items import ActiveWait, TodoItem, WorkItem
-from wakeful.decisions.briefs import failure_text
 from wakeful.decisions.work_items.readiness import readiness, scheduling_state
+from wakeful.engine.brief_texts import brief_text
 from wakeful.engine.work_items import active_waits, report_of
-from wakeful.gate.large_content import resolve
 from wakeful.ports import BriefRow, Store
 from wakeful.views.runtime_records import BriefRecord, WorkItemRecord
 
@@ -62,29 +59,13 @@ async def _brief(store: Store, row: BriefRow) -> BriefRecord:
         turn_id=row.turn_id,
         kind=row.kind,
         visibility=row.visibility,
-        text=await _text(store, row.text_event_id),
+        text=await brief_text(store, row.text_event_id),
         work_item_id=row.work_item_id or None,
         workspace_id=row.workspace_id,
         related_message_id=row.related_message_id or None,
         related_task_id=row.related_task_id or None,
         created_at=row.created_at / 1e6,
     )
-
-
-async def _text(store: Store, event_id: str) -> str:
-    """The words of a brief, from the event that holds them."""
-    agent_id, _, seq = event_id.rpartition(":")
-    found = await store.read(agent_id, after=int(seq) - 1, limit=1) if event_id else []
-    event = found[0].fact.event if found else None
-    if isinstance(event, BriefCreated):
-        return event.text
-    if isinstance(event, TurnFailed):
-        return failure_text(event)
-    if isinstance(event, AssistantRecorded):
-        whole = await resolve(event.item, store.get_blob)
-        assert isinstance(whole, AssistantItem)
-        return whole.text
-    return ""
 
 
 def _seconds(at: int | None) -> float | None:

@@ -10,6 +10,7 @@ from wakeful.ports.approvals import ACTIONS, APPROVAL_RULES
 from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.ports.briefs import BRIEFS
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
+from wakeful.ports.memory import EPISODES, MEMORY_CHANGES, MEMORY_USES, PROMPTED_MEMORY, WORKING_MEMORY
 from wakeful.ports.notices import NOTICES, PARKED_PROVIDERS, RUNTIME_HOLDS
 from wakeful.ports.runtime_agents import RUNTIME_AGENTS
 from wakeful.ports.spending import HOLDS, SPENDING
@@ -32,6 +33,13 @@ from wakeful.store.tables.briefs import BRIEF_RULES
 from wakeful.store.tables.checkpoints import GOING, KEPT, checkpoint_rules
 from wakeful.store.tables.liveness import LIVENESS_WAKES
 from wakeful.store.tables.mailbox import BUSY_RULES, MESSAGE_RULES
+from wakeful.store.tables.memory import (
+    CHANGE_RULES,
+    EPISODE_RULES,
+    PROMPTED_RULES,
+    USE_RULES,
+    WORKING_MEMORY_RULES,
+)
 from wakeful.store.tables.notices import HOLD_OF_ALL_RULES, NOTICE_RULES, NOTICE_WAKES, PARKED_RULES
 from wakeful.store.tables.row_rules import Needs, RowRule, Rules, joined
 from wakeful.store.tables.runtime_agents import RUNTIME_AGENT_RULES
@@ -79,6 +87,11 @@ _RULES: Mapping[Table[Any], Rules] = {
     TRIGGERS: TRIGGER_RULES,
     TRIGGER_DELIVERIES: DELIVERY_RULES,
     REFUSED_INPUT: REFUSED_RULES,
+    WORKING_MEMORY: WORKING_MEMORY_RULES,
+    PROMPTED_MEMORY: PROMPTED_RULES,
+    EPISODES: EPISODE_RULES,
+    MEMORY_CHANGES: CHANGE_RULES,
+    MEMORY_USES: USE_RULES,
 }
 TABLES: Mapping[Table[Any], Rules] = {
     table: {**rules, **checkpoint_rules(table)} if table in (*KEPT, *GOING) else rules

@@ -24,6 +24,8 @@ def _created(entry: LogEntry, event: BriefCreated, rows: AtHand) -> list[BriefRo
         created_seq=entry.seq,
         text_event_id=text,
         created_at=entry.fact.at,
+        principal=event.principal,
+        derived_from=event.derived_from,
     )
     return [row]
 

@@ -63,6 +63,7 @@ def _created(entry: LogEntry, event: WorkItemCreated | WorkItemEnqueued, rows: A
         created_at=at,
         updated_at=at,
         completed_at=None,
+        principal=event.principal if isinstance(event, WorkItemCreated) else "",
     )
     return [item]
 

@@ -77,6 +77,7 @@ def check_approved(agent: Agent[Any, Any], approve: Sequence[str] | None) -> Non
         subtasks=agent.subtasks,
         allow_parallel_subagents=agent.allow_parallel_subagents,
         work_items=agent.work_items,
+        memory=agent.memory,
     )
     for name in approve or ():
         if not any(any_named((name,), known) for known in there):

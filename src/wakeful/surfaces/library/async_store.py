@@ -39,6 +39,17 @@ from wakeful.service.operations.approvals import (
 from wakeful.service.operations.artifacts import LIST_ARTIFACTS, SHOW_ARTIFACT, ArtifactName
 from wakeful.service.operations.calls import EXPLAIN, LIST_UNKNOWN, RESOLVE, CallName, OutcomeOfCall
 from wakeful.service.operations.log import CHECK_LOG
+from wakeful.service.operations.memory import (
+    EDIT_MEMORY,
+    FORGET_MEMORY,
+    LIST_MEMORY,
+    SHOW_MEMORY,
+    SHOW_WORKING_MEMORY,
+    MemoryEdit,
+    MemoryName,
+    MemoryOwner,
+    MemoryQuery,
+)
 from wakeful.service.operations.operation import NoRequest, Operation
 from wakeful.service.operations.spending import GRANT, LIST_SPENDING, SHOW_COSTS, CostQuestion, SpendGrant
 from wakeful.service.operations.threads import LIST_MESSAGES, LIST_THREADS, MessageQuery, ThreadQuery
@@ -73,6 +84,7 @@ if TYPE_CHECKING:
     from wakeful.views.agent_status import AgentStatus
     from wakeful.views.cost import CostReport
     from wakeful.views.explanation import CallExplanation
+    from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
     from wakeful.views.prompt_report import PromptReport
     from wakeful.views.runtime_records import SentMessage
     from wakeful.views.store_records import (
@@ -120,6 +132,28 @@ class AsyncStore(PathLike[str]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._held.pop().aclose()
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+
+    async def memory(self, agent: str, find: str | None = None, *, limit: int = PAGE) -> "list[MemoryRecord]":
+        """An agent's memory entries, the newest first; with `find`, those nearest to these words."""
+        return await self._perform(LIST_MEMORY, MemoryQuery(agent, find, _count(limit)))
+
+    async def memory_entry(self, agent: str, source_ref: str) -> "MemoryRecord":
+        """One entry, with its source and last use. Raises InvalidRequest."""
+        return await self._perform(SHOW_MEMORY, MemoryName(agent, source_ref))
+
+    async def edit_memory(self, agent: str, source_ref: str, text: str, *, by: str = "operator") -> "MemoryRecord":
+        """Have an entry say something else."""
+        return await self._perform(EDIT_MEMORY, MemoryEdit(agent, source_ref, text, by))
+
+    async def forget_memory(self, agent: str, source_ref: str, *, by: str = "operator") -> "MemoryRecord":
+        """Have an entry found by no search and shown in no prompt any more."""
+        return await self._perform(FORGET_MEMORY, MemoryName(agent, source_ref, by))
+
+    async def working_memory(self, agent: str) -> "WorkingMemoryState":
+        """The working memory that an agent's turns begin with, by revision."""
+        return await self._perform(SHOW_WORKING_MEMORY, MemoryOwner(agent))
 
     # --- turns and threads --------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wakeful.service import Clock, Ids, Store
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.run_result import RunResult
+    from wakeful.surfaces.library.memory_handle import MemoryHandle
     from wakeful.views.message_envelope import MessageEnvelope
     from wakeful.views.runtime_records import (
         AgentLife,
@@ -337,6 +338,12 @@ class Runtime(LivingAgents, RuntimeTriggers):
         from wakeful.service.queries.work_items import briefs_of
 
         return await briefs_of(self._here.engine.store, agent, limit=limit)
+
+    def memory(self, agent: str) -> "MemoryHandle":
+        """An agent's memory: `await rt.memory("ops").list()`, and `show`, `edit`, `forget`, `working`."""
+        from wakeful.surfaces.library.memory_handle import MemoryHandle
+
+        return MemoryHandle(self._here.engine, agent)
 
     async def closure(self, agent: str, *, thread: str = "main") -> "ClosureDecision":
         """Where an agent stands: completed, able to go on, waiting for what, or failed, with the facts that say so."""

@@ -16,7 +16,7 @@ from kit.runs.engine_runs import Died, Dying, calls, check_ends, kinds, of_kind
 from kit.runs.level_scripts import subtask
 from wakeful import Agent, Budget, TextFiles, tool
 from wakeful.contracts.budgets import INTERACTIVE
-from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet, NotEntitled, WorkflowNotFound
+from wakeful.contracts.errors import InvalidConfig, InvalidRequest, InvalidValue, NotEntitled, WorkflowNotFound
 from wakeful.contracts.events import (
     MessageAdmitted,
     ModelRequested,
@@ -433,7 +433,7 @@ async def test_no_field_of_a_message_is_without_effect(store: SqliteStore) -> No
     assert {one.thread_id for one in client.sent} == {"t7"}
     with pytest.raises(InvalidConfig, match="handbook"):
         await client.say(collections=["handbook"])
-    with pytest.raises(NotBuiltYet):
+    with pytest.raises(InvalidRequest, match="keeps no memory"):
         await client.say(memory_enabled=True)
     shown = {"thread_id", "content", "provider", "model", "collections", "memory_enabled", "request_seq"}
     elsewhere = {"supersede", "workflow_inputs"}

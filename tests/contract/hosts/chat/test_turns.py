@@ -9,7 +9,7 @@ import pytest
 
 from wakeful import Agent, RunResult, tool
 from wakeful.bootstrap import new_engine
-from wakeful.contracts.errors import InvalidConfig, InvalidValue, NotBuiltYet, NotEntitled
+from wakeful.contracts.errors import InvalidConfig, InvalidRequest, InvalidValue, NotEntitled
 from wakeful.contracts.events import MessageAdmitted, ModelRequested, TurnStarted
 from wakeful.engine.state_loader import load_config
 from wakeful.engine.workflow_parts import workflow_registry
@@ -132,7 +132,7 @@ async def test_a_context_that_cannot_be_read_stores_nothing(tmp_path: Path, cont
 
 async def test_what_is_not_there_yet_is_refused_and_not_ignored(tmp_path: Path) -> None:
     chat = Chat(tmp_path, "- Hello.\n")
-    with pytest.raises(NotBuiltYet):
+    with pytest.raises(InvalidRequest, match="keeps no memory"):
         await chat.say("hi", memory_enabled=True)
     with pytest.raises(InvalidConfig, match="docs"):
         await chat.say("hi", collections=["docs"])

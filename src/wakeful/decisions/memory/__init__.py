@@ -1,0 +1,1 @@
+"""What an agent's memory comes to, decided from records alone: working memory and episodes."""

@@ -1,0 +1,135 @@
+"""An agent's memory as it is searched: its index, brought up to date from the records before every look.
+
+An index that cannot be used stops nobody: it is made again, and the answer says so.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import apsw
+
+from wakeful.contracts.memory import MemoryEntry
+from wakeful.engine.memory_sources import SourceStep, fits, ref_of, steps_after
+from wakeful.ports import Store
+from wakeful.retrieval.memory_index import FoundEntry, MemoryIndex, OpenedIndex, Reach, discard_index, open_index
+
+SUFFIX = ".memory"
+"""The folder of indexes, beside the store: an agent's home may be its workspace, and no agent writes its own index."""
+IN_MEMORY = ":memory:"
+T = TypeVar("T")
+
+
+class MemoryAnswer(NamedTuple):
+    """What was found, and what was wrong with the index."""
+
+    found: list[FoundEntry]
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The indexes of a store that is in memory: they go with it."""
+
+    indexes: dict[str, MemoryIndex] = field(default_factory=dict)
+    locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+
+_kept: "WeakKeyDictionary[Store, _Kept]" = WeakKeyDictionary()
+
+
+def index_place(store: Store, agent_id: str) -> Path | None:
+    """The file of an agent's index; None for a store in memory."""
+    if store.location == IN_MEMORY:
+        return None
+    name = hashlib.sha256(agent_id.encode()).hexdigest()[:32]
+    return Path(f"{Path(store.location).absolute()}{SUFFIX}") / f"{name}.sqlite3"
+
+
+class AgentMemory:
+    """The memory of one agent. `agent_home` is where its memory files are."""
+
+    def __init__(self, store: Store, agent_id: str, agent_home: Path) -> None:
+        self._store = store
+        self._agent_id = agent_id
+        self._home = agent_home
+        self._place = index_place(store, agent_id)
+
+    async def search(self, question: str, reach: Reach, limit: int) -> MemoryAnswer:
+        """The entries nearest to a question that this reader may find."""
+        found, problem = await self._ask(lambda index: index.search(question, reach, limit))
+        return MemoryAnswer(found, problem)
+
+    async def get(self, ref: str, reach: Reach) -> MemoryEntry | None:
+        """The entry behind a handle; None where there is none, or none that this reader may find."""
+        entry, _ = await self._ask(lambda index: index.get(ref))
+        if entry is None or (reach.principals is not None and entry.principal not in reach.principals):
+            return None
+        return entry
+
+    async def newest(self, limit: int) -> tuple[list[tuple[str, MemoryEntry]], str]:
+        """The entries that were written last, with their handles."""
+        return await self._ask(lambda index: index.newest(limit))
+
+    async def refs(self, beginning: str, limit: int) -> list[str]:
+        """Handles that begin like this."""
+        return (await self._ask(lambda index: index.refs(beginning, limit)))[0]
+
+    def ref(self, key: str) -> str:
+        return ref_of(self._store, self._agent_id, key)
+
+    async def _ask(self, look: Callable[[MemoryIndex], T]) -> tuple[T, str]:
+        """Ask the index, as it is after everything on record. A file that proves to be damaged is made again, once."""
+        if self._place is None:
+            return await self._ask_kept(look)
+        problem = ""
+        for last in (False, True):
+            opened = await asyncio.to_thread(open_index, self._place, self._identity)
+            try:
+                stale = await self._refresh(opened)
+                found = await asyncio.to_thread(look, opened.index)
+                return found, problem or opened.problem or stale
+            except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as damage:
+                if last:
+                    raise
+                problem = f"the index was unusable and is made again: {damage}"
+            finally:
+                await asyncio.to_thread(opened.index.close)
+            await asyncio.to_thread(discard_index, self._place)
+        raise AssertionError("the second try returns or raises")
+
+    async def _ask_kept(self, look: Callable[[MemoryIndex], T]) -> tuple[T, str]:
+        kept = _kept.setdefault(self._store, _Kept())
+        async with kept.locks.setdefault(self._agent_id, asyncio.Lock()):
+            index = kept.indexes.get(self._agent_id)
+            if index is None:
+                index = kept.indexes[self._agent_id] = open_index(None, self._identity).index
+            await self._refresh(OpenedIndex(index))
+            return look(index), ""
+
+    @property
+    def _identity(self) -> str:
+        return f"{self._store.runtime_id}/{self._agent_id}"
+
+    async def _refresh(self, opened: OpenedIndex) -> str:
+        """Read what is new. What cannot be written now leaves the index as it was; says what is wrong."""
+        index, marks = opened.index, await asyncio.to_thread(opened.index.marks)
+        if not await fits(self._store, self._agent_id, marks):
+            raise apsw.NotADBError("the store is not the one that this index was made from")
+        try:
+            async for step in steps_after(self._store, self._agent_id, self._home, marks):
+                await asyncio.to_thread(self._apply, index, step)
+        except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.BusyError, apsw.LockedError) as problem:
+            return f"the index could not be brought up to date: {problem}"
+        return ""
+
+    def _apply(self, index: MemoryIndex, step: SourceStep) -> None:
+        gone = list(step.gone)
+        if step.files is not None:
+            there = {entry.key for entry in step.entries}
+            gone += [key for key in index.keys(f"{step.files}:") if key not in there]
+        index.apply([(self.ref(entry.key), entry) for entry in step.entries], gone, step.marks)
