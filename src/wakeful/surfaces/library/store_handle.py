@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from wakeful.views.agent_status import AgentStatus
     from wakeful.views.cost import CostReport
     from wakeful.views.explanation import CallExplanation
+    from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
     from wakeful.views.prompt_report import PromptReport
     from wakeful.views.runtime_records import SentMessage
     from wakeful.views.store_records import (
@@ -84,6 +85,26 @@ class StoreHandle(PathLike[str]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._store.__aexit__(kind, error, trace)
+
+    def memory(self, agent: str, find: str | None = None, *, limit: int = PAGE) -> "list[MemoryRecord]":
+        """An agent's memory entries, the newest first; with `find`, those nearest to these words."""
+        return wait_outside_loop(self._store.memory(agent, find, limit=limit))
+
+    def memory_entry(self, agent: str, source_ref: str) -> "MemoryRecord":
+        """One entry, with its source and last use. Raises InvalidRequest."""
+        return wait_outside_loop(self._store.memory_entry(agent, source_ref))
+
+    def edit_memory(self, agent: str, source_ref: str, text: str, *, by: str = "operator") -> "MemoryRecord":
+        """Have an entry say something else."""
+        return wait_outside_loop(self._store.edit_memory(agent, source_ref, text, by=by))
+
+    def forget_memory(self, agent: str, source_ref: str, *, by: str = "operator") -> "MemoryRecord":
+        """Have an entry found by no search and shown in no prompt any more."""
+        return wait_outside_loop(self._store.forget_memory(agent, source_ref, by=by))
+
+    def working_memory(self, agent: str) -> "WorkingMemoryState":
+        """The working memory that an agent's turns begin with, by revision."""
+        return wait_outside_loop(self._store.working_memory(agent))
 
     def turns(
         self,
