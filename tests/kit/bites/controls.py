@@ -262,7 +262,7 @@ async def _times(has_one: bool, folder: Path) -> Any:
 
 
 @CONTROLS.of("notify", (False, "not_sent"), (True, "delivered"))
-async def _told(has_one: bool, folder: Path) -> Any:
+async def _notified(has_one: bool, folder: Path) -> Any:
     lost = scripted([{"fail": [{"kind": "contract_error", "message": "no"}]}])
     target = {"to": [sys.executable, "-c", "import sys; sys.stdin.read()"]} if has_one else None
     async with Runtime(folder / "home", agents=[Agent("desk", lost, notify=target)], clock=FixedClock()) as rt:
