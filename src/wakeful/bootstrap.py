@@ -278,7 +278,9 @@ async def open_runtime(
     from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
     from wakeful.runtime.home_lock import runtime_lock
     from wakeful.runtime.tasks import RuntimeTasks, tasks_folder
+    from wakeful.service.agent_board import RuntimeAgentBoard
     from wakeful.service.agent_supply import AgentSupply
+    from wakeful.service.commands.agent_homes import seed_home
     from wakeful.service.commands.trigger_control import trigger_tools
     from wakeful.service.living_runtime import living_runtime
     from wakeful.service.owner_hooks import command_environment
@@ -294,8 +296,10 @@ async def open_runtime(
         with runtime_lock(opened.location), tasks_folder(opened.location) as place:
             engine = new_engine(opened, clock=clock, ids=ids)
             tasks = RuntimeTasks(opened, clock, ids, place, lambda text: engine.keys().hide(text))
-            given = trigger_tools(engine, public_url)
-            engine = replace(engine, surroundings=replace(engine.surroundings, wakes=True, tasks=tasks, tools=given))
+            board, given = RuntimeAgentBoard(), trigger_tools(engine, public_url)
+            around = replace(engine.surroundings, wakes=True, lives=True, tasks=tasks, tools=given, agents=board)
+            board.engine = engine = replace(engine, surroundings=around)
+            await seed_home(engine)
             sender = NoticeSender(lambda: command_environment(engine.surroundings.keys()))
             supply = AgentSupply(engine, roster, tuple(tools), folder)
             runtime = living_runtime(engine, supply, places, tasks, retention, sender.send, notify, public_url)

@@ -153,3 +153,5 @@ class RunRequest:
     host: HostTerms = HostTerms()
     continuation: ContinuationResolution | None = None
     """What the first message of a turn that a runtime opens means to its agent."""
+    revision: str | None = None
+    """The definition of the agent, where a runtime keeps them."""

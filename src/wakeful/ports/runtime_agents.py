@@ -37,9 +37,17 @@ class RuntimeAgentRow(NamedTuple):
     reason: str
     changed_at: int
     resumes_at: int | None
+    model_override: str | None
+    """The model that an operator gave it; None: that of its definition."""
+    model_changed_at: int | None
+    archived_at: int | None
+    deleted_at: int | None
+    """Set: it is no more, and its name is taken for good."""
 
 
 _HELD = Condition("control", "<>", "running")
+_CHILD = Condition("parent", "IS NOT NULL")
+OF_PARENT = RowQuery(("created_at", "agent_id"), equal=("parent",), where=_CHILD, served_by="runtime_agents_of_parent")
 BY_AGE = RowQuery(("created_at", "agent_id"), served_by="runtime_agents_by_age")
 HELD = RowQuery(("changed_at", "agent_id"), where=_HELD, served_by="runtime_agents_held")
 
@@ -50,8 +58,9 @@ RUNTIME_AGENTS = Table(
     indexes=(
         TableIndex("runtime_agents_by_age", ("created_at",)),
         TableIndex("runtime_agents_held", ("changed_at",), where=_HELD),
+        TableIndex("runtime_agents_of_parent", ("parent", "created_at"), where=_CHILD),
     ),
-    queries=(BY_AGE, HELD),
+    queries=(BY_AGE, HELD, OF_PARENT),
 )
 
 
@@ -59,18 +68,37 @@ class RuntimeAgents(Rows, Protocol):
     """Reads which agents a runtime has."""
 
     async def runtime_agent(self, agent_id: str) -> RuntimeAgentRow | None:
-        return await self.get_row(RUNTIME_AGENTS, agent_id)
+        """None: there is none, or it was deleted."""
+        row = await self.get_row(RUNTIME_AGENTS, agent_id)
+        return row if row is not None and row.deleted_at is None else None
 
     async def runtime_agents(
         self, *, after: RuntimeAgentRow | None = None, limit: int | None = None
     ) -> list[RuntimeAgentRow]:
         """The oldest first; `after` is the last one of the page before."""
         place: Sequence[Value] = () if after is None else (after.created_at, after.agent_id)
-        return await self.list_rows(RUNTIME_AGENTS, BY_AGE, after=place, limit=limit)
+        return await _there(self, BY_AGE, place, limit)
 
     async def held_agents(
         self, *, after: RuntimeAgentRow | None = None, limit: int | None = None
     ) -> list[RuntimeAgentRow]:
         """Those that are paused or stopped, the longest first; `after` is the last one of the page before."""
         place: Sequence[Value] = () if after is None else (after.changed_at, after.agent_id)
-        return await self.list_rows(RUNTIME_AGENTS, HELD, after=place, limit=limit)
+        return await _there(self, HELD, place, limit)
+
+    async def children_of(self, agent_id: str) -> list[RuntimeAgentRow]:
+        """The agents that an agent made, the oldest first."""
+        rows = await self.list_rows(RUNTIME_AGENTS, OF_PARENT, agent_id)
+        return [row for row in rows if row.deleted_at is None]
+
+
+async def _there(rows: Rows, query: RowQuery, place: Sequence[Value], limit: int | None) -> list[RuntimeAgentRow]:
+    """A page without those that were deleted. It is shorter than the limit at the end only."""
+    found: list[RuntimeAgentRow] = []
+    while True:
+        wanted = None if limit is None else limit - len(found)
+        page = await rows.list_rows(RUNTIME_AGENTS, query, after=place, limit=wanted)
+        found += [row for row in page if row.deleted_at is None]
+        if wanted is None or len(page) < wanted or len(found) == limit:
+            return found
+        place = RUNTIME_AGENTS.values_of(page[-1], query.order)

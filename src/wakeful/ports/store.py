@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from wakeful.ports.agent_figures import AgentFigures
 from wakeful.ports.approvals import Approvals
 from wakeful.ports.artifacts import Artifacts
 from wakeful.ports.blobs import Blobs
@@ -45,6 +46,7 @@ class TableReads(
     AgentWaits,
     Wakes,
     RuntimeAgents,
+    AgentFigures,
     Tasks,
     WorkItems,
     Briefs,

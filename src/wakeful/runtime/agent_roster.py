@@ -29,7 +29,12 @@ class RosterEntry:
     @property
     def revision(self) -> str:
         """The hash of what decides what it does: its model, its words, its tools and its options."""
-        return "sha256:" + hashlib.sha256(self.definition or _definition(self.agent)).hexdigest()
+        return "sha256:" + hashlib.sha256(self.described).hexdigest()
+
+    @property
+    def described(self) -> bytes:
+        """The definition, or what can be said of one that holds code."""
+        return self.definition or _definition(self.agent)
 
 
 @dataclass(slots=True)
@@ -55,13 +60,17 @@ class AgentRoster:
         self._agents.pop(entry.agent.name, None)
         self.add(entry)
 
+    def drop(self, name: str) -> None:
+        """An agent that is no more."""
+        self._agents.pop(name, None)
+
     def __iter__(self) -> Iterator[RosterEntry]:
         return iter(tuple(self._agents.values()))
 
     def get(self, name: str) -> RosterEntry | None:
         return self._agents.get(name)
 
-    def agent(self, name: str) -> Agent[Any, Any]:
+    def entry(self, name: str) -> RosterEntry:
         """Raises AgentMissing when its code is not here."""
         found = self._agents.get(name)
         if found is None:
@@ -70,7 +79,7 @@ class AgentRoster:
                 f"agent {name!r} has work to do, and its code is not here (here: {here})",
                 "Pass it to Runtime(agents=[...]), or archive it.",
             )
-        return found.agent
+        return found
 
 
 def _definition(agent: Agent[Any, Any]) -> bytes:

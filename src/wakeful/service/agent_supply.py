@@ -18,21 +18,25 @@ from wakeful.contracts.events.agents import AgentKind, AgentSource
 from wakeful.contracts.triggers import TriggerEntry
 from wakeful.contracts.waking import WakeEntry
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import Engine
+from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.runtime.agent_definitions import MEDIA_TYPE, FileProblem, entry_from, entry_of, read_folder
 from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
+from wakeful.runtime.builtin_templates import DEFAULT_TEMPLATE
 from wakeful.runtime.timers import keep_wakes
 from wakeful.runtime.triggers import keep_triggers
+from wakeful.service.agent_models import with_model
+from wakeful.service.commands.agent_homes import guide_default, new_home
+from wakeful.service.commands.agent_removal import delete_agent
 from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, pause_agent, resume_agent
 from wakeful.settings.agent_homes import default_agent_id
 from wakeful.tools.tool import Tool
 
 
-def created_agent(name: str, source: AgentSource, by: str) -> AgentCreated:
+def created_agent(name: str, source: AgentSource, by: str, template: str | None = None) -> AgentCreated:
     """The fact about a new public agent that belongs to nobody but its owner."""
     kind: AgentKind = "default" if name == default_agent_id() else "named"
-    return AgentCreated(agent_name=name, agent_kind=kind, source=source, created_by=by)
+    return AgentCreated(agent_name=name, agent_kind=kind, source=source, created_by=by, template=template)
 
 
 @dataclass(slots=True)
@@ -73,23 +77,47 @@ class AgentSupply:
 
     async def agent(self, name: str) -> Agent[Any, Any]:
         """Raises AgentMissing, InvalidConfig or UnknownTool where it cannot be had here."""
+        return (await self.entry(name)).agent
+
+    async def entry(self, name: str) -> RosterEntry:
+        """An agent as it is defined. Raises AgentMissing, InvalidConfig or UnknownTool where it cannot be had here."""
         known = self.roster.get(name)
         row = await self.engine.store.runtime_agent(name)
         if row is not None and row.source == "api" and (known is None or known.revision != row.revision):
             known = await self._stored(row)
             self.roster.put(known)
-        return known.agent if known is not None else self.roster.agent(name)
+        return known if known is not None else self.roster.entry(name)
 
-    async def create(self, definition: Mapping[str, Any], *, by: str) -> RuntimeAgentRow:
-        """A new agent from data. Raises InvalidConfig, UnknownTool, or InvalidRequest for a name that is taken."""
+    async def request(self, name: str, thread: str) -> RunRequest:
+        """What a thread of an agent is run with next: its definition, and the model that its operator gave it."""
+        entry = await self.entry(name)
+        agent = await with_model(self.engine, entry.agent, thread)
+        return RunRequest(agent, "", thread=thread, revision=entry.revision)
+
+    async def create(self, definition: Mapping[str, Any], *, by: str, template: str | None = None) -> RuntimeAgentRow:
+        """A new agent from data, with a home from a template where one is named.
+
+        Raises InvalidConfig, UnknownTool, or InvalidRequest for a name that is taken and for a template that cannot be
+        had; then there is neither an agent nor a home.
+        """
         entry = entry_of(definition, self.tools, "api")
         name = entry.agent.name
         if await self.engine.store.runtime_agent(name) is not None:
             raise InvalidRequest(f"there is an agent called {name!r} already", "Give the new agent another name.")
-        await create_agent(self.engine, created_agent(name, "api", by))
+        created = created_agent(name, "api", by, template)
+        async with new_home(self.engine, name, template):
+            await create_agent(self.engine, created)
         self.roster.put(entry)
         await self._introduce(entry)
         return await agent_named(self.engine.store, name)
+
+    async def addressee(self, name: str | None, model: str | None) -> str:
+        """Who is meant. The default agent is made on first use, where a model for it is known; no other one is."""
+        default = default_agent_id()
+        is_default = name in (None, default)
+        if is_default and model is not None and await self.engine.store.runtime_agent(default) is None:
+            await self.create({"name": default, "model": model}, by=RUNTIME, template=DEFAULT_TEMPLATE)
+        return name if name is not None else default
 
     async def update(self, name: str, changes: Mapping[str, Any]) -> RuntimeAgentRow:
         """Another revision of an agent that was made from data. Raises InvalidRequest for any other."""
@@ -104,6 +132,14 @@ class AgentSupply:
         self.roster.put(entry)
         await self._introduce(entry)
         return await agent_named(self.engine.store, name)
+
+    async def delete(self, name: str, *, by: str, reason: str = "") -> None:
+        """Raises InvalidRequest for an agent of a file or of the program, and with what is open."""
+        known = self.roster.get(name)
+        is_ours = known is not None and known.source != "api"
+        place = (known.place or "the program") if known is not None and is_ours else None
+        await delete_agent(self.engine, name, by=by, reason=reason, place=place)
+        self.roster.drop(name)
 
     async def definition(self, revision: str) -> dict[str, Any]:
         """A revision as data. Raises InvalidRequest for one that holds code."""
@@ -137,9 +173,12 @@ class AgentSupply:
         row = await store.runtime_agent(name)
         if row is None:
             row = await create_agent(self.engine, created_agent(name, entry.source, entry.source))
+        if row.kind == "default" and row.source != "api":
+            await guide_default(self.engine, name)
         if row.revision != entry.revision:
-            kept = None if entry.definition is None else await store.put_blob(entry.definition, MEDIA_TYPE)
-            event = AgentRevised(revision=entry.revision, source=entry.source, place=entry.place, definition=kept)
+            kept = await store.put_blob(entry.described, MEDIA_TYPE)
+            field = "definition" if entry.definition is not None else "described"
+            event = AgentRevised(revision=entry.revision, source=entry.source, place=entry.place, **{field: kept})
             await store.admit(name, [Fact(event, self.engine.clock.now())])
         wake = entry.agent.wake
         await keep_wakes(self.engine, name, [each for each in wake if isinstance(each, WakeEntry)], entry.source)

@@ -14,7 +14,7 @@ from wakeful.contracts.events.agents import AgentControl, ControlCause
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.work_items import WorkItem
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine
 from wakeful.ports import WakeRow
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
@@ -206,13 +206,13 @@ def living_runtime(
     parking = ProviderParking(engine, supply.agent, ask_for_a_word, resume_after)
 
     async def run_thread(agent_id: str, thread_id: str) -> None:
-        agent = await supply.agent(agent_id)
-        parked = await parking.blocks(agent)
+        request = await supply.request(agent_id, thread_id)
+        parked = await parking.blocks(request.agent)
         if parked is not None:
             reason = f"the provider {parked.provider} lets nobody in: {parked.message}"
             await pause_agent(engine, agent_id, by=RUNTIME, cause="provider", reason=reason)
             return
-        result = await take_next(engine, RunRequest(agent, "", thread=thread_id))
+        result = await take_next(engine, request)
         if result is not None and result.status == "failed":
             await parking.look_at(agent_id, result.turn_id)
 

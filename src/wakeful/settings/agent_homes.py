@@ -13,6 +13,12 @@ from wakeful.settings.store_file import FILE
 
 FOLDER = "agents"
 """In a home: the folders of agents, and the files that define some of them."""
+SELF_MEMORY, OPERATOR_MEMORY = "memory/self.md", "memory/operator.md"
+"""In an agent's home: what it remembers of itself, and of the person it works for."""
+OWN_FOLDERS = ("memory", "notes", "work", "skills")
+"""In an agent's home: what is the agent's to see."""
+STATE_FOLDER = ".wakeful/state"
+"""In an agent's home: what the runtime keeps there."""
 DEFAULT_AGENT = "main"
 VARIABLE = "WAKEFUL_AGENT_ID"
 

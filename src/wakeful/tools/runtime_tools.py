@@ -8,6 +8,7 @@ from typing import Any
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.runtime_answers import SCRATCH_TOOLS, SPAWN_SELF_TOOL, SUBTASK_TOOL, parallel_declaration
 from wakeful.decisions.waking.wait_tools import DECLARATIONS as WAIT_DECLARATIONS
+from wakeful.tools.agent_get import DECLARATION as AGENT_GET_DECLARATION
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
 from wakeful.tools.memory import DECLARATIONS as MEMORY_DECLARATIONS
@@ -28,8 +29,9 @@ class AnsweredHere(DeclaredTool):
 def runtime_tools(
     *, subtasks: bool, parallel: int | None, work_items: bool, memory: bool = False, waits: bool = False
 ) -> tuple[AnsweredHere, ...]:
-    """What an agent is given that may hand work on, has work items or memory, or may wait; `parallel` is how many jobs
-    one call may have, None: none. Tools for work items and memory have code of a turn, which takes their place there.
+    """What an agent is given that may hand work on, has work items or memory, or lives in a runtime (`waits`);
+    `parallel` is how many jobs one call may have, None: none. Tools for work items and memory, and `agent_get`, have
+    code of a turn, which takes their place there.
     """
     declared: list[ToolDeclaration] = []
     if subtasks:
@@ -43,5 +45,5 @@ def runtime_tools(
     if memory:
         declared += MEMORY_DECLARATIONS.values()
     if waits:
-        declared += WAIT_DECLARATIONS
+        declared += (*WAIT_DECLARATIONS, AGENT_GET_DECLARATION)
     return tuple(map(AnsweredHere, declared))

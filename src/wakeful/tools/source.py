@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from wakeful.ports.agent_board import AgentBoard
 from wakeful.ports.tasks import TaskBoard
 from wakeful.tools.tool import Tool
 
@@ -47,6 +48,10 @@ class Surroundings:
     """Folders outside a workspace that may be read there all the same: skills."""
     wakes: bool = False
     """Somebody is there who wakes an agent that waits: a runtime."""
+    lives: bool = False
+    """Agents here are a runtime's: each is told what its home says."""
+    agents: AgentBoard | None = None
+    """Where a model looks at its agent; None: there is no runtime."""
     tasks: TaskBoard | None = None
     """Where commands go on that outlive their call; None: nobody is there to look after them."""
     tools: tuple[Tool[Any], ...] = ()

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.events.agents import AgentControl
-from wakeful.contracts.waking import WaitWake
+from wakeful.contracts.values import Value
+from wakeful.contracts.waking import ContinuationResolution, WaitWake
 
 LifeStatus: TypeAlias = Literal[
     "booting", "awake_idle", "awake_running", "awaiting_task", "asleep", "paused", "stopped"
@@ -39,3 +40,98 @@ def status_of(facts: StatusFacts) -> LifeStatus:
     if "task_result" in facts.waits:
         return "awaiting_task"
     return "asleep" if facts.waits else "awake_idle"
+
+
+class ToolLatency(Value):
+    """How long calls of a tool took."""
+
+    tool_name: str
+    total_calls: int
+    total_duration_ms: float
+
+
+class ExecutionProfile(Value):
+    """What an agent may do here: configuration, and no measure."""
+
+    profile: str | None = None
+    """The built-in tools it has; None: its code is not here, so that nobody can say."""
+    backend: Literal["host_local", "sandboxed"] = "host_local"
+    process_execution_exposed: bool = False
+    allow_background_tasks: bool = False
+    supports_managed_worktrees: bool = False
+
+
+class PendingHint(Value):
+    """Hints that become one message when the agent is free."""
+
+    hints: int
+    first_at: float
+    last_at: float
+
+
+class AgentModelState(Value):
+    """Which model an agent is run with, and who says so."""
+
+    source: Literal["runtime_default", "agent_override"]
+    """runtime_default: the model that its definition names. agent_override: the one that an operator gave it."""
+    runtime_default_model: str
+    """Blank: its definition is not here."""
+    effective_model: str
+    effective_fallback_models: tuple[str, ...] = ()
+    override_model: str | None = None
+
+
+class AgentState(Value):
+    """How an agent stands: its queue, its tasks, its waits, and what it has done so far."""
+
+    id: str
+    status: LifeStatus = "booting"
+    sleeping_until: float | None = None
+    """When its next sleep or wait ends by itself."""
+    current_run_id: str | None = None
+    """The turn that runs."""
+    pending: int = 0
+    """Messages that no turn has taken."""
+    active_task_ids: tuple[str, ...] = ()
+    last_wake_reason: str | None = None
+    """What its newest message was."""
+    last_brief_at: float | None = None
+    compacted_message_count: int = 0
+    """Messages that stand in a summary, and not in the conversation any more."""
+    total_message_count: int = 0
+    """Messages that turns were begun with."""
+    total_input_tokens: int = 0
+    total_output_tokens: int = 0
+    total_model_rounds: int = 0
+    tool_latency: tuple[ToolLatency, ...] = ()
+    execution_profile: ExecutionProfile = ExecutionProfile()
+    model_override: str | None = None
+    pending_wake_hint: PendingHint | None = None
+    current_work_item_id: str | None = None
+    last_continuation: ContinuationResolution | None = None
+
+
+def tool_latencies(figures: dict[str, list[int]]) -> tuple[ToolLatency, ...]:
+    """By name, from how many calls ended and the microseconds they took."""
+    return tuple(
+        ToolLatency(tool_name=name, total_calls=calls, total_duration_ms=took / 1_000)
+        for name, (calls, took) in sorted(figures.items())
+    )
+
+
+def model_state(default: str, fallbacks: Sequence[str], override: str | None) -> AgentModelState:
+    """The override goes first; what the definition falls back on stays behind it."""
+    if override is None:
+        return AgentModelState(
+            source="runtime_default",
+            runtime_default_model=default,
+            effective_model=default,
+            effective_fallback_models=tuple(fallbacks),
+        )
+    return AgentModelState(
+        source="agent_override",
+        runtime_default_model=default,
+        effective_model=override,
+        effective_fallback_models=tuple(ref for ref in fallbacks if ref != override),
+        override_model=override,
+    )

@@ -16,3 +16,7 @@ class AgentStatus(Value):
     """Pending approvals, questions and client requests."""
     unknown_outcomes: int = 0
     token_usage: AgentTokenUsageSummary = AgentTokenUsageSummary()
+    revised_at: float | None = None
+    """When the definition in force came into force, in Unix seconds; None: it is no agent of a runtime."""
+    turns_since_revision: int | None = None
+    """Turns that began with that definition."""

@@ -17,9 +17,9 @@ from wakeful.contracts.events.agents import (
 )
 from wakeful.contracts.notices import NoticeKind, NoticeState
 from wakeful.contracts.values import Value
-from wakeful.contracts.waking import CatchUp
+from wakeful.contracts.waking import CatchUp, ClosureDecision
 from wakeful.contracts.work_items import PlanStatus, ReadinessLabel, SchedulingState, TodoItem, WorkItemState
-from wakeful.views.agent_state import LifeStatus
+from wakeful.views.agent_state import AgentModelState, AgentState, LifeStatus
 
 
 class AgentRecord(Value):
@@ -48,10 +48,78 @@ class AgentRecord(Value):
     reason: str = ""
     resumes_at: float | None = None
     """When a pause ends by itself."""
+    archived_at: float | None = None
+    """Set: it was put away; `resume` brings it back."""
     hint: str = ""
     """What to do about an agent that does not run."""
     refused: dict[str, int] = {}
     """Messages and deliveries that were refused, by reason. Nothing else is kept of them."""
+
+
+class AgentIdentity(Value):
+    """Which agent it is, to whom it belongs, and who made it."""
+
+    agent_id: str
+    kind: AgentKind
+    visibility: Visibility
+    ownership: Ownership
+    profile_preset: ProfilePreset
+    lineage_parent_agent_id: str | None = None
+    """For audits: it is no handle of a task."""
+
+
+class ChildRecord(Value):
+    """An agent that another one made, as that one is shown it."""
+
+    identity: AgentIdentity
+    status: LifeStatus
+    current_run_id: str | None = None
+    pending: int = 0
+    """Messages that no turn has taken."""
+    current_work_item_id: str | None = None
+    turns: int = 0
+    """That have begun."""
+    total_model_rounds: int = 0
+    last_brief_at: float | None = None
+
+
+class AgentDetails(AgentRecord):
+    """One agent with everything that is known of it without reading its log."""
+
+    state: AgentState
+    model: AgentModelState
+    closure: ClosureDecision
+    """Where its own loop stands between turns."""
+    turns_since_revision: int = 0
+    """Turns that began with the definition in force."""
+    children: tuple[ChildRecord, ...] = ()
+    """Agents that it made, private ones included."""
+
+
+class AgentGetResult(Value):
+    """An agent as a model is shown it: who it is and how it stands, and nothing that anybody said."""
+
+    identity: AgentIdentity
+    agent_home: str
+    state: AgentState
+    model: AgentModelState
+    closure: ClosureDecision
+    children: tuple[ChildRecord, ...] = ()
+
+
+class AgentRevision(Value):
+    """A definition of an agent that was in force once, or is."""
+
+    revision: str
+    """Its hash."""
+    at: float
+    """When it came into force."""
+    source: AgentSource
+    place: str | None = None
+    """The file it was read from."""
+    turns: int
+    """Turns that began with it, so far."""
+    in_force: bool = False
 
 
 class SentMessage(Value):

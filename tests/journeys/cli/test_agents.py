@@ -121,3 +121,140 @@ def test_timers_and_notices_are_listed(wakeful: Wakeful, home: Path) -> None:
     answered(home)
     (notice,) = json.loads(wakeful("notices", "ops", "--json").out)
     assert (notice["kind"], notice["state"]) == ("test", "not_sent")
+
+
+# --- what an agent is ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own home: templates are kept there."""
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("WAKEFUL_AGENT_ID", raising=False)
+    return folder
+
+
+def test_an_agent_is_created_with_a_home_shown_and_changed(wakeful: Wakeful, own_home: Path) -> None:
+    made = wakeful("agent", "create", "ops", "--model", "scripted:demo", "--template", "wakeful-default")
+    assert made.out == f"agent ops is created\nhome: {own_home}/home/agents/ops\n"
+    assert (own_home / "home/agents/ops/memory/self.md").exists()
+    told = wakeful("agent", "show", "ops").out.splitlines()
+    assert told[:3] == [
+        "ops",
+        "  status     awake_idle, completed",
+        "  identity   named, public, self_owned, public_named",
+    ]
+    assert told[4] == "  model      scripted:demo (of its definition)"
+    assert told[5].endswith(" ago, 0 turns since")
+    assert wakeful("agent", "model", "ops", "scripted:refund.yaml").out == (
+        "agent ops: scripted:refund.yaml (override of scripted:demo)\n"
+    )
+    shown = json.loads(wakeful("agent", "show", "ops", "--json").out)
+    assert (shown["model"]["source"], shown["state"]["model_override"]) == ("agent_override", "scripted:refund.yaml")
+    assert wakeful("agent", "model", "ops", "--clear").out == "agent ops: scripted:demo (of its definition)\n"
+    assert "one of the two" in wakeful("agent", "model", "ops", "scripted:demo", "--clear").err
+    again = wakeful("agent", "create", "ops", "--model", "scripted:demo")
+    assert again.code != 0 and "there is an agent called 'ops' already" in again.err
+    wrong = wakeful("agent", "create", "desk", "--model", "scripted:demo", "--template", "nobody-has-it")
+    assert wrong.code != 0 and "there are: wakeful-default, wakeful-developer" in wrong.err.lower()
+    assert "the runtime has no agent 'desk'" in wakeful("agent", "show", "desk").err
+
+
+def test_revisions_are_listed_and_compared(wakeful: Wakeful, home: Path) -> None:
+    async def changed() -> None:
+        async with Runtime(home, agents=[Agent("ops", scripted(["x"], leftover="ignore"), "Be brief.")]):
+            pass
+
+    asyncio.run(changed())
+    lines = wakeful("agent", "history", "ops").out.splitlines()
+    assert lines[0].split() == ["REVISION", "SINCE", "TURNS", "STATE", "FROM"]
+    assert len(lines) == 3 and " in force " in lines[1]
+    assert '+instructions: "Be brief."' in wakeful("agent", "diff", "ops").out
+    revisions = json.loads(wakeful("agent", "history", "ops", "--json").out)
+    assert [each["in_force"] for each in revisions] == [True, False]
+    assert "was never changed" in wakeful("agent", "diff", "desk").err
+
+
+def test_an_agent_is_archived_brought_back_and_deleted(wakeful: Wakeful, own_home: Path) -> None:
+    wakeful("agent", "create", "ops", "--model", "scripted:demo")
+    assert wakeful("agent", "archive", "ops", "--reason", "summer").out == (
+        "agent ops is archived\nto bring it back: wakeful agent resume ops\n"
+    )
+    assert "no agents yet" in wakeful("agent").out
+    assert "summer (operator)" in wakeful("agent", "--archived").out
+    wakeful("agent", "resume", "ops")
+    wakeful("send", "ops", "Hello?")
+    refused = wakeful("agent", "delete", "ops")
+    assert refused.code != 0 and "agent 'ops' cannot be deleted now: 1 queued messages" in refused.err
+    wakeful("agent", "create", "desk", "--model", "scripted:demo")
+    assert json.loads(wakeful("agent", "delete", "desk", "--json").out) == {"agent": "desk", "deleted": True}
+    assert "the runtime has no agent 'desk'" in wakeful("agent", "show", "desk").err
+
+
+# --- runs of an agent ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("HOL-AGENT-10")
+def test_a_run_that_names_no_agent_leaves_none_behind(wakeful: Wakeful, own_home: Path) -> None:
+    assert wakeful("run", "hello").code == 0
+    assert "no agents yet" in wakeful("agent", "--private").out
+    (turn,) = (json.loads(line) for line in wakeful("events", "--json").out.splitlines())
+    assert (turn["agent"], turn["thread"]) == ("assistant", "main")
+    assert turn["agent_id"] != turn["agent"], "it has a stream of its own, which nobody comes back to"
+
+
+@pytest.mark.spec("HOL-AGENT-11", "HOL-AGENT-12", "HOL-AGENT-08")
+def test_a_run_is_for_an_agent_that_is_there_or_is_to_be_created(wakeful: Wakeful, own_home: Path) -> None:
+    missing = wakeful("run", "hello", "--agent", "ops")
+    assert missing.code != 0 and "the runtime has no agent 'ops'" in missing.err
+    (own_home / "one.yaml").write_text("- text: one\n")
+    for _ in range(2):
+        made = wakeful("run", "hello", "--agent", "ops", "--create-agent", "--model", "scripted:one.yaml")
+        assert made.out == "one\n", "the second time it is there"
+    assert wakeful("run", "again", "--agent", "ops").out == "one\n"
+    turns = [json.loads(line) for line in wakeful("events", "--json").out.splitlines()]
+    assert {(each["agent_id"], each["thread"]) for each in turns} == {("ops", "main")}, "one conversation"
+    shown = json.loads(wakeful("agent", "show", "ops", "--json").out)
+    assert (shown["visibility"], shown["ownership"], shown["state"]["total_message_count"]) == (
+        "public",
+        "self_owned",
+        3,
+    )
+    other = wakeful("run", "hello", "--agent", "ops", "--model", "scripted:demo")
+    assert other.code != 0 and "wakeful agent model ops scripted:demo" in other.err
+    assert "--create-agent needs the name" in wakeful("run", "hello", "--create-agent").err
+    wakeful("agent", "pause", "ops", "--reason", "maintenance")
+    assert "agent 'ops' is paused: maintenance" in wakeful("run", "hello", "--agent", "ops").err
+    wakeful("agent", "stop", "ops")
+    assert "agent ops was stopped by operator" in wakeful("run", "hello", "--agent", "ops").err
+
+
+def test_an_agent_of_a_program_is_run_with_its_code_or_not_at_all(wakeful: Wakeful, home: Path) -> None:
+    refused = wakeful("run", "hello", "--agent", "ops")
+    assert refused.code != 0 and "agent ops is defined in a program" in refused.err
+
+
+@pytest.mark.spec("HOL-AGENT-13")
+def test_a_run_of_an_agent_works_where_the_agent_does(wakeful: Wakeful, own_home: Path) -> None:
+    place = own_home / "place"
+    place.mkdir()
+    (place / "here.txt").write_text("it is here")
+    (own_home / "read.yaml").write_text("- calls: [{name: read_file, arguments: {path: here.txt}}]\n- text: done\n")
+    model = f"scripted:{own_home}/read.yaml"
+    wakeful("agent", "create", "ops", "--model", model, "--workspace", "place")
+    result = json.loads(wakeful("run", "read it", "--agent", "ops", "--json").out)
+    assert result["status"] == "completed"
+    shown = json.loads(wakeful("agent", "show", "ops", "--json").out)
+    assert [(each["tool_name"], each["total_calls"]) for each in shown["state"]["tool_latency"]] == [
+        ("wakeful/read_file", 1)
+    ]
+    assert "it is here" in wakeful("events", result["turn_id"], "--json").out, (
+        "not in the folder that the command was typed in"
+    )
+
+
+def test_the_default_agent_is_made_by_the_first_run_that_names_it(wakeful: Wakeful, own_home: Path) -> None:
+    assert wakeful("run", "hello", "--agent", "main", "--model", "scripted:demo").code == 0
+    shown = json.loads(wakeful("agent", "show", "--json").out)
+    assert (shown["agent"], shown["kind"]) == ("main", "default")
+    assert (own_home / "home/agents/main/AGENTS.md").exists()

@@ -13,7 +13,10 @@ from wakeful.contracts.events import (
     ActionResolved,
     ActionSettled,
     ActionStaged,
+    AgentArchived,
     AgentCreated,
+    AgentDeleted,
+    AgentModelChanged,
     AgentRevised,
     AgentStateChanged,
     AnswerAccepted,
@@ -644,7 +647,12 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     TranscriptCompactionFailed(**FOLDED, error="TimeoutError: late"),
     TranscriptOverflowArchived(**FOLDED, archive_id="archive-0123456789abcdef", archived_count=29),
     TranscriptClosed(turn=1, message_count=2, tool_results=0, run_outcome=RunOutcome.of("completed")),
-    AgentCreated(agent_name="ops", agent_kind="child", lineage_parent_agent_id="lead", source="file"),
+    AgentCreated(
+        agent_name="ops", agent_kind="child", lineage_parent_agent_id="lead", source="file", template="wakeful-default"
+    ),
+    AgentModelChanged(model="openai:gpt-5.5", changed_by="ada"),
+    AgentArchived(archived_by="ada", reason="summer"),
+    AgentDeleted(deleted_by="ada", reason="no use"),
     AgentRevised(
         revision="sha256:1", source="file", place="ops.yaml", definition=BlobRef(digest="sha256:" + "0" * 64, size=2)
     ),

@@ -41,12 +41,16 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionSettled,
     ActionStaged,
+    AgentArchived,
     AgentCreated,
+    AgentDeleted,
+    AgentModelChanged,
     AgentRevised,
     AgentStateChanged,
     AnyEvent,
     BudgetGranted,
     BudgetNoticed,
+    CompactionCompleted,
     CostRecorded,
     FilesTainted,
     LimitChanged,
@@ -65,6 +69,7 @@ from wakeful.contracts.events import (
     TurnResumed,
     TurnSuspended,
 )
+from wakeful.contracts.events.context import WindowStart
 from wakeful.contracts.spending import WindowPassed, WindowRef
 from wakeful.ports import Claim, Store
 
@@ -234,9 +239,41 @@ LIFE: list[list[Fact]] = [
     [Fact(AgentStateChanged(control="paused", changed_by="ada", resumes_at=NOON + 9), NOON + 2)],
     [queued("k3", thread="side")],
     [Fact(AgentStateChanged(control="running", cause="runtime", changed_by="runtime"), NOON + 9)],
+    [Fact(AgentRevised(revision="sha256:2", source="file", place="keeper.yaml"), NOON + 9)],
+    [Fact(AgentModelChanged(model="scripted:demo", changed_by="ada"), NOON + 9)],
     [Fact(AgentStateChanged(control="stopped", changed_by="ada", reason="enough"), NOON + 10)],
+    [Fact(AgentArchived(archived_by="ada"), NOON + 11)],
 ]
-"""An agent of a runtime that is created, revised, paused with messages waiting, let run again, and stopped."""
+"""An agent of a runtime that is created, revised, paused with messages waiting, let run again, stopped, put away."""
+
+
+DAY_TURN = "day_1"
+_FOLDED = CompactionCompleted(
+    compaction_id="cmp_1",
+    trigger="token_pressure",
+    summary_ref="agent_7:4",
+    continuation_ref="agent_7:5",
+    tokens_before=900,
+    tokens_after=200,
+    duration_ms=12,
+    cut=1,
+    folded_messages=1,
+    window=WindowStart(from_turn=DAY_TURN, items=0),
+)
+A_DAY: list[list[Fact]] = [
+    [takes(DAY_TURN, "d1"), said(DAY_TURN), tool_started(DAY_TURN)],
+    [tool_result(DAY_TURN)],
+    [Fact(_FOLDED, NOON, THREAD, DAY_TURN)],
+    [ended(DAY_TURN)],
+]
+"""A turn of an agent of a runtime: a call, and a conversation that is folded."""
+
+
+GONE = [
+    Fact(AgentCreated(agent_name="agent_7b"), NOON),
+    Fact(AgentDeleted(deleted_by="ada"), NOON + 1),
+]
+"""An agent that is created and deleted."""
 
 
 async def tell_life(store: Store) -> None:
@@ -244,6 +281,13 @@ async def tell_life(store: Store) -> None:
         for fact in facts:
             await store.admit(KEEPER, [fact])
     await store.admit("agent_7", [Fact(AgentCreated(agent_name="agent_7", agent_kind="child"), NOON)])
+    await store.admit("agent_7", [queued("d1")])
+    claim = await store.claim_thread("agent_7", THREAD, DAY_TURN)
+    for facts in A_DAY:
+        await store.append(claim, facts)
+    await store.release(claim)
+    for fact in GONE:
+        await store.admit("agent_7b", [fact])
 
 
 WORKER = "agent_8"
@@ -298,7 +342,8 @@ def tainted() -> FilesTainted:
 def told() -> set[type]:
     """The events of the story."""
     mail = [[message()], QUEUE, *(facts for _, owned, outside in MAIL for facts in (owned, outside))]
-    everything = (*OWNED, *MONEY, GRANTS, *OUTSIDE, *BACKGROUND, *LIFE, *told_waking(), *TRIGGERED, *mail)
+    lives = (*LIFE, *A_DAY, GONE)
+    everything = (*OWNED, *MONEY, GRANTS, *OUTSIDE, *BACKGROUND, *lives, *told_waking(), *TRIGGERED, *mail)
     return {
         type(fact.event) for facts in (*everything, *WORK, *WORK_OUTSIDE, *MEMORY, *MEMORY_OUTSIDE) for fact in facts
     }

@@ -6,7 +6,14 @@ in `contracts.history`, and what an event means for a turn is in `decisions.evol
 
 from typing import TypeAlias
 
-from wakeful.contracts.events.agents import AgentCreated, AgentRevised, AgentStateChanged
+from wakeful.contracts.events.agents import (
+    AgentArchived,
+    AgentCreated,
+    AgentDeleted,
+    AgentModelChanged,
+    AgentRevised,
+    AgentStateChanged,
+)
 from wakeful.contracts.events.base import Event, RuntimeFact, UnrecognisedEvent
 from wakeful.contracts.events.briefs import BriefCreated
 from wakeful.contracts.events.context import (
@@ -333,7 +340,10 @@ AnyEvent: TypeAlias = (
     | TranscriptCompactionFailed
     | TranscriptOverflowArchived
     | TranscriptClosed
+    | AgentArchived
     | AgentCreated
+    | AgentDeleted
+    | AgentModelChanged
     | AgentRevised
     | AgentStateChanged
     | TaskCreated
@@ -402,7 +412,10 @@ __all__ = [
     "ActionResolved",
     "ActionSettled",
     "ActionStaged",
+    "AgentArchived",
     "AgentCreated",
+    "AgentDeleted",
+    "AgentModelChanged",
     "AgentRevised",
     "AgentStateChanged",
     "AnswerAccepted",

@@ -35,6 +35,8 @@ class AgentCreated(RuntimeFact):
     """The agent that made it; None: a person or a program did."""
     source: AgentSource = "code"
     created_by: str = "operator"
+    template: str | None = None
+    """What its home was made from, as it was named; None: from nothing."""
 
 
 class AgentRevised(RuntimeFact):
@@ -49,6 +51,36 @@ class AgentRevised(RuntimeFact):
     """The file it was read from."""
     definition: BlobRef | None = None
     """The definition as JSON; None: it holds code, which is not stored."""
+    described: BlobRef | None = None
+    """Of a definition that holds code: what can be said of it, as JSON."""
+
+
+class AgentModelChanged(RuntimeFact):
+    """An operator gave an agent another model, or took that back. Turns that begin from here on are run with it."""
+
+    kind: ClassVar[str] = "agent.model_changed"
+
+    model: str | None = None
+    """`provider:model`; None: the model of its definition again."""
+    changed_by: str
+
+
+class AgentArchived(RuntimeFact):
+    """An agent was put away: it is in no listing, and does nothing until somebody resumes it."""
+
+    kind: ClassVar[str] = "agent.archived"
+
+    archived_by: str
+    reason: str = ""
+
+
+class AgentDeleted(RuntimeFact):
+    """An agent is no more. Its log stays, and its name is not given again."""
+
+    kind: ClassVar[str] = "agent.deleted"
+
+    deleted_by: str
+    reason: str = ""
 
 
 class AgentStateChanged(RuntimeFact):

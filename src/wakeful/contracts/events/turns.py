@@ -248,6 +248,8 @@ class TurnStarted(Event):
     stream: bool = True
     continuation: ContinuationResolution | None = None
     """Of a turn that a runtime opened: what its first message meant to the agent."""
+    revision: str | None = None
+    """Of a turn of a runtime: the definition of the agent that it began with."""
 
     @property
     def opens_turn(self) -> bool:

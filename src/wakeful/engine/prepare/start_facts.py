@@ -107,6 +107,7 @@ async def _begun(request: RunRequest, work: TurnWork, record: StartRecord) -> li
         principal=messages[0].principal,
         stream=work.terms.stream,
         **({"continuation": request.continuation} if request.continuation is not None else {}),
+        **({"revision": request.revision} if request.revision is not None else {}),
     )
     question = "\n".join([message.item.text or message.prompt_preview for message in messages])
     names = messages[0].collections

@@ -33,6 +33,7 @@ from wakeful.engine.prepare.idle_options import (
     unheard_times,
 )
 from wakeful.ports import RuleRow
+from wakeful.tools.agent_get import DECLARATION as AGENT_GET_DECLARATION
 from wakeful.tools.runtime_tools import runtime_tools
 from wakeful.tools.source import Offer, Surroundings, ToolSource, WithheldTool
 from wakeful.tools.tool import Tool
@@ -241,7 +242,8 @@ def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer], around: Surroundin
         waits=around.wakes,
     )
     for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools), *own, *around.tools):
-        if tool.name in tools and (is_wait_tool(tool.declaration) or tool in around.tools):
+        ours = is_wait_tool(tool.declaration) or tool.declaration is AGENT_GET_DECLARATION or tool in around.tools
+        if tool.name in tools and ours:
             continue  # the agent has a tool of its own by that name, and was written before it lived in a runtime
         if tool.name in tools:
             raise InvalidConfig(

@@ -60,6 +60,7 @@ from wakeful.engine.turn_work import (
 )
 from wakeful.engine.work_items import WorkDesk
 from wakeful.ports import Claim, Log, TurnReader, TurnRow
+from wakeful.tools.agent_get import AGENT_GET, AgentGetTool
 from wakeful.tools.runtime_tools import AnsweredHere
 
 MAX_INLINE_VALUE = 16_000
@@ -104,7 +105,7 @@ async def prepare(
     limits = admitted.limits or allowed(engine, request)
 
     home = engine.agent_home(agent.name)
-    lives = engine.surroundings.wakes
+    lives = engine.surroundings.lives
     found = await gather(agent, home, folded, lambda text: engine.keys().hide_keys(text), lives=lives)
     if before is None and agent.work_items and not request.host.prompt_is_whole:
         found = replace(found, work_items=await projection_of(store, agent, home, row, engine.clock.now()))
@@ -155,6 +156,9 @@ async def prepare(
     for desk_of_turn in (work_desk, memory_desk):
         if desk_of_turn is not None:
             tools = {**tools, **{name: tool for name, tool in desk_of_turn.tools().items() if name in tools}}
+    looks = tools.get(AGENT_GET)
+    if engine.surroundings.agents is not None and isinstance(looks, AnsweredHere):
+        tools = {**tools, AGENT_GET: AgentGetTool(engine.surroundings.agents)}
     work = TurnWork(
         place=place,
         state=folded.state,

@@ -47,8 +47,9 @@ async def agent_named(store: RuntimeAgents, name: str) -> RuntimeAgentRow:
     """Raises AgentNotFound with the names there are."""
     row = await store.runtime_agent(name)
     if row is None:
-        public = [each.agent_id for each in await store.runtime_agents() if each.visibility == "public"]
-        raise AgentNotFound(f"the runtime has no agent {name!r}", f"It has: {', '.join(public[:20]) or 'none'}.")
+        rows = await store.runtime_agents()
+        known = [each.agent_id for each in rows if each.visibility == "public" and each.archived_at is None]
+        raise AgentNotFound(f"the runtime has no agent {name!r}", f"It has: {', '.join(known[:20]) or 'none'}.")
     return row
 
 

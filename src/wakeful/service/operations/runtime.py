@@ -39,6 +39,8 @@ class AgentQuery:
     agent: str | None = None
     private: bool = False
     """Those as well that belong to another agent or to a single run."""
+    archived: bool = False
+    """Those as well that were put away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ async def _list(opened: OpenStore, asked: AgentQuery) -> "list[AgentRecord]":
 
     if asked.agent is not None:
         return [await agent_record(opened.engine, asked.agent)]
-    return await agent_records(opened.engine, private=asked.private)
+    return await agent_records(opened.engine, private=asked.private, archived=asked.archived)
 
 
 async def _pause(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":

@@ -18,7 +18,7 @@ Mine = TypeVar("Mine", BusyThread, WaitRow, RefusedInputRow)
 
 def is_listed(row: RuntimeAgentRow) -> bool:
     """Is it shown where all agents are? A private one belongs to whoever made it, and is shown by its name."""
-    return row.visibility == "public"
+    return row.visibility == "public" and row.archived_at is None
 
 
 async def agent_record(engine: Engine, name: str) -> AgentRecord:
@@ -33,10 +33,14 @@ async def record_of(engine: Engine, row: RuntimeAgentRow) -> AgentRecord:
     return _record(engine, row, await _status(engine, row, busy, waits), refused)
 
 
-async def agent_records(engine: Engine, *, private: bool = False) -> list[AgentRecord]:
-    """The agents, the oldest first: the public ones, or all of them."""
+async def agent_records(engine: Engine, *, private: bool = False, archived: bool = False) -> list[AgentRecord]:
+    """The agents, the oldest first: those that are listed, and with them private or archived ones."""
     store = engine.store
-    rows = [row for row in await store.runtime_agents() if private or is_listed(row)]
+    rows = [
+        row
+        for row in await store.runtime_agents()
+        if is_listed(row) or (private and row.archived_at is None) or (archived and row.archived_at is not None)
+    ]
     busy, waits = _by_agent(await store.busy_threads()), _by_agent(await store.open_waits())
     refused = _by_agent(await store.refused_input())
     found = []
@@ -87,6 +91,7 @@ def _record(
         changed_at=row.changed_at / 1e6,
         reason=row.reason,
         resumes_at=None if row.resumes_at is None else row.resumes_at / 1e6,
+        archived_at=None if row.archived_at is None else row.archived_at / 1e6,
         hint=_hint(row),
         refused=by_reason(refused),
     )
@@ -100,4 +105,6 @@ def _hint(row: RuntimeAgentRow) -> str:
             return f"It keeps what is sent to it. To let it run: wakeful agent resume {row.agent_id}"
         case "stopped":
             told = "It refuses messages, and waking it changes nothing."
+            if row.archived_at is not None:
+                told = "It was archived, and does nothing."
             return f"{told} To let it run: wakeful agent resume {row.agent_id}"

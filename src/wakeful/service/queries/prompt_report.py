@@ -37,7 +37,7 @@ async def prompt_of_agent(engine: Engine, agent: Agent[Any, Any]) -> PromptRepor
     """What the agent would be told now."""
     keys = keys_only(engine.surroundings.secrets())
     home = engine.agent_home(agent.name)
-    looks = looks_around(agent, home, lives=engine.surroundings.wakes)
+    looks = looks_around(agent, home, lives=engine.surroundings.lives)
     found = look_around(agent, home, keys.hide_keys) if looks else TurnMaterial(roots_of(agent, home))
     async with AsyncExitStack() as stack:
         now = engine.clock.now() / 1_000_000

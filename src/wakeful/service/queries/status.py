@@ -5,11 +5,13 @@ are open, and those that tell what the last one used.
 """
 
 from collections import Counter
+from typing import Any
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import TurnCompleted
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.ports import Log, Store, TurnRow
+from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.views.agent_status import AgentStatus
 
 PAGE = 20
@@ -20,8 +22,10 @@ TAIL = 20
 
 
 async def agents_status(store: Store, agent: str | None = None) -> list[AgentStatus]:
-    """Every agent that had a turn, by name, or one of them. Raises InvalidConfig for one that there is not."""
+    """Every agent that had a turn, by name, or one of them; private agents of a runtime by their names only. Raises
+    InvalidConfig for one that there is not."""
     known = await store.agent_names()
+    lives = {row.agent_id: row for row in await store.runtime_agents()}
     if agent is not None and agent not in known:
         hint = f"there are: {', '.join(known[:20])}" if known else "nothing has been run here yet"
         raise InvalidConfig(f"there is no agent {agent!r} in {store.location}", hint)
@@ -44,9 +48,20 @@ async def agents_status(store: Store, agent: str | None = None) -> list[AgentSta
             pending_actions=actions[name],
             unknown_outcomes=unknown[name],
             token_usage=await _usage(store, name),
+            **(await _revision(store, lives[name]) if name in lives else {}),
         )
         for name in (known if agent is None else [agent])
+        if agent is not None or name not in lives or lives[name].visibility == "public"
     ]
+
+
+async def _revision(store: Store, row: RuntimeAgentRow) -> dict[str, Any]:
+    """Since when an agent of a runtime is as it is, and how often it ran since."""
+    newest = await store.agent_revisions(row.agent_id, limit=1)
+    if not newest:
+        return {}
+    turns = (await store.figures_of(row.agent_id)).turns
+    return {"revised_at": newest[0].revised_at / 1e6, "turns_since_revision": turns - newest[0].turns_before}
 
 
 async def _usage(store: Store, name: str) -> AgentTokenUsageSummary:

@@ -6,6 +6,7 @@ The declaration stands in `ports`, beside the row type; the rules stand here. A 
 from collections.abc import Mapping
 from typing import Any
 
+from wakeful.ports.agent_figures import AGENT_FIGURES, AGENT_REVISIONS
 from wakeful.ports.approvals import ACTIONS, APPROVAL_RULES
 from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.ports.briefs import BRIEFS
@@ -27,6 +28,7 @@ from wakeful.ports.usage import USAGE
 from wakeful.ports.waits import CONTINUATIONS, PENDING_HINTS, WAITS
 from wakeful.ports.wakes import WAKES
 from wakeful.ports.work_items import WORK_FOCUS, WORK_ITEMS
+from wakeful.store.tables.agent_figures import AGENT_FIGURE_RULES, AGENT_REVISION_RULES
 from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
 from wakeful.store.tables.artifacts import ARTIFACT_RULES
 from wakeful.store.tables.briefs import BRIEF_RULES
@@ -77,6 +79,8 @@ _RULES: Mapping[Table[Any], Rules] = {
     SPENDING: SPENDING_RULES,
     HOLDS: HOLD_RULES,
     RUNTIME_AGENTS: RUNTIME_AGENT_RULES,
+    AGENT_FIGURES: AGENT_FIGURE_RULES,
+    AGENT_REVISIONS: AGENT_REVISION_RULES,
     TASKS: TASK_RULES,
     WORK_ITEMS: WORK_ITEM_RULES,
     WORK_FOCUS: FOCUS_RULES,

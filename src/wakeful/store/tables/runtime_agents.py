@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import AgentStopped, EventRefused
+from wakeful.contracts.errors import AgentNotFound, AgentStopped, EventRefused
 from wakeful.contracts.events import (
+    AgentArchived,
     AgentCreated,
+    AgentDeleted,
+    AgentModelChanged,
     AgentRevised,
     AgentStateChanged,
     MessageAdmitted,
@@ -36,8 +39,11 @@ def is_outdated(event: AgentStateChanged, row: RuntimeAgentRow) -> bool:
 
 
 def _created(entry: LogEntry, event: AgentCreated, rows: AtHand) -> list[RuntimeAgentRow]:
-    if agent_row(entry, rows) is not None:
-        raise EventRefused(f"there is an agent {entry.agent_id} already", "Give the new agent another name.")
+    there = agent_row(entry, rows)
+    if there is not None:
+        name = entry.agent_id
+        known = f"there is an agent {name} already" if there.deleted_at is None else f"agent {name} was deleted"
+        raise EventRefused(known, "Give the new agent another name.")
     return [
         RuntimeAgentRow(
             agent_id=entry.agent_id,
@@ -56,6 +62,10 @@ def _created(entry: LogEntry, event: AgentCreated, rows: AtHand) -> list[Runtime
             reason="",
             changed_at=entry.fact.at,
             resumes_at=None,
+            model_override=None,
+            model_changed_at=None,
+            archived_at=None,
+            deleted_at=None,
         )
     ]
 
@@ -80,8 +90,21 @@ def _state_changed(entry: LogEntry, event: AgentStateChanged, rows: AtHand) -> l
             reason=event.reason,
             changed_at=max(entry.fact.at, row.changed_at + 1),
             resumes_at=event.resumes_at if event.control == "paused" else None,
+            archived_at=None if event.control == "running" else row.archived_at,
         )
     ]
+
+
+def _model_changed(entry: LogEntry, event: AgentModelChanged, rows: AtHand) -> list[RuntimeAgentRow]:
+    return [_known(entry, rows)._replace(model_override=event.model, model_changed_at=entry.fact.at)]
+
+
+def _archived(entry: LogEntry, event: AgentArchived, rows: AtHand) -> list[RuntimeAgentRow]:
+    return [_known(entry, rows)._replace(archived_at=entry.fact.at)]
+
+
+def _deleted(entry: LogEntry, event: AgentDeleted, rows: AtHand) -> list[RuntimeAgentRow]:
+    return [_known(entry, rows)._replace(deleted_at=entry.fact.at)]
 
 
 def _message_admitted(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> list[RuntimeAgentRow]:
@@ -102,15 +125,18 @@ def _item_enqueued(entry: LogEntry, event: WorkItemEnqueued, rows: AtHand) -> li
 def _refuse_stopped(entry: LogEntry, rows: AtHand, what: str) -> None:
     row = agent_row(entry, rows)
     if row is not None and row.control == "stopped" and entry.is_new:
+        if row.deleted_at is not None:
+            raise AgentNotFound(f"agent {entry.agent_id} was deleted", "Create another one, with a name of its own.")
+        done = "archived" if row.archived_at is not None else "stopped"
         raise AgentStopped(
-            f"agent {entry.agent_id} was stopped by {row.changed_by}: {what}",
+            f"agent {entry.agent_id} was {done} by {row.changed_by}: {what}",
             f"Let it run again first: wakeful agent resume {entry.agent_id}",
         )
 
 
 def _known(entry: LogEntry, rows: AtHand) -> RuntimeAgentRow:
     row = agent_row(entry, rows)
-    if row is None:
+    if row is None or row.deleted_at is not None:
         raise EventRefused(f"{entry.agent_id} is no agent of a runtime", "Create it first.")
     return row
 
@@ -119,6 +145,9 @@ RUNTIME_AGENT_RULES: Rules = {
     AgentCreated: RowRule(_created, NEEDS_AGENT),
     AgentRevised: RowRule(_revised, NEEDS_AGENT),
     AgentStateChanged: RowRule(_state_changed, NEEDS_AGENT),
+    AgentModelChanged: RowRule(_model_changed, NEEDS_AGENT),
+    AgentArchived: RowRule(_archived, NEEDS_AGENT),
+    AgentDeleted: RowRule(_deleted, NEEDS_AGENT),
     MessageAdmitted: RowRule(_message_admitted, NEEDS_AGENT),
     WakeHintStored: RowRule(_from_outside, NEEDS_AGENT),
     WorkItemEnqueued: RowRule(_item_enqueued, NEEDS_AGENT),

@@ -35,12 +35,13 @@ def listed(
     private: Annotated[
         bool, typer.Option("--private", help="Also those that belong to another agent or to a single run.")
     ] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Also those that were put away.")] = False,
     json: JsonOption = False,
     wide: WideOption = False,
     store: StoreOption = None,
 ) -> None:
     """List the agents of a runtime: whether they run, since when, and why not."""
-    found = ask(LIST_AGENTS, AgentQuery(agent, private), store_to_read(store))
+    found = ask(LIST_AGENTS, AgentQuery(agent, private, archived), store_to_read(store))
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -16,7 +16,7 @@ DEFAULT_MODEL = "scripted:demo"
 
 def agent_for(
     loaded: LoadedCode,
-    file: Path | None,
+    file: Path | Agent[Any, Any] | None,
     *,
     model: str | None,
     instructions: str | None,
@@ -37,7 +37,9 @@ def agent_for(
         both = ", ".join([*named, *([str(file)] if file else [])])
         raise WrongRequest(f"a run has one agent, and several were named: {both}", "leave all but one out")
     changes: dict[str, Any] = {}
-    if loaded.agents:
+    if isinstance(file, Agent):
+        agent = file
+    elif loaded.agents:
         agent = loaded.agents[0]
         changes["tools"] = (*agent.tools, *agent.given_sources, *loaded.tools)
     elif file is not None:

@@ -19,6 +19,7 @@ class Command(NamedTuple):
 
 
 _DECIDE = "approval_decisions"
+_AGENT = "agent_registry"
 COMMANDS = {
     "demo": Command("demo", "demo [NAME]", "list the demos; all run offline", "wakeful demo"),
     "demo crash": Command("demo_crash", "demo crash", "kill a run during a payment; it pays once",
@@ -46,6 +47,21 @@ COMMANDS = {
                      "wakeful agent\nwakeful agent list", "listed"),
     "agent list": Command("agent_control", "agent list [AGENT]", "the same as wakeful agent", "wakeful agent list",
                           "listed"),
+    "agent show": Command(_AGENT, "agent show [AGENT]", "one agent: identity, status, model, work",
+                          "wakeful agent show ops\nwakeful agent show ops --json", "show"),
+    "agent create": Command(_AGENT, "agent create AGENT", "create an agent, with a home from a template",
+                            "wakeful agent create ops --model openai:gpt-5.5 --template wakeful-default", "create"),
+    "agent model": Command(_AGENT, "agent model AGENT [MODEL]", "show or change an agent's model",
+                           "wakeful agent model ops anthropic:claude-opus-4-7\nwakeful agent model ops --clear",
+                           "model"),
+    "agent history": Command(_AGENT, "agent history AGENT", "revisions of an agent's definition",
+                             "wakeful agent history ops", "history"),
+    "agent diff": Command(_AGENT, "agent diff AGENT [OLD] [NEW]", "what changed between two revisions",
+                          "wakeful agent diff ops", "diff"),
+    "agent archive": Command(_AGENT, "agent archive AGENT", "put an agent away until it is resumed",
+                             "wakeful agent archive ops", "archive"),
+    "agent delete": Command(_AGENT, "agent delete AGENT", "delete an agent that was created here",
+                            "wakeful agent delete ops", "delete"),
     "agent pause": Command("agent_control", "agent pause AGENT", "pause an agent; it keeps its messages",
                            'wakeful agent pause ops --for 1h --reason "maintenance"', "pause"),
     "agent stop": Command("agent_control", "agent stop AGENT", "stop an agent; it refuses messages",
@@ -217,7 +233,8 @@ GROUPS = {
         "demo crash", "demo approve", "demo budget", "run", "resume", "pause", "interject", "cancel",
     ),
     "Agents of a runtime": (
-        "send", "agent", "agent pause", "agent stop", "agent resume", "stop", "timer list", "timer cancel", "notices",
+        "send", "agent", "agent show", "agent create", "agent model", "agent history", "agent diff", "agent pause",
+        "agent stop", "agent resume", "agent archive", "agent delete", "stop", "timer list", "timer cancel", "notices",
         "notify test", "memory list", "memory show", "memory edit", "memory forget",
     ),
     "Triggers": (

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,15 +12,15 @@ import typer
 from wakeful.bootstrap import new_engine, opened_store, resolve_model
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget
+from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.contracts.errors import InvalidConfig, StoreProblem
-from wakeful.service import Agent, MessageOrigin, RunRequest, UnknownRow, check_servers, choices_of
+from wakeful.service import Agent, Engine, MessageOrigin, RunRequest, Store, UnknownRow, check_servers, choices_of
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved
-from wakeful.surfaces.cli.code_loader import code_options, load
+from wakeful.surfaces.cli.code_loader import LoadedCode, code_options, load
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
-    AgentOption,
     ApproveOption,
     JsonOption,
     McpOption,
@@ -32,9 +33,10 @@ from wakeful.surfaces.cli.options import (
 )
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
 from wakeful.surfaces.cli.places import StoreAddress, store_to_write
-from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.prompt_input import prompt_of
 from wakeful.surfaces.cli.screen import short
+from wakeful.surfaces.cli.store_agent import StoreAgent, agent_of_store, named_in_store
 from wakeful.surfaces.cli.terminal_approver import approver_for
 
 
@@ -61,7 +63,13 @@ def command(
     ] = None,
     store: StoreOption = None,
     tools: ToolsOption = None,
-    agent: AgentOption = None,
+    agent: Annotated[
+        Path | None,
+        typer.Option("--agent", metavar="NAME|FILE", help="An agent of the store, or an agent's YAML or JSON file."),
+    ] = None,
+    create_agent: Annotated[
+        bool, typer.Option("--create-agent", help="With --agent NAME: create the agent if there is none.")
+    ] = False,
     mcp: McpOption = None,
     key: Annotated[
         str | None,
@@ -99,7 +107,8 @@ def command(
     """Run an agent on a prompt, in this process, and print its answer.
 
     The agent works in the current folder: it reads and changes files there, and runs commands that are confined to it.
-    Use --profile chat for a conversation without tools.
+    Use --profile chat for a conversation without tools. With --agent NAME the run belongs to an agent of the store and
+    works where that agent does.
 
     Calls that need approval are asked about at the terminal. Without a terminal the run is stored as pending, the
     command prints how to approve it, and ends with exit code 3.
@@ -111,10 +120,11 @@ def command(
     loaded = load(tools or [])
     for words in loaded.notes:
         note(words)
+    living = _living(named_in_store(agent), place, loaded, model, instructions, create=create_agent)
     one = agent_for(
-        loaded,
-        agent,
-        model=model,
+        loaded if living is None else LoadedCode(),
+        agent if living is None else living.agent,
+        model=model if living is None else None,
         instructions=instructions,
         max_steps=max_steps,
         workspace=workspace,
@@ -131,8 +141,9 @@ def command(
     request = RunRequest(
         one,
         asked,
-        thread=thread,
+        thread=thread if thread is not None or living is None else MAIN_THREAD,
         key=key,
+        revision=living.revision if living is not None else None,
         budget=_budget(one, model_calls=budget_calls, seconds=budget_seconds, usd=budget_usd, tokens=budget_tokens),
         stream=stream,
         origin=MessageOrigin(
@@ -141,20 +152,21 @@ def command(
         ),
     )
     progress = somebody_or_nobody(quiet=quiet)
+    of_file = agent if living is None else None
     request.approver = approver_for(progress, approve, no_input=no_input)
     try:
         result, unknown = asyncio.run(_run(request, place, progress))
     except KeyboardInterrupt:
-        again = _again(progress, place, tools, agent)
+        again = _again(progress, place, tools, of_file)
         note(f"\nInterrupted. {again}" if again else "\nInterrupted before anything was stored.")
         raise typer.Exit(INTERRUPTED) from None
     except StoreProblem as problem:
-        problem.hint = "\n".join(filter(None, (problem.hint, _again(progress, place, tools, agent))))
+        problem.hint = "\n".join(filter(None, (problem.hint, _again(progress, place, tools, of_file))))
         raise
     if json:
         tell_json(result)
     else:
-        tell(result, unknown, place, quiet=quiet, code=code_options(tools, agent))
+        tell(result, unknown, place, quiet=quiet, code=code_options(tools, of_file))
     raise typer.Exit(exit_code(result))
 
 
@@ -165,8 +177,30 @@ async def _run(
     async with opened_store(place.path) as opened:
         # What tools print goes to stderr: stdout is for the answer alone.
         with contextlib.redirect_stdout(sys.stderr), progress:
-            result = await run_turn(new_engine(opened), request)
+            result = await run_turn(_engine(opened, lives=request.revision is not None), request)
         return result, await opened.unknown() if result.unknown else []
+
+
+def _living(
+    name: str | None,
+    place: StoreAddress,
+    loaded: LoadedCode,
+    model: str | None,
+    instructions: str | None,
+    *,
+    create: bool,
+) -> StoreAgent | None:
+    """The agent of the store that the run is for, if it is for one."""
+    if name is None:
+        if create:
+            raise WrongRequest("--create-agent needs the name of an agent", "say which one: --agent NAME")
+        return None
+    return agent_of_store(name, place, loaded, model=model, instructions=instructions, create=create)
+
+
+def _engine(store: Store, *, lives: bool) -> Engine:
+    engine = new_engine(store)
+    return replace(engine, surroundings=replace(engine.surroundings, lives=True)) if lives else engine
 
 
 def _budget(agent: Agent[Any, Any], **asked: Any) -> Budget | None:

@@ -8,7 +8,7 @@ from wakeful.contracts.models import TokenUsage
 from wakeful.service.operations.agents import STATUS, AgentName
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.places import ask, store_to_read
-from wakeful.surfaces.cli.shown_values import counted, json_text, out
+from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, out
 from wakeful.views.agent_status import AgentStatus
 
 
@@ -34,12 +34,17 @@ def _lines(status: AgentStatus) -> list[str]:
     rounds = counted(used.total_model_rounds, "round")
     last = _tokens(used.last_turn) if used.last_turn is not None else "no tokens reported yet"
     queued = f"{counted(status.queued_messages, 'queued message')}, " if status.queued_messages else ""
+    changed = []
+    if status.revised_at is not None:
+        since = counted(status.turns_since_revision or 0, "turn")
+        changed = [f"  changed    {age_cell(int(status.revised_at * 1e6))} ago, {since} since"]
     return [
         status.agent,
         f"  open       {counted(status.open_turns, 'turn')}, {queued}{status.pending_actions} pending, "
         f"{counted(status.unknown_outcomes, 'unknown outcome')}",
         f"  tokens     {_tokens(used.total)}, in {rounds}",
         f"  last turn  {last}",
+        *changed,
     ]
 
 

@@ -1,4 +1,4 @@
-"""The agents of a runtime, as `Runtime` has them: made, read, changed, paused, stopped and let run."""
+"""The agents of a runtime, as `Runtime` has them: made, read, changed, paused, put away."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -8,37 +8,86 @@ from wakeful.contracts.values import JsonValue
 if TYPE_CHECKING:
     from wakeful.service import FileProblem
     from wakeful.service.living_runtime import LivingRuntime
-    from wakeful.views.runtime_records import AgentRecord
+    from wakeful.views.agent_state import AgentModelState
+    from wakeful.views.runtime_records import AgentDetails, AgentRecord, AgentRevision
 
 
 class LivingAgents:
     """What `Runtime` can do with its agents, besides talking to them."""
 
-    async def agents(self, *, private: bool = False) -> "list[AgentRecord]":
+    async def agents(self, *, private: bool = False, archived: bool = False) -> "list[AgentRecord]":
         """The public agents of the store, the oldest first: what each is, and how it stands.
 
-        With `private`, also those that belong to another agent.
+        With `private`, also those that belong to another agent; with `archived`, also those that were put away.
         """
         from wakeful.service.queries.agent_records import agent_records
 
-        found, tally = await agent_records(self._here.engine, private=private), self._here.refusals
+        found = await agent_records(self._here.engine, private=private, archived=archived)
+        tally = self._here.refusals
         return [each.model_copy(update={"refused": await tally.refused(each.agent, of=each.refused)}) for each in found]
 
-    async def agent(self, agent: str | None = None) -> "AgentRecord":
-        """One agent, a private one as well; without a name the default agent. Raises AgentNotFound."""
+    async def agent(self, agent: str | None = None) -> "AgentDetails":
+        """One agent in full, a private one as well; without a name the default agent. Raises AgentNotFound."""
         from wakeful.service import default_agent_id
-        from wakeful.service.queries.agent_records import agent_record
+        from wakeful.service.queries.agent_details import agent_details
 
-        return await agent_record(self._here.engine, agent if agent is not None else default_agent_id())
+        return await agent_details(self._here.engine, agent if agent is not None else default_agent_id())
 
-    async def create(self, definition: Mapping[str, Any], *, by: str = "operator") -> "AgentRecord":
+    async def create(
+        self, definition: Mapping[str, Any], *, template: str | None = None, by: str = "operator"
+    ) -> "AgentRecord":
         """A new agent from data, with the fields of an agent's file. It is kept in the store, and runs from now on.
 
-        Raises InvalidConfig or UnknownTool, naming the field, or InvalidRequest for a name that is taken.
+        `template` names what its home is made from: `wakeful-default`, `wakeful-developer`, another folder of
+        `~/.agents/templates`, or the absolute path of a folder with an `AGENTS.md`. Raises InvalidConfig or
+        UnknownTool, naming the field, or InvalidRequest for a name that is taken or a template that cannot be had;
+        then nothing was made.
         """
         from wakeful.service.queries.agent_records import record_of
 
-        return await record_of(self._here.engine, await self._here.supply.create(definition, by=by))
+        row = await self._here.supply.create(definition, by=by, template=template)
+        return await record_of(self._here.engine, row)
+
+    async def set_model(self, agent: str, model: str | None, *, by: str = "operator") -> "AgentModelState":
+        """Give one agent another model, for turns that begin from now on; None: the model of its definition again.
+
+        It survives restarts. Raises AgentNotFound, UnknownProvider or InvalidConfig.
+        """
+        from wakeful.service.agent_models import change_model
+        from wakeful.service.queries.agent_details import agent_details
+
+        await change_model(self._here.engine, agent, model, by=by)
+        return (await agent_details(self._here.engine, agent)).model
+
+    async def archive(self, agent: str, *, by: str = "operator", reason: str = "") -> "AgentRecord":
+        """Put an agent away: it is in no listing and does nothing until `resume`.
+
+        Raises InvalidRequest with what is open, such as a turn, a task or a work item.
+        """
+        from wakeful.service.commands.agent_removal import archive_agent
+        from wakeful.service.queries.agent_records import record_of
+
+        return await record_of(self._here.engine, await archive_agent(self._here.engine, agent, by=by, reason=reason))
+
+    async def delete(self, agent: str, *, by: str = "operator", reason: str = "") -> None:
+        """Delete an agent that was made by `create`. Its log stays, and its name is not given again; its home is moved
+        to `agents/.deleted`.
+
+        Raises InvalidRequest with what is open, or with where the agent is defined.
+        """
+        await self._here.supply.delete(agent, by=by, reason=reason)
+
+    async def revisions(self, agent: str) -> "list[AgentRevision]":
+        """The definitions of an agent that were in force, the newest first, each with its turns."""
+        from wakeful.service.queries.agent_revisions import revisions_of
+
+        return await revisions_of(self._here.engine, agent)
+
+    async def diff(self, agent: str, old: str | None = None, new: str | None = None) -> str:
+        """What changed from one revision of an agent to another; without names, with its newest change."""
+        from wakeful.service.queries.agent_revisions import difference
+
+        return await difference(self._here.engine, agent, old, new)
 
     async def update(self, agent: str, **changes: JsonValue) -> "AgentRecord":
         """Change fields of an agent that was made by `create`; turns that begin from now on are run with them.

@@ -57,6 +57,7 @@ class Runtime(LivingAgents, RuntimeTriggers):
         agents: Sequence[Agent[Any, Any]] = (),
         tools: Sequence[Tool[Any]] = (),
         store: "Store | str | PathLike[str] | None" = None,
+        model: str | None = None,
         max_turns: int = 256,
         max_threads: int = 64,
         grace: float | None = 10.0,
@@ -66,10 +67,12 @@ class Runtime(LivingAgents, RuntimeTriggers):
         clock: "Clock | None" = None,
         ids: "Ids | None" = None,
     ) -> None:
-        """At most `max_turns` run at the same time, and `max_threads` of one agent. `retention` says how long things
-        are kept; without it `[retention]` of the owner's file does. `notify` is where notices go about agents that
-        have no `notify` of their own: `{"to": URL or [COMMAND, ...], "on": [...]}`. `public_url` is where your front
-        takes in deliveries for triggers; agents may then ask for their address. `clock` and `ids` are for tests.
+        """`model` is the model of the default agent, which is made when it is first sent something.
+
+        At most `max_turns` run at the same time, and `max_threads` of one agent. `retention` says how long things are
+        kept; without it `[retention]` of the owner's file does. `notify` is where notices go about agents that have no
+        `notify` of their own: `{"to": URL or [COMMAND, ...], "on": [...]}`. `public_url` is where your front takes in
+        deliveries for triggers; agents may then ask for their address. `clock` and `ids` are for tests.
         """
         if home is None and store is None:
             raise InvalidRequest("Runtime() has no place for what it knows", "Give it a folder: Runtime('agents-home')")
@@ -88,6 +91,7 @@ class Runtime(LivingAgents, RuntimeTriggers):
         self._store = store
         self._agents = tuple(agents)
         self._tools = tuple(tools)
+        self._model = model
         self._limits = max_turns, max_threads
         self._grace = grace
         self._retention = retention
@@ -130,7 +134,7 @@ class Runtime(LivingAgents, RuntimeTriggers):
 
     async def send(
         self,
-        agent: str,
+        agent: str | None,
         prompt: Prompt,
         *,
         thread: str = "main",
@@ -144,7 +148,8 @@ class Runtime(LivingAgents, RuntimeTriggers):
     ) -> "SentMessage":
         """Send an agent a message from its operator. When this returns, the message is safe and will be answered.
 
-        With `key`, the same line sent again is the same message. After `expires` no turn begins with it. With
+        `None` is the default agent; it is made on first use, where `Runtime(model=...)` says with which model. With
+        `key`, the same line sent again is the same message. After `expires` no turn begins with it. With
         `priority="interject"` a running turn of the thread reads it with its next request. `correlation_id` ties
         messages of one workflow together, `causation_id` names the message or task behind this one. Raises
         AgentNotFound, AgentStopped, or KeyReused when the key belongs to other words.
@@ -155,10 +160,11 @@ class Runtime(LivingAgents, RuntimeTriggers):
         if expires is not None and expires.tzinfo is None:
             raise InvalidRequest(f"expires={expires!r} has no time zone", "Give one, such as datetime.now(UTC).")
         due = None if expires is None else round(expires.timestamp() * 1_000_000)
-        async with self._here.refusals.counting(agent):
+        name = await self._here.supply.addressee(agent, self._model)
+        async with self._here.refusals.counting(name):
             row = await send_message(
                 self._here.engine,
-                agent,
+                name,
                 prompt,
                 thread=thread,
                 key=key,

@@ -1,0 +1,72 @@
+"""The model of an agent of a runtime: the one of its definition, or the one that its operator gave it.
+
+An override is a fact of the agent's log. It is looked up when a turn begins, and holds for that turn: one that is under
+way, or rests, goes on with the model that it began with.
+"""
+
+from typing import Any
+
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import InvalidConfig, KeyMissing
+from wakeful.contracts.events import AgentModelChanged, TurnStarted
+from wakeful.engine.agent import Agent
+from wakeful.engine.run_request import Engine
+from wakeful.ports import TurnRow
+from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.service.commands.agents import agent_named
+
+FIRST_FACTS = 20
+"""A turn that began says so in so many of its first facts."""
+
+
+async def change_model(engine: Engine, name: str, model: str | None, *, by: str) -> RuntimeAgentRow:
+    """Give an agent another model for turns to come; None: the one of its definition again.
+
+    Raises AgentNotFound, UnknownProvider, or InvalidConfig for a model that the owner's rules exclude. A key that is
+    missing here may be there where the agent runs.
+    """
+    await agent_named(engine.store, name)
+    if model is not None:
+        _check(engine, model)
+    event = AgentModelChanged(model=model, changed_by=by)
+    await engine.store.admit(name, [Fact(event, engine.clock.now())])
+    return await agent_named(engine.store, name)
+
+
+def _check(engine: Engine, model: str) -> None:
+    try:
+        found = engine.resolve_model(model)
+    except KeyMissing:
+        return
+    out = engine.model_rules.against(found.ref, leaves_machine=getattr(found, "leaves_machine", False))
+    if out is not None:
+        raise InvalidConfig(f"model {model!r} is ruled out: {out.detail}", "Name another one, or change the rules.")
+
+
+async def with_model(engine: Engine, agent: Agent[Any, Any], thread: str) -> Agent[Any, Any]:
+    """An agent as a thread of it is run next."""
+    row = await engine.store.runtime_agent(agent.name)
+    if row is None or row.model_changed_at is None:
+        return agent
+    for turn in await engine.store.turns_of_thread(agent.name, thread, open_only=True):
+        started = await _started(engine, turn)
+        if started is not None:
+            return _asking(agent, started.model_ref)
+    return _asking(agent, row.model_override)
+
+
+def _asking(agent: Agent[Any, Any], model: str | None) -> Agent[Any, Any]:
+    """The agent with this model first, and what it falls back on behind it."""
+    if model is None or model == model_ref(agent.model):
+        return agent
+    return agent.changed(model=model, fallbacks=[each for each in agent.fallbacks if model_ref(each) != model])
+
+
+def model_ref(model: Any) -> str:
+    """What a model is called."""
+    return model if isinstance(model, str) else str(model.ref)
+
+
+async def _started(engine: Engine, turn: TurnRow) -> TurnStarted | None:
+    entries = await engine.store.read(turn.agent_id, after=turn.first_seq - 1, turn_id=turn.turn_id, limit=FIRST_FACTS)
+    return next((entry.fact.event for entry in entries if isinstance(entry.fact.event, TurnStarted)), None)
