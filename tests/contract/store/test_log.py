@@ -37,11 +37,13 @@ from wakeful.contracts.events import (
     AnyEvent,
     EventExpired,
     MessageSettled,
+    NoticeRequested,
     RuntimeToolRequested,
     RuntimeToolResolved,
     TaskCreated,
     Terminal,
     TimerArmed,
+    TriggerCreated,
     TurnSuspended,
     UnrecognisedEvent,
     WaitCreated,
@@ -68,6 +70,8 @@ ASKED_FIRST: dict[type, AnyEvent] = {
 }
 """What has to be asked before it can be decided."""
 BEGINS = {
+    "trigger": TriggerCreated,
+    "notice": NoticeRequested,
     "agent": AgentCreated,
     "timer": TimerArmed,
     "wait": WaitCreated,
