@@ -36,7 +36,7 @@ def test_a_screen_of_80_columns_shows_what_was_recorded_with_its_colours(name: s
     assert typed.too_wide == []
 
 
-NOT_THE_SAME_TWICE = {"demo approve", "demo budget", "store stats", "store export", "store import"}
+NOT_THE_SAME_TWICE = {"demo approve", "demo budget", "demo wake", "store stats", "store export", "store import"}
 """Commands whose output depends on how fast the machine is, or on the sizes of pages: `test_demo.py`,
 `test_store_upkeep.py` and `test_store_transfer.py` of `tests/journeys/cli` look at them."""
 

@@ -124,3 +124,26 @@ def test_the_budget_demo_is_killed_among_its_subtasks_and_keeps_to_its_limit(fol
     assert lines.count("killed (signal 9)") == 1
     assert "completed (natural): 12 of 12 model calls" in lines
     assert sum("run_subtask" in line for line in lines) == 3
+
+
+def test_the_wake_demo_is_killed_while_the_agent_works_and_the_timer_fires_once(folder: Path) -> None:
+    done = subprocess.run(
+        command_line("demo", "wake", "--no-keep"),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert [line for line in lines if line.startswith("$ ")] == [
+        "$ CRASH=1 python backups.py",
+        "$ wakeful why ops --store home/wakeful.db",
+        "$ python backups.py",
+        "$ wakeful timer list ops --store home/wakeful.db",
+        "$ wakeful why ops --store home/wakeful.db",
+    ]
+    assert lines.count("killed (signal 9)") == 1
+    assert lines.count("ops says: The newest backup is there: backup.tar, 4 GB.") == 1

@@ -24,7 +24,7 @@ def _record(agent: str, thread: str, life: Liveness | LivenessViolation) -> Thre
     where = agent if thread == "main" else f"{agent} (thread {thread})"
     if isinstance(life, LivenessViolation):
         evidence = (f"{life.owed.owed} {life.owed.owed_id}",)
-        words = f"{where} hangs: {life.words}. The watchdog of a runtime repairs this within a minute."
+        words = f"{where} hangs: {life.words}. A runtime repairs this: a new one at once, a running one in a minute."
         return ThreadLife(thread=thread, state="broken", sentence=words, evidence=evidence)
     until = None if life.until is None else life.until / 1e6
     return ThreadLife(

@@ -28,6 +28,7 @@ COMMANDS = {
                            "wakeful demo budget"),
     "demo approve": Command("demo_approve", "demo approve", "a call waits for approval, across a kill",
                             "wakeful demo approve"),
+    "demo wake": Command("demo_wake", "demo wake", "a timer wakes an agent, across a kill", "wakeful demo wake"),
     "run": Command("run", "run [PROMPT]", "run an agent on a prompt, in this process",
                    'wakeful run "make the tests pass" --model anthropic:claude-opus-4-7\n'
                    'cat build.log | wakeful run "what failed?" --model openai:gpt-5.5'),
@@ -230,7 +231,7 @@ COMMANDS = {
 }  # fmt: skip
 GROUPS = {
     "Start": (
-        "demo crash", "demo approve", "demo budget", "run", "resume", "pause", "interject", "cancel",
+        "demo crash", "demo approve", "demo budget", "demo wake", "run", "resume", "pause", "interject", "cancel",
     ),
     "Agents of a runtime": (
         "send", "agent", "agent show", "agent create", "agent model", "agent history", "agent diff", "agent pause",

@@ -1,0 +1,101 @@
+"""Failures that were reported from the field of such runtimes, through `Runtime`: none of them can happen here."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from wakeful import Agent, Runtime
+from wakeful.testing import FixedClock, scripted
+
+MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
+HOUR, DAY = 3600, 86_400
+
+
+async def passes(rt: Runtime, clock: FixedClock, seconds: float) -> None:
+    await rt.settled()
+    clock.advance(seconds)
+    await rt.settled()
+
+
+async def kinds(rt: Runtime, *wanted: str) -> list[str]:
+    found = await rt._here.engine.store.read("ops")
+    return [entry.fact.event.kind for entry in found if entry.fact.event.kind.startswith(wanted)]
+
+
+async def test_an_agent_that_waits_again_and_again_is_spaced_out_and_told_of(tmp_path: Path) -> None:
+    """775 waits in a row, each ended at once by its own timer."""
+    clock, asked = FixedClock(MIDNIGHT), list[int]()
+
+    def reply(request: Any) -> Any:
+        asked.append(clock.now())
+        arguments = {"reason": "soon", "wake": "timer", "deadline_ms": 1_000}
+        return {"calls": [{"name": "wait_for", "arguments": arguments}]}
+
+    async with Runtime(tmp_path, agents=[Agent("ops", scripted(reply))], clock=clock) as rt:
+        await rt.send("ops", "Wait.")
+        for _ in range(24 * 60):
+            await passes(rt, clock, 60)
+        assert len(asked) < 45, "a day of waiting costs some tens of turns, not thousands"
+        assert await kinds(rt, "progress.stalled") == ["progress.stalled"]
+        assert [notice.cause for notice in await rt.notices()] == ["progress.stalled"]
+        assert len(await rt._here.engine.store.open_waits("ops")) <= 1
+
+
+async def test_a_year_of_due_times_that_passed_in_an_outage_is_one_message(tmp_path: Path) -> None:
+    """Timer storm: every minute of a year was due when the machine came back."""
+    clock, asked = FixedClock(MIDNIGHT), list[str]()
+
+    def reply(request: Any) -> Any:
+        asked.append(request.history[-1].text)
+        return "done"
+
+    agent = Agent("ops", scripted(reply), wake=[{"cron": "* * * * *", "say": "Look."}])
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        await rt.settled()
+    clock.advance(365 * DAY)
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        await rt.settled()
+        assert len(asked) == 1
+        (timer,) = await rt.timers("ops")
+        assert (timer.fired, timer.folded) == (1, 9_999)
+
+
+async def test_a_message_that_wakes_for_something_else_does_not_end_a_wait(tmp_path: Path) -> None:
+    """Wrong wake type: an agent that waits for its operator was woken by a tick, and took it for the answer."""
+    clock, asked = FixedClock(MIDNIGHT), list[str]()
+
+    def reply(request: Any) -> Any:
+        asked.append(request.history[-1].text)
+        if len(asked) == 1:
+            return {"calls": [{"name": "wait_for", "arguments": {"reason": "which?", "wake": "operator_input"}}]}
+        return "the blue one"
+
+    async with Runtime(tmp_path, agents=[Agent("ops", scripted(reply))], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Ask me."))
+        await rt.wake("ops", reason="something changed")
+        await rt.receive("ops", "The build is green.", channel="ci")
+        await passes(rt, clock, 60)
+        assert len(asked) == 1
+        (wait,) = await rt._here.engine.store.open_waits("ops")
+        assert wait.wake == "operator_input"
+        assert (await rt.answer(await rt.send("ops", "The blue one."))).output == "the blue one"
+        assert await rt._here.engine.store.open_waits("ops") == []
+
+
+async def test_a_turn_that_cannot_begin_is_tried_again_with_growing_pauses(tmp_path: Path) -> None:
+    """Requeue without backoff: a message whose turn could not begin was put back and taken again, without end."""
+    clock, tried = FixedClock(MIDNIGHT), list[int]()
+
+    def deps(context: Any) -> None:
+        tried.append(clock.now())
+        raise RuntimeError("the vault is closed")
+
+    agent = Agent("ops", scripted(["done"], leftover="ignore"), deps=deps)
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        await rt.send("ops", "Hello.")
+        for _ in range(60):
+            await passes(rt, clock, 60)
+        assert 0 < len(tried) <= 6
+        (record,) = await rt.agents()
+        assert (record.control, record.cause) == ("paused", "failure")
+        assert "failure" in [notice.kind for notice in await rt.notices()]
