@@ -10,8 +10,9 @@ WakefulError                 `message` says what happened, `hint` what to do nex
 │   ├── NotCompleted             the answer was read from a run that has none
 │   ├── AgentMissing             a turn needs an agent that was not supplied
 │   │   └── NeverBegan               it never began, so nothing says which agent that is
-│   └── ToolMissing              a turn needs a tool that was not supplied
-│       └── ToolsNotSupplied         several of them, by name
+│   ├── ToolMissing              a turn needs a tool that was not supplied
+│   │   └── ToolsNotSupplied         several of them, by name
+│   └── WorkspaceMissing         the folder that an agent works in is not there
 ├── ForTheCaller             fix the request
 │   ├── NotBuiltYet              the parameter exists and nothing keeps it yet
 │   ├── InvalidValue             a value from outside does not keep its contract
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import WakefulError as WakefulError
     from wakeful.contracts.errors import WorkflowNameTaken as WorkflowNameTaken
     from wakeful.contracts.errors import WorkflowNotFound as WorkflowNotFound
+    from wakeful.contracts.errors import WorkspaceMissing as WorkspaceMissing
     from wakeful.contracts.errors import WrongDeps as WrongDeps
     from wakeful.contracts.setting_names import UnknownSetting as UnknownSetting
     from wakeful.engine.agent_data import UnknownField as UnknownField
@@ -178,6 +180,7 @@ _WHERE = {
     "StoreRewound": "wakeful.contracts.errors",
     "StoreTooNew": "wakeful.contracts.errors",
     "ToolMissing": "wakeful.contracts.errors",
+    "WorkspaceMissing": "wakeful.contracts.errors",
     "ToolRetry": "wakeful.contracts.errors",
     "ToolsNotSupplied": "wakeful.service.commands.agent_rebuild",
     "AgentNotFound": "wakeful.contracts.errors",

@@ -214,3 +214,14 @@ def test_an_agent_is_woken_by_a_signed_webhook_once(root: Path, tmp_path: Path) 
         "refused signature_invalid",
         "Build 7 is red: the tests fail.",
     ]
+
+
+def test_an_agent_works_on_a_repository_for_days_and_leaves_it_merged(root: Path, tmp_path: Path) -> None:
+    done = run(root, tmp_path, "repository_worker.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "Day 1 is done.",
+        "Day 2 is done.",
+        "Day 3 is done.",
+        "3 days are merged, 0 left",
+    ]

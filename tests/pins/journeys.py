@@ -239,6 +239,21 @@ def memory(typed: Terminal) -> None:
     typed("memory forget ops mem_3f2a9c")
 
 
+@journey
+def workspaces_of_an_agent(typed: Terminal) -> None:
+    asyncio.run(_runtime_once(typed.folder / "home"))
+    (typed.folder / "shop").mkdir()
+    typed("workspace nobody")
+    typed("workspace attach ops shop")
+    typed("workspace use ops --path shop")
+    typed.shape("workspace list ops", "workspaces")
+    typed("workspace list nobody")
+    typed("workspace use ops --path shop --isolated")
+    typed("workspace use ops")
+    typed("workspace detach ops agent_home")
+    typed("workspace clean ops nothing")
+
+
 async def _runtime_once(home: Path) -> None:
     """A program with an always-on agent, started and ended."""
     async with Runtime(home, agents=[Agent("ops", scripted(["Done."], leftover="ignore"), "Look after the backups.")]):

@@ -54,6 +54,11 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "a tainted entry, and a turn that was shown none": (
         "unit/runtime/test_corrected_memory.py::test_a_tainted_entry_makes_the_turn_one_with_untrusted_input",
     ),
+    "a worktree that holds work is kept": (
+        "unit/workspaces/test_worktrees.py::test_inversion_without_the_look_at_commits_they_are_lost_with_the_branch",
+        "unit/workspaces/test_worktrees.py"
+        "::test_inversion_without_force_git_itself_refuses_what_changed_after_the_look",
+    ),
     # --- the gate
     "one gate: a class that is off, on every path": (
         f"{WAYS}::test_on_every_path_a_class_that_is_off_is_out_of_reach_and_a_person_is_asked",

@@ -70,6 +70,10 @@ class ToolMissing(ForThePerson):
     """The turn cannot go on without a tool that was not supplied."""
 
 
+class WorkspaceMissing(ForThePerson):
+    """The folder that an agent works in is not there. It is tried again until the folder is back."""
+
+
 class ForTheCaller(WakefulError):
     """The request has to be changed."""
 

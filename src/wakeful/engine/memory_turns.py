@@ -41,7 +41,6 @@ from wakeful.decisions.policy.patterns import bare
 from wakeful.decisions.policy.provenance import is_instruction
 from wakeful.engine.plan_files import read_plan
 from wakeful.engine.prepare.conversation import Conversation
-from wakeful.engine.prepare.prompt import workspace_id
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.work_items import active_waits
 from wakeful.settings.agent_homes import agent_home, home_of_store
@@ -90,7 +89,7 @@ async def memory_facts(
     recorded = MemoryTurnRecorded(
         turn=turn,
         working_memory=now,
-        workspace_id=(workspace_id(work.config.workspace) or "") if work.config.workspace is not None else "",
+        workspace_id=work.workspace_id,
         principal=principal,
     )
     builder = EpisodeBuilder.model_validate(held.active_episode) if held is not None and held.active_episode else None

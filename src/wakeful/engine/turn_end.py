@@ -26,7 +26,6 @@ from wakeful.decisions.work_items.activation import activation, goes_on_by_itsel
 from wakeful.decisions.work_items.blockers import no_progress_blocker, turn_end_blocker
 from wakeful.engine.memory_turns import memory_facts
 from wakeful.engine.prepare.conversation import Conversation, checkpoint
-from wakeful.engine.prepare.prompt import workspace_id
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.work_items import active_waits, written_from
 from wakeful.ports.runtime_agents import RuntimeAgentRow
@@ -66,9 +65,9 @@ def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], e
     assert isinstance(ended, Terminal)
     events: list[AnyEvent] = [*(entry.fact.event for entry in entries), *(fact.event for fact in facts)]
     awaits = any(isinstance(event, WaitCreated) and event.wake == "operator_input" for event in events)
-    items, config = work.state.work_items, work.config
+    items = work.state.work_items
     shared = {
-        "workspace_id": (workspace_id(config.workspace) or "") if config.workspace is not None else "",
+        "workspace_id": work.workspace_id,
         "related_message_id": conversation.messages[0].message_id,
         "principal": conversation.messages[0].principal or "",
         "derived_from": written_from(work.state),

@@ -298,6 +298,8 @@ class TurnWork:
     """The hooks after a call; None: nobody is asked, and nobody is waited for."""
     tainted_roots: dict[str, str] = field(default_factory=dict)
     """Folders with files that a conversation with untrusted input wrote, and why: commands may read them."""
+    workspace_id: str = ""
+    """Of the workspace that it works in; blank: in none."""
     open_waits: Mapping[str, WaitRow] = field(default_factory=dict)
     """What the agent waited for when the turn was taken up, where somebody wakes it again."""
     recatalog: Callable[[], Awaitable[list[Fact]]] | None = None

@@ -31,6 +31,7 @@ from wakeful.ports.waits import AgentWaits
 from wakeful.ports.wakes import Wakes
 from wakeful.ports.work_items import WorkItems
 from wakeful.ports.workflows import Workflows
+from wakeful.ports.workspaces import Workspaces
 
 
 class TableReads(
@@ -54,6 +55,7 @@ class TableReads(
     Notices,
     RuntimeHolds,
     Triggers,
+    Workspaces,
     Protocol,
 ):
     """Everything that is read from declared tables. A backend inherits it, and gives the four methods of `Rows`."""

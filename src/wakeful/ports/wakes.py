@@ -28,6 +28,7 @@ WakeCause: TypeAlias = Literal[
     "notice",
     "reminder",
     "probe",
+    "worktree",
 ]
 """message: one is queued and nothing is open in the thread. deferral: the deadline of a deferred message. expiry: what
 a turn rests on runs out. decision: something was decided or answered. window: a spend window turns. interrupt: somebody
@@ -35,7 +36,8 @@ asked the turn to stop. unpaused: somebody let it go on. paused: somebody asked 
 somebody acts; no time moves it. resumption: the agent's pause ends by itself. timer: a due time. wait: the time or the
 deadline of a wait. hint: something outside changed; it has a time once its thread is free. work: an idle agent
 has work of its own. recheck: what blocks a work item is to be looked at again. notice: somebody is to be told.
-reminder: half of the time for a decision is over. probe: a provider that let nobody in is asked again."""
+reminder: half of the time for a decision is over. probe: a provider that let nobody in is asked again.
+worktree: one was left, or its making or removal was cut off."""
 QUEUE: str = ""
 """The subject of a thread's queue."""
 AGENT: str = "agent"

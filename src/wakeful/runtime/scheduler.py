@@ -12,7 +12,15 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from wakeful.contracts.errors import AgentBusy, AgentMissing, ForTheCaller, StoreProblem, ToolMissing, WakefulError
+from wakeful.contracts.errors import (
+    AgentBusy,
+    AgentMissing,
+    ForTheCaller,
+    StoreProblem,
+    ToolMissing,
+    WakefulError,
+    WorkspaceMissing,
+)
 from wakeful.ports import Clock, Watch
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.store import DueStore
@@ -205,6 +213,8 @@ class Scheduler:
         setback.failures += 1
         if isinstance(problem, StoreProblem):
             return  # nothing can be written now; when the disk is there again, it goes on
+        if isinstance(problem, WorkspaceMissing):
+            return  # the folder may come back; what waits was set aside with the reason
         needs_a_person = isinstance(problem, ForTheCaller | AgentMissing | ToolMissing)
         if needs_a_person or setback.failures >= MOST_FAILURES:
             try:

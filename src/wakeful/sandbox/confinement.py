@@ -68,15 +68,18 @@ class Sandbox:
         environ: Mapping[str, str] | None = None,
         level: level_probe.ConfinementLevel | None = None,
         git_settings: Callable[[], Iterable[tuple[str, str]]] = tuple,
+        cwd: str | None = None,
     ) -> None:
         """`keys` are variables that hold keys of providers. `level` is found out when it is not given. `git_settings`
-        are what a command finds in its home, asked for when the first one runs.
+        are what a command finds in its home, asked for when the first one runs. `cwd` is the folder where commands
+        begin that name none; the root otherwise.
 
         From now on the runtime takes no program from what commands here may write.
         """
         self._root = os.path.realpath(root)
         if not Path(self._root).is_dir():
             raise InvalidConfig(f"the workspace {root} is not a folder", "name a folder that exists")
+        self.cwd = cwd if cwd is not None else self._root
         self._settings = settings if settings is not None else SandboxSettings()
         self._attached = repositories.attached(self._root)
         chosen = (os.path.realpath(path) for path in self._settings.write_roots)

@@ -29,6 +29,7 @@ from wakeful.service.agent_models import with_model
 from wakeful.service.commands.agent_homes import guide_default, new_home
 from wakeful.service.commands.agent_removal import delete_agent
 from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, pause_agent, resume_agent
+from wakeful.service.commands.workspaces import keep_workspace
 from wakeful.settings.agent_homes import default_agent_id
 from wakeful.tools.tool import Tool
 
@@ -183,6 +184,7 @@ class AgentSupply:
         wake = entry.agent.wake
         await keep_wakes(self.engine, name, [each for each in wake if isinstance(each, WakeEntry)], entry.source)
         await keep_triggers(self.engine, name, [each for each in wake if isinstance(each, TriggerEntry)], entry.source)
+        await keep_workspace(self.engine, entry.agent)
         if row.control == "paused" and row.cause == "configuration":
             with suppress(EventRefused):  # somebody else decided about it meanwhile
                 await resume_agent(self.engine, name, by=RUNTIME, cause="configuration", instead_of=row.changed_at)

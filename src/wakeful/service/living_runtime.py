@@ -15,6 +15,7 @@ from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.work_items import WorkItem
 from wakeful.engine.run_request import Engine
+from wakeful.engine.worktrees import settle_worktree
 from wakeful.ports import WakeRow
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
@@ -251,6 +252,7 @@ def living_runtime(
         "notice": partial(deliver_notice, engine, target_of, send),
         "reminder": partial(remind_of_action, engine),
         "provider": parking.probe,
+        "worktree": partial(settle_worktree, engine),
     }
     scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places, enforce)
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)

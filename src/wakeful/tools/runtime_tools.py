@@ -14,6 +14,7 @@ from wakeful.tools.context import RunContext
 from wakeful.tools.memory import DECLARATIONS as MEMORY_DECLARATIONS
 from wakeful.tools.tool import DeclaredTool
 from wakeful.tools.work_items import DECLARATIONS
+from wakeful.tools.workspaces import DECLARATION as USE_DECLARATION
 
 
 class AnsweredHere(DeclaredTool):
@@ -27,10 +28,16 @@ class AnsweredHere(DeclaredTool):
 
 
 def runtime_tools(
-    *, subtasks: bool, parallel: int | None, work_items: bool, memory: bool = False, waits: bool = False
+    *,
+    subtasks: bool,
+    parallel: int | None,
+    work_items: bool,
+    memory: bool = False,
+    waits: bool = False,
+    workspaces: bool = False,
 ) -> tuple[AnsweredHere, ...]:
     """What an agent is given that may hand work on, has work items or memory, or lives in a runtime (`waits`);
-    `parallel` is how many jobs one call may have, None: none. Tools for work items and memory, and `agent_get`, have
+    `parallel` is how many jobs one call may have, None: none. Tools for work items and memory, `agent_get` and `use_workspace` have
     code of a turn, which takes their place there.
     """
     declared: list[ToolDeclaration] = []
@@ -46,4 +53,6 @@ def runtime_tools(
         declared += MEMORY_DECLARATIONS.values()
     if waits:
         declared += (*WAIT_DECLARATIONS, AGENT_GET_DECLARATION)
+    if workspaces:
+        declared.append(USE_DECLARATION)
     return tuple(map(AnsweredHere, declared))

@@ -52,6 +52,8 @@ class Surroundings:
     """Agents here are a runtime's: each is told what its home says."""
     agents: AgentBoard | None = None
     """Where a model looks at its agent; None: there is no runtime."""
+    cwd: str | None = None
+    """Where commands begin, inside the workspace; None: at its top."""
     tasks: TaskBoard | None = None
     """Where commands go on that outlive their call; None: nobody is there to look after them."""
     tools: tuple[Tool[Any], ...] = ()

@@ -5,6 +5,6 @@ runs it. Not here: what a tool says to a model about a file, what holds a comman
 """
 
 from wakeful.workspaces.protection import PROTECTED, covering, exactly
-from wakeful.workspaces.workspace import Entry, FileContent, Workspace
+from wakeful.workspaces.workspace import Entry, FileContent, Workspace, workspace_id
 
-__all__ = ["FileContent", "Entry", "PROTECTED", "Workspace", "covering", "exactly"]
+__all__ = ["FileContent", "Entry", "PROTECTED", "Workspace", "covering", "exactly", "workspace_id"]

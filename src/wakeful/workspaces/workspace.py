@@ -353,6 +353,11 @@ class Workspace:
             raise ToolReported(error) from None
 
 
+def workspace_id(anchor: str) -> str:
+    """What a workspace is called: the same for the same folder, however it was named."""
+    return "ws_" + hashlib.sha256(str(Path(anchor).resolve()).encode()).hexdigest()[:16]
+
+
 def _protected(path: str, pattern: str) -> ToolReported:
     return refused(
         "protected_path",

@@ -35,6 +35,7 @@ from kit.runs.store_facts import (
 from kit.runs.trigger_facts import TRIGGERED, tell_triggers
 from kit.runs.waking_facts import tell_waking, told_waking
 from kit.runs.work_facts import WORK, WORK_OUTSIDE, tell_work
+from kit.runs.workspace_facts import WORKSPACES, tell_workspaces
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
@@ -327,6 +328,7 @@ async def tell(store: Store) -> Claim:
     await store.admit(OTHER, [rule_revoked()])  # the rule is another agent's
     await tell_work(store, claim, second)
     await tell_memory(store, claim, second)
+    await tell_workspaces(store)
     await tell_mail(store)
     await tell_life(store)
     await tell_tasks(store)
@@ -345,5 +347,7 @@ def told() -> set[type]:
     lives = (*LIFE, *A_DAY, GONE)
     everything = (*OWNED, *MONEY, GRANTS, *OUTSIDE, *BACKGROUND, *lives, *told_waking(), *TRIGGERED, *mail)
     return {
-        type(fact.event) for facts in (*everything, *WORK, *WORK_OUTSIDE, *MEMORY, *MEMORY_OUTSIDE) for fact in facts
+        type(fact.event)
+        for facts in (*everything, *WORK, *WORK_OUTSIDE, *MEMORY, *MEMORY_OUTSIDE, *WORKSPACES)
+        for fact in facts
     }

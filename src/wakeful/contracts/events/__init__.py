@@ -215,6 +215,17 @@ from wakeful.contracts.events.work import (
     WorkQueueScheduled,
 )
 from wakeful.contracts.events.workflows import WorkflowNodeResolved, WorkflowStarted
+from wakeful.contracts.events.workspaces import (
+    WorkspaceAttached,
+    WorkspaceDetached,
+    WorkspaceUsed,
+    WorktreeCleanupRequested,
+    WorktreeCreated,
+    WorktreeFailed,
+    WorktreeRemoved,
+    WorktreeRequested,
+    WorktreeRetained,
+)
 
 AnyEvent: TypeAlias = (
     SessionStarted
@@ -385,6 +396,15 @@ AnyEvent: TypeAlias = (
     | RuntimeControlChanged
     | ProviderParked
     | ProviderUnparked
+    | WorkspaceAttached
+    | WorkspaceUsed
+    | WorkspaceDetached
+    | WorktreeRequested
+    | WorktreeCreated
+    | WorktreeFailed
+    | WorktreeCleanupRequested
+    | WorktreeRemoved
+    | WorktreeRetained
     | UnrecognisedEvent
 )
 
@@ -408,6 +428,15 @@ __all__ = [
     "LogCheckpointed",
     "EventExpired",
     "ActionReminded",
+    "WorkspaceAttached",
+    "WorkspaceDetached",
+    "WorkspaceUsed",
+    "WorktreeCleanupRequested",
+    "WorktreeCreated",
+    "WorktreeFailed",
+    "WorktreeRemoved",
+    "WorktreeRequested",
+    "WorktreeRetained",
     "ActionRequired",
     "ActionResolved",
     "ActionSettled",

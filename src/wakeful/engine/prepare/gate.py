@@ -20,6 +20,7 @@ from wakeful.decisions.state import TurnState
 from wakeful.engine.agent import Agent
 from wakeful.engine.memory_desk import MemoryDesk
 from wakeful.engine.prepare.file_taint import FileTaint, tainted_roots
+from wakeful.engine.prepare.workspace import WorkspaceDesk
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import TurnCode, TurnPlace
@@ -53,7 +54,7 @@ async def turn_gate(
     *,
     context: Mapping[str, Any],
     principal: Principal | None,
-    desks: Sequence[WorkDesk | MemoryDesk] = (),
+    desks: Sequence[WorkDesk | MemoryDesk | WorkspaceDesk] = (),
 ) -> TurnGate:
     """The gate. `state` is the turn's as it is when a call comes."""
     parts = _parts(engine, request, agent, place.row, state, config, context, principal)

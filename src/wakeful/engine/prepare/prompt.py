@@ -6,7 +6,6 @@ are the next turn's, and that turn says what changed.
 """
 
 import asyncio
-import hashlib
 import inspect
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.contracts.skills import ActiveSkill, AgentKind, SkillEntry
+from wakeful.contracts.workspaces import AGENT_HOME
 from wakeful.decisions.prompt import (
     AssembledPrompt,
     Guidance,
@@ -43,9 +43,7 @@ from wakeful.settings.agent_homes import default_agent_id
 from wakeful.skills import discover
 from wakeful.tools.context import RunContext
 from wakeful.tools.source import Surroundings
-
-AGENT_HOME = "agent_home"
-"""The id of the workspace of an agent that has no other."""
+from wakeful.workspaces import workspace_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +87,14 @@ def roots_of(agent: Agent[Any, Any], home: Path) -> ExecutionRoots:
     anchor = str(agent.workspace) if agent.workspace is not None else agent_home
     return ExecutionRoots(
         agent_home=agent_home,
-        workspace_id=workspace_id(anchor) if agent.workspace is not None else AGENT_HOME if agent_home else None,
+        workspace_id=(
+            workspace_id(str(agent.workspace)) if agent.workspace is not None else AGENT_HOME if agent_home else None
+        ),
         workspace_anchor=anchor,
         execution_root=anchor,
         cwd=anchor,
         user_home=str(Path.home()),
     )
-
-
-def workspace_id(anchor: str | None) -> str | None:
-    """The same for the same folder, however it was named."""
-    if anchor is None:
-        return None
-    return "ws_" + hashlib.sha256(str(Path(anchor).resolve()).encode()).hexdigest()[:16]
 
 
 def kind_of(agent: Agent[Any, Any]) -> AgentKind:
@@ -116,18 +109,25 @@ def looks_around(agent: Agent[Any, Any], home: Path, *, lives: bool) -> bool:
 
 
 async def gather(
-    agent: Agent[Any, Any], home: Path, folded: FoldedTurn, hide: Callable[[str], str], *, lives: bool = False
+    agent: Agent[Any, Any],
+    home: Path,
+    folded: FoldedTurn,
+    hide: Callable[[str], str],
+    roots: ExecutionRoots | None = None,
+    *,
+    lives: bool = False,
 ) -> TurnMaterial:
-    """What there is for a turn. For one that was begun already nothing is read again."""
+    """What there is for a turn. For one that was begun already nothing is read again. `roots`: where the agent works,
+    when that is not what it says itself."""
     began = time.perf_counter()
     before = folded.state.config
     previous, compaction_id = folded.thread.config, folded.state.thread.compaction_id
     if before is not None:
-        roots = ExecutionRoots(execution_root=before.workspace, cwd=before.workspace)
-        return TurnMaterial(roots, skills=before.skills, previous=previous, compaction_id=compaction_id)
+        known = roots or ExecutionRoots(execution_root=before.workspace, cwd=before.workspace)
+        return TurnMaterial(known, skills=before.skills, previous=previous, compaction_id=compaction_id)
     if not looks_around(agent, home, lives=lives):
         return TurnMaterial(ExecutionRoots(), previous=previous, compaction_id=compaction_id)
-    found = await asyncio.to_thread(look_around, agent, home, hide)
+    found = await asyncio.to_thread(look_around, agent, home, hide, roots)
     return replace(
         found,
         active=tuple(folded.state.thread.skills.values()),
@@ -137,9 +137,11 @@ async def gather(
     )
 
 
-def look_around(agent: Agent[Any, Any], home: Path, hide: Callable[[str], str]) -> TurnMaterial:
+def look_around(
+    agent: Agent[Any, Any], home: Path, hide: Callable[[str], str], roots: ExecutionRoots | None = None
+) -> TurnMaterial:
     """Read what there is for an agent now. Blocks on the disk. `hide` takes the runtime's own keys out of a text."""
-    roots = roots_of(agent, home)
+    roots = roots or roots_of(agent, home)
     guidance = load_guidance(roots, hide)
     skills = discover(roots, kind_of(agent), [Path(folder) for folder in agent.skills])
     omissions = (*guidance.omissions, *skills.omissions)
@@ -168,8 +170,10 @@ def _not_accepted(roots: ExecutionRoots, guidance: LoadedGuidance, skills: Seque
         return tuple(path for path, _ in inside)
 
 
-def around(surroundings: Surroundings, found: TurnMaterial) -> Surroundings:
-    """The surroundings of a turn's tools: its skills may be read, wherever they are."""
+def around(surroundings: Surroundings, found: TurnMaterial, roots: ExecutionRoots | None = None) -> Surroundings:
+    """The surroundings of a turn's tools: its skills may be read, wherever they are, and commands begin in `roots`."""
+    if roots is not None and roots.cwd != roots.execution_root:
+        surroundings = replace(surroundings, cwd=roots.cwd)
     inside = found.roots.execution_root
     outside = tuple(
         skill.root for skill in found.skills if inside is None or not Path(skill.root).is_relative_to(inside)

@@ -34,9 +34,11 @@ from wakeful.engine.prepare.idle_options import (
 )
 from wakeful.ports import RuleRow
 from wakeful.tools.agent_get import DECLARATION as AGENT_GET_DECLARATION
+from wakeful.tools.local.source import LocalTools
 from wakeful.tools.runtime_tools import runtime_tools
 from wakeful.tools.source import Offer, Surroundings, ToolSource, WithheldTool
 from wakeful.tools.tool import Tool
+from wakeful.tools.workspaces import DECLARATION as USE_DECLARATION
 
 _users: "WeakKeyDictionary[ToolSource, int]" = WeakKeyDictionary()
 """How many runs use a source; the last one closes it."""
@@ -135,6 +137,12 @@ async def registered(
     """Every tool there is for an agent, whatever its policy leaves of them, and what its sources hold back."""
     offers = await _offers([source.within(surroundings) for source in agent.sources], surroundings, stack)
     return _by_name(agent, offers, surroundings), [each for offer in offers for each in offer.withheld]
+
+
+async def local_tools_of(agent: Agent[Any, Any], surroundings: Surroundings, stack: AsyncExitStack) -> list[Tool[Any]]:
+    """The built-in tools of an agent's workspace. Raises what its folder makes impossible."""
+    sources = [source.within(surroundings) for source in agent.sources if isinstance(source, LocalTools)]
+    return [tool for offer in await _offers(sources, surroundings, stack) for tool in offer.tools]
 
 
 def _held(rules: Sequence[RuleRow], now: float) -> list[Rule]:
@@ -240,9 +248,11 @@ def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer], around: Surroundin
         work_items=agent.work_items,
         memory=agent.memory,
         waits=around.wakes,
+        workspaces=around.wakes and agent.workspace is not None and agent.profile != "chat",
     )
+    later = (*around.tools, *(tool for tool in own if tool.declaration is USE_DECLARATION))
     for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools), *own, *around.tools):
-        ours = is_wait_tool(tool.declaration) or tool.declaration is AGENT_GET_DECLARATION or tool in around.tools
+        ours = is_wait_tool(tool.declaration) or tool.declaration is AGENT_GET_DECLARATION or tool in later
         if tool.name in tools and ours:
             continue  # the agent has a tool of its own by that name, and was written before it lived in a runtime
         if tool.name in tools:

@@ -23,6 +23,7 @@ from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, MessageAdmitted
 from wakeful.contracts.tools import Principal
+from wakeful.contracts.workspaces import USE_WORKSPACE
 from wakeful.decisions.prompt import AssembledPrompt
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.children import agent_declaration
@@ -39,11 +40,12 @@ from wakeful.engine.prepare.gate import turn_gate
 from wakeful.engine.prepare.idle_options import hooks_about_nothing, idle_compaction, limits_of_nothing
 from wakeful.engine.prepare.memory import memory_of
 from wakeful.engine.prepare.models import ModelChoices, model_choices, turn_models
-from wakeful.engine.prepare.prompt import around, gather, instructions_of, turn_prompt, workspace_id
+from wakeful.engine.prepare.prompt import around, gather, instructions_of, turn_prompt
 from wakeful.engine.prepare.start_facts import StartRecord, recataloger
 from wakeful.engine.prepare.tools import Belt, toolbelt
 from wakeful.engine.prepare.work_items import projection_of
 from wakeful.engine.prepare.workflows import named_agents, turn_agent
+from wakeful.engine.prepare.workspace import BoundAgent, WorkspaceDesk, bind_agent
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.settings_left_out import UnsentSettings
 from wakeful.engine.spend_windows import windows_of_turn
@@ -62,6 +64,7 @@ from wakeful.engine.work_items import WorkDesk
 from wakeful.ports import Claim, Log, TurnReader, TurnRow
 from wakeful.tools.agent_get import AGENT_GET, AgentGetTool
 from wakeful.tools.runtime_tools import AnsweredHere
+from wakeful.tools.workspaces import DECLARATION as USE_DECLARATION
 
 MAX_INLINE_VALUE = 16_000
 """An answer longer than this is not written down a second time: its text is in the log already."""
@@ -104,18 +107,23 @@ async def prepare(
     )
     limits = admitted.limits or allowed(engine, request)
 
+    bound = BoundAgent(agent)
+    if engine.surroundings.wakes:
+        bound = await bind_agent(engine, agent, row.agent_id, before, of_turn)
+        agent = bound.agent
     home = engine.agent_home(agent.name)
     lives = engine.surroundings.lives
-    found = await gather(agent, home, folded, lambda text: engine.keys().hide_keys(text), lives=lives)
+    found = await gather(agent, home, folded, lambda text: engine.keys().hide_keys(text), bound.roots, lives=lives)
     if before is None and agent.work_items and not request.host.prompt_is_whole:
         found = replace(found, work_items=await projection_of(store, agent, home, row, engine.clock.now()))
-    memory_desk = _memory_desk(engine, agent, row, given.principal) if agent.memory else None
+    memory_desk = _memory_desk(engine, bound, row, given.principal) if agent.memory else None
     if before is None and memory_desk is not None and not request.host.prompt_is_whole:
         question = "\n".join(message.item.text or message.prompt_preview for message in conversation.messages)
         recalls = any(message.memory_enabled for message in conversation.messages)
         found = replace(found, memory=await memory_of(store, memory_desk, row, question if recalls else None))
     rules, now = await store.rules(agent.name), engine.clock.now() / 1_000_000
-    belt = await toolbelt(agent, rules, now, around(engine.surroundings, found), stack, admitted.policy_context)
+    surroundings = around(engine.surroundings, found, bound.roots)
+    belt = await toolbelt(agent, rules, now, surroundings, stack, admitted.policy_context)
     instructions = await instructions_of(agent, before, given.around)
     if request.host.prompt_is_whole:
         prompt = AssembledPrompt(instructions, ())
@@ -152,13 +160,17 @@ async def prepare(
     known = KnownFacts(row.agent_id, of_turn, _reader(store, row, of_turn))
     place = TurnPlace(store, claim, row, known, folded.thread.call_ids)
     whose = given.principal.id if given.principal is not None else ""
-    work_desk = _work_desk(engine, agent, place, lambda: work.state, whose) if agent.work_items else None
+    work_desk = _work_desk(engine, bound, place, lambda: work.state, whose) if agent.work_items else None
     for desk_of_turn in (work_desk, memory_desk):
         if desk_of_turn is not None:
             tools = {**tools, **{name: tool for name, tool in desk_of_turn.tools().items() if name in tools}}
     looks = tools.get(AGENT_GET)
     if engine.surroundings.agents is not None and isinstance(looks, AnsweredHere):
         tools = {**tools, AGENT_GET: AgentGetTool(engine.surroundings.agents)}
+    workspaces = None
+    if config.tool(USE_WORKSPACE) is USE_DECLARATION:
+        workspaces = WorkspaceDesk(engine, agent, row.agent_id, surroundings, stack)
+        tools = {**tools, USE_WORKSPACE: workspaces.tool()}
     work = TurnWork(
         place=place,
         state=folded.state,
@@ -185,6 +197,7 @@ async def prepare(
         ),
         people=People(request.approver, decide_action, request.host.ask_caller),
         audience=Audience(request.watcher),
+        workspace_id=bound.workspace_id,
     )
     work.gate, work.after_call, work.tainted_roots = await turn_gate(
         engine,
@@ -196,8 +209,10 @@ async def prepare(
         config,
         context=given.context,
         principal=given.principal,
-        desks=[desk_of_turn for desk_of_turn in (memory_desk, work_desk) if desk_of_turn is not None],
+        desks=[desk for desk in (memory_desk, work_desk, workspaces) if desk is not None],
     )
+    if workspaces is not None:
+        await workspaces.open(work, bound)
     if engine.surroundings.wakes:
         work.open_waits = {wait.wait_id: wait for wait in await store.open_waits(row.agent_id)}
     work.recatalog = recataloger(engine, work, belt)
@@ -206,32 +221,28 @@ async def prepare(
 
 
 def _work_desk(
-    engine: Engine, agent: Agent[Any, Any], place: TurnPlace, state: Callable[[], TurnState], principal: str
+    engine: Engine, bound: BoundAgent, place: TurnPlace, state: Callable[[], TurnState], principal: str
 ) -> WorkDesk:
     return WorkDesk(
         place,
         engine.clock,
         state,
         lambda text: engine.keys().hide_keys(text),
-        _workspace_id(agent),
-        engine.agent_home(agent.name),
+        bound.workspace_id,
+        engine.agent_home(bound.agent.name),
         engine.reminder_terms,
         principal,
     )
 
 
-def _memory_desk(engine: Engine, agent: Agent[Any, Any], row: TurnRow, principal: Principal | None) -> MemoryDesk:
+def _memory_desk(engine: Engine, bound: BoundAgent, row: TurnRow, principal: Principal | None) -> MemoryDesk:
     return MemoryDesk(
-        AgentMemory(engine.store, row.agent_id, engine.agent_home(agent.name)),
+        AgentMemory(engine.store, row.agent_id, engine.agent_home(bound.agent.name)),
         row.agent_id,
-        _workspace_id(agent),
+        bound.workspace_id,
         principal.id if principal is not None else "",
         lambda text: engine.keys().hide_keys(text),
     )
-
-
-def _workspace_id(agent: Agent[Any, Any]) -> str:
-    return workspace_id(str(agent.workspace)) or "" if agent.workspace is not None else ""
 
 
 def _reader(log: Log, row: TurnRow, of_turn: Sequence[StoredFact]) -> TurnReader:

@@ -21,6 +21,7 @@ from wakeful.service.operations import (
     turns,
     upkeep,
     workflows,
+    workspaces,
 )
 from wakeful.service.operations.operation import Operation
 
@@ -42,6 +43,7 @@ FAMILIES = (
     turns,
     upkeep,
     workflows,
+    workspaces,
 )
 OPERATIONS: Mapping[str, Operation[Any, Any]] = {
     each.name: each for family in FAMILIES for each in vars(family).values() if isinstance(each, Operation)

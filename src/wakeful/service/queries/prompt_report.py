@@ -22,7 +22,6 @@ from wakeful.engine.prepare.prompt import (
     looks_around,
     prompt_of,
     roots_of,
-    workspace_id,
 )
 from wakeful.engine.prepare.tools import Belt, toolbelt
 from wakeful.engine.run_request import Engine, RunRequest
@@ -31,6 +30,7 @@ from wakeful.guidance.guidance_files import AGENTS_MD
 from wakeful.ports import Store, TurnRow
 from wakeful.tools.context import RunContext
 from wakeful.views.prompt_report import PromptReport, ShownBlock
+from wakeful.workspaces import workspace_id
 
 
 async def prompt_of_agent(engine: Engine, agent: Agent[Any, Any]) -> PromptReport:
@@ -76,7 +76,7 @@ async def prompt_of_turn(store: Store, row: TurnRow) -> PromptReport:
         agent=row.agent_name,
         turn_id=row.turn_id,
         agent_home=str(Path(agent_home).parent) if agent_home is not None else None,
-        workspace_id=workspace_id(config.workspace),
+        workspace_id=workspace_id(config.workspace) if config.workspace is not None else None,
         workspace_anchor=config.workspace,
         execution_root=config.workspace,
         cwd=config.workspace,

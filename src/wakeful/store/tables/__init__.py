@@ -28,6 +28,7 @@ from wakeful.ports.usage import USAGE
 from wakeful.ports.waits import CONTINUATIONS, PENDING_HINTS, WAITS
 from wakeful.ports.wakes import WAKES
 from wakeful.ports.work_items import WORK_FOCUS, WORK_ITEMS
+from wakeful.ports.workspaces import ACTIVE_WORKSPACES, ATTACHED_WORKSPACES, WORKTREES
 from wakeful.store.tables.agent_figures import AGENT_FIGURE_RULES, AGENT_REVISION_RULES
 from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
 from wakeful.store.tables.artifacts import ARTIFACT_RULES
@@ -58,6 +59,7 @@ from wakeful.store.tables.usage import USAGE_RULES
 from wakeful.store.tables.waits import CONTINUATION_RULES, HINT_RULES, WAIT_RULES, WAIT_WAKES
 from wakeful.store.tables.wakes import WAKE_RULES
 from wakeful.store.tables.work_items import FOCUS_RULES, WORK_ITEM_RULES, WORK_WAKES
+from wakeful.store.tables.workspaces import ACTIVE_RULES, ATTACHED_RULES, WORKTREE_RULES, WORKTREE_WAKES
 
 _RULES: Mapping[Table[Any], Rules] = {
     TURNS: TURN_RULES,
@@ -74,7 +76,7 @@ _RULES: Mapping[Table[Any], Rules] = {
     WAITS: WAIT_RULES,
     PENDING_HINTS: HINT_RULES,
     CONTINUATIONS: CONTINUATION_RULES,
-    WAKES: joined(WAKE_RULES, TIMER_WAKES, WAIT_WAKES, WORK_WAKES, LIVENESS_WAKES, NOTICE_WAKES),
+    WAKES: joined(WAKE_RULES, TIMER_WAKES, WAIT_WAKES, WORK_WAKES, LIVENESS_WAKES, NOTICE_WAKES, WORKTREE_WAKES),
     USAGE: USAGE_RULES,
     SPENDING: SPENDING_RULES,
     HOLDS: HOLD_RULES,
@@ -96,6 +98,9 @@ _RULES: Mapping[Table[Any], Rules] = {
     EPISODES: EPISODE_RULES,
     MEMORY_CHANGES: CHANGE_RULES,
     MEMORY_USES: USE_RULES,
+    ATTACHED_WORKSPACES: ATTACHED_RULES,
+    ACTIVE_WORKSPACES: ACTIVE_RULES,
+    WORKTREES: WORKTREE_RULES,
 }
 TABLES: Mapping[Table[Any], Rules] = {
     table: {**rules, **checkpoint_rules(table)} if table in (*KEPT, *GOING) else rules

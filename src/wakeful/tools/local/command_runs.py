@@ -30,7 +30,7 @@ _SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin")
 
 def working_directory(sandbox: Sandbox, workdir: str | None) -> str:
     """The folder a command runs in, links resolved. Raises ToolReported for one outside the workspace."""
-    asked = Path(sandbox.root, workdir or ".")
+    asked = Path(sandbox.root, workdir) if workdir else Path(sandbox.cwd)
     resolved = os.path.realpath(asked)
     if not is_below(resolved, sandbox.write_roots):
         raise ToolReported(

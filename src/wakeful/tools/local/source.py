@@ -106,7 +106,11 @@ class LocalTools(ToolSource):
             read_roots=(*self._settings.read_roots, *readable),
         )
         sandbox = self._sandbox = Sandbox(
-            self.root, settings, keys=self._surroundings.keys(), git_settings=partial(user_settings, self.root)
+            self.root,
+            settings,
+            keys=self._surroundings.keys(),
+            git_settings=partial(user_settings, self.root),
+            cwd=self._surroundings.cwd,
         )
         files = tuple(Path(path) for path in (*hidden, *owners) if not path.endswith("/"))
         hooks = run_by_git(repository_at(sandbox.root), [sandbox.root], os.environ.get("HOME"))

@@ -1,0 +1,81 @@
+"""Workspaces of an agent of the runtime: attach, use, detach, and clean up what was kept. Facts in the log, whoever
+runs the agent: a turn that runs goes on where it is, and the next one begins where the newest fact says."""
+
+from pathlib import Path
+from typing import Any
+
+from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.events import AnyEvent, WorkspaceAttached
+from wakeful.contracts.workspaces import WorkspaceMode
+from wakeful.engine.agent import Agent
+from wakeful.engine.run_request import Engine
+from wakeful.engine.workspace_use import (
+    WorkspaceChoice,
+    attach_workspace,
+    detach_workspace,
+    direct_use,
+    use_workspace,
+)
+from wakeful.engine.worktrees import clean_up_worktree
+from wakeful.service.commands.agents import agent_named
+from wakeful.service.queries.workspaces import workspaces_of
+from wakeful.views.execution_snapshot import AgentWorkspaces
+from wakeful.workspaces import workspace_id
+
+DEFINITION = "definition"
+"""Who attached the workspace that an agent's own definition names."""
+
+
+async def attach(engine: Engine, agent: str, path: str, *, by: str) -> AgentWorkspaces:
+    """Raises AgentNotFound or InvalidRequest."""
+    await agent_named(engine.store, agent)
+    await attach_workspace(engine, agent, path, by=by)
+    return await workspaces_of(engine, agent)
+
+
+async def use(engine: Engine, agent: str, choice: WorkspaceChoice, *, by: str) -> AgentWorkspaces:
+    """Raises AgentNotFound or InvalidRequest."""
+    await agent_named(engine.store, agent)
+    _, advice = await use_workspace(engine, agent, choice, by=by)
+    return (await workspaces_of(engine, agent)).model_copy(update={"advice": advice})
+
+
+async def detach(engine: Engine, agent: str, workspace: str, *, by: str) -> AgentWorkspaces:
+    """Raises AgentNotFound or InvalidRequest."""
+    await agent_named(engine.store, agent)
+    await detach_workspace(engine, agent, workspace, by=by)
+    return await workspaces_of(engine, agent)
+
+
+async def clean_up(engine: Engine, agent: str, worktree_id: str, *, by: str) -> AgentWorkspaces:
+    """Look again at a worktree that was kept, and remove it where nothing is lost by that. Raises InvalidRequest."""
+    await agent_named(engine.store, agent)
+    await clean_up_worktree(engine, worktree_id, by=by)
+    return await workspaces_of(engine, agent)
+
+
+def choose(
+    path: str | None, workspace: str | None, mode: WorkspaceMode = "direct", cwd: str | None = None, label: str = ""
+) -> WorkspaceChoice:
+    return WorkspaceChoice(path, workspace, mode, cwd, label)
+
+
+async def keep_workspace(engine: Engine, agent: Agent[Any, Any]) -> None:
+    """Attach the workspace that an agent's definition names. It is used, unless somebody chose another one."""
+    if agent.workspace is None or agent.profile == "chat":
+        return
+    anchor = _real_folder(agent.workspace)
+    name = workspace_id(anchor)
+    active = await engine.store.active_workspace(agent.name)
+    events: list[AnyEvent] = []
+    if await engine.store.attached_workspace(agent.name, name) is None:
+        events.append(WorkspaceAttached(workspace_id=name, workspace_anchor=anchor, attached_by=DEFINITION))
+    if active is None or (active.used_by == DEFINITION and active.workspace_id != name):
+        events.append(direct_use(name, anchor, by=DEFINITION))
+    if events:
+        now = engine.clock.now()
+        await engine.store.admit(agent.name, [Fact(event, now, MAIN_THREAD) for event in events])
+
+
+def _real_folder(path: Path) -> str:
+    return str(path.resolve())
