@@ -34,9 +34,13 @@ def git(line: str) -> str:
     return subprocess.run(f"git {line}", shell=True, cwd=REPO, check=True, capture_output=True, text=True).stdout
 
 
-async def main() -> None:
+def begin() -> None:
     REPO.mkdir(exist_ok=True)
     git("init -q -b main && git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m begin")
+
+
+async def main() -> None:
+    begin()
     worker = Agent("worker", scripted(work), "Improve the shop, a little every day.", workspace=REPO)
     for day in (1, 2, 3):
         clock = FixedClock(datetime(2040, 1, day, 9, tzinfo=UTC))
@@ -50,9 +54,8 @@ async def main() -> None:
     async with Runtime(HOME, agents=[worker], clock=clock) as rt:
         await rt.use_workspace("worker", workspace_id="agent_home")  # the branch is merged: nothing is lost
         await rt.settled()
-        print(
-            f"{len(list(REPO.glob('day-*.md')))} days are merged, {len((await rt.workspaces('worker')).worktrees)} left"
-        )
+        left = (await rt.workspaces("worker")).worktrees
+        print(f"{git('ls-files').count('day-')} days are merged, {len(left)} left")
 
 
 if __name__ == "__main__":

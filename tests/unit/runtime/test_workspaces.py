@@ -12,6 +12,7 @@ from kit.runs.repositories import branches, commit, git, repository
 from wakeful import Agent, Approve, Runtime, open_store
 from wakeful.errors import AgentNotFound, InvalidRequest
 from wakeful.ports import ModelRequest
+from wakeful.sandbox.level_probe import probe
 from wakeful.testing import FixedClock, scripted
 from wakeful.views.execution_snapshot import AgentWorkspaces, WorkspaceRecord
 
@@ -187,6 +188,23 @@ async def test_bad_input_is_told_what_is_wrong_and_changes_nothing(house: House)
             await rt.use_workspace("ops", workspace_id="agent_home", mode="isolated")
         after = await rt.workspaces("ops")
     assert after.active_workspace_entry == before.active_workspace_entry
+
+
+@pytest.mark.spec("HOL-EXEC-02", "HOL-EXEC-10", "HOL-EXEC-13")
+async def test_the_policy_claims_what_holds_on_this_machine_and_no_more(house: House) -> None:
+    async with house.runtime(house.agent(workspace=house.repo)) as rt:
+        policy = (await rt.workspaces("ops")).execution.policy
+    is_bare = probe().mode == "not_enforced"
+    held = policy.process_execution
+    assert policy.backend == ("host_local" if is_bare else "sandboxed")
+    assert {
+        held.path_confinement,
+        held.write_confinement,
+        held.network_confinement,
+        held.secret_isolation,
+        held.child_process_containment,
+    } == {"not_enforced" if is_bare else "hard_enforced"}
+    assert policy.resource_authority.process_execution == "runtime_shaped"
 
 
 # --- isolated ------------------------------------------------------------------------------------------------------
