@@ -37,8 +37,8 @@ def runtime_tools(
     workspaces: bool = False,
 ) -> tuple[AnsweredHere, ...]:
     """What an agent is given that may hand work on, has work items or memory, or lives in a runtime (`waits`);
-    `parallel` is how many jobs one call may have, None: none. Tools for work items and memory, `agent_get` and `use_workspace` have
-    code of a turn, which takes their place there.
+    `parallel` is how many jobs one call may have, None: none. Tools for work items and memory, `agent_get` and
+    `use_workspace` have code of a turn, which takes their place there.
     """
     declared: list[ToolDeclaration] = []
     if subtasks:
