@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from wakeful.settings.agent_homes import OPERATOR_MEMORY, SELF_MEMORY
+from wakeful.contracts.memory import OPERATOR_FILE, SELF_FILE
 
 VERSION: Final = 1
 DEFAULT_TEMPLATE: Final = "wakeful-default"
@@ -44,8 +44,8 @@ This file is in your home folder, and you are told what it says in every turn. B
 """What every agent is told of its home, whatever its template says."""
 
 NEW_MEMORY: Final[Mapping[str, str]] = {
-    SELF_MEMORY: "# About myself\n",
-    OPERATOR_MEMORY: "# About my operator\n",
+    SELF_FILE: "# About myself\n",
+    OPERATOR_FILE: "# About my operator\n",
 }
 
 _NOTES_SKILL = """\

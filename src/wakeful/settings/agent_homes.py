@@ -13,8 +13,6 @@ from wakeful.settings.store_file import FILE
 
 FOLDER = "agents"
 """In a home: the folders of agents, and the files that define some of them."""
-SELF_MEMORY, OPERATOR_MEMORY = "memory/self.md", "memory/operator.md"
-"""In an agent's home: what it remembers of itself, and of the person it works for."""
 OWN_FOLDERS = ("memory", "notes", "work", "skills")
 """In an agent's home: what is the agent's to see."""
 STATE_FOLDER = ".wakeful/state"

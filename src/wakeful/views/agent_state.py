@@ -42,7 +42,7 @@ def status_of(facts: StatusFacts) -> LifeStatus:
     return "asleep" if facts.waits else "awake_idle"
 
 
-class ToolLatency(Value):
+class ToolTiming(Value):
     """How long calls of a tool took."""
 
     tool_name: str
@@ -103,7 +103,7 @@ class AgentState(Value):
     total_input_tokens: int = 0
     total_output_tokens: int = 0
     total_model_rounds: int = 0
-    tool_latency: tuple[ToolLatency, ...] = ()
+    tool_latency: tuple[ToolTiming, ...] = ()
     execution_profile: ExecutionProfile = ExecutionProfile()
     model_override: str | None = None
     pending_wake_hint: PendingHint | None = None
@@ -111,10 +111,10 @@ class AgentState(Value):
     last_continuation: ContinuationResolution | None = None
 
 
-def tool_latencies(figures: dict[str, list[int]]) -> tuple[ToolLatency, ...]:
+def tool_latencies(figures: dict[str, list[int]]) -> tuple[ToolTiming, ...]:
     """By name, from how many calls ended and the microseconds they took."""
     return tuple(
-        ToolLatency(tool_name=name, total_calls=calls, total_duration_ms=took / 1_000)
+        ToolTiming(tool_name=name, total_calls=calls, total_duration_ms=took / 1_000)
         for name, (calls, took) in sorted(figures.items())
     )
 

@@ -17,6 +17,7 @@ from wakeful.service.operations.calls import CallName
 from wakeful.service.operations.client_requests import RequestName
 from wakeful.service.operations.operation import Operation
 from wakeful.service.operations.runtime import RuntimeAgentName
+from wakeful.service.operations.runtime_agents import AgentTarget, RevisionPair
 from wakeful.service.operations.spending import CostQuestion
 from wakeful.service.operations.table import OPERATIONS
 from wakeful.service.operations.threads import MessageQuery
@@ -32,6 +33,9 @@ NEEDS_WORDS: dict[str, Any] = {
     "threads.messages": MessageQuery("nothing"),
     "artifacts.show": ArtifactName("nothing"),
     "workflows.show": WorkflowName("nothing"),
+    "runtime.agent": AgentTarget("nothing"),
+    "runtime.revisions": AgentTarget("nothing"),
+    "runtime.diff": RevisionPair("nothing"),
 }
 """Requests of operations that only read and have to be told something."""
 
