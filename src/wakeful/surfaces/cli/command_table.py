@@ -57,7 +57,7 @@ COMMANDS = {
                            "model"),
     "agent history": Command(_AGENT, "agent history AGENT", "revisions of an agent's definition",
                              "wakeful agent history ops", "history"),
-    "agent diff": Command(_AGENT, "agent diff AGENT [OLD] [NEW]", "what changed between two revisions",
+    "agent diff": Command(_AGENT, "agent diff AGENT [OLD] [NEW]", "changes between two revisions",
                           "wakeful agent diff ops", "diff"),
     "agent archive": Command(_AGENT, "agent archive AGENT", "put an agent away until it is resumed",
                              "wakeful agent archive ops", "archive"),
