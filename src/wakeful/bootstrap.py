@@ -295,7 +295,7 @@ async def open_runtime(
     async with opened_store(store) as opened:
         with runtime_lock(opened.location), tasks_folder(opened.location) as place:
             engine = new_engine(opened, clock=clock, ids=ids)
-            tasks = RuntimeTasks(opened, clock, ids, place, lambda text: engine.keys().hide(text))
+            tasks = RuntimeTasks(engine, place, roster.names)
             board, given = RuntimeAgentBoard(), trigger_tools(engine, public_url)
             around = replace(engine.surroundings, wakes=True, lives=True, tasks=tasks, tools=given, agents=board)
             board.engine = engine = replace(engine, surroundings=around)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.authority import Authority
+from wakeful.contracts.children import ChildSpec
 from wakeful.contracts.values import Value
 
 TaskKind: TypeAlias = Literal["command_task", "child_agent_task", "sleep_job"]
@@ -59,6 +60,8 @@ class TaskRecovery(Value):
 
     summary: str
     spec: CommandSpec | None = None
+    child: ChildSpec | None = None
+    """Of a child agent: what it is made from."""
     authority_class: Authority = "runtime_instruction"
     """Of what it brings back. How far that is trusted follows from it."""
     supervisor: SupervisorRef | None = None

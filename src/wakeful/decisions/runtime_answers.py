@@ -17,13 +17,16 @@ SPAWN_PARALLEL: Final = "spawn_parallel"
 SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE = "scratch_list", "scratch_read", "scratch_write"
 DELEGATING: Final = frozenset({RUN_SUBTASK, SPAWN_SELF, SPAWN_PARALLEL})
 SCRATCH: Final = frozenset({SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE})
-ANSWERED_HERE: Final = DELEGATING | SCRATCH | WAIT_TOOLS | {FINISH}
+SPAWN_AGENT: Final = "spawn_agent"
+ANSWERED_HERE: Final = DELEGATING | SCRATCH | WAIT_TOOLS | {FINISH, SPAWN_AGENT}
 """The list."""
 
 
 def is_answered_here(declaration: ToolDeclaration) -> bool:
     """Is a call of it answered by the loop? A program may have a tool of its own called `sleep`."""
     name = declaration.name
+    if name == SPAWN_AGENT:
+        return declaration.runtime_owner == "subagent"
     return is_wait_tool(declaration) if name in WAIT_TOOLS else name in ANSWERED_HERE
 
 

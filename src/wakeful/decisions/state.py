@@ -232,6 +232,8 @@ class TurnState(Level):
     """The call with which a mediator declared the run complete."""
     waits: dict[str, str] = field(default_factory=dict)
     """Waits that the turn made, each with its call."""
+    grants: dict[str, Limits] = field(default_factory=dict)
+    """What child agents of this turn were given and have not given back, by their tasks. It is out of `limits`."""
     terminal: Terminal | None = None
 
     @property

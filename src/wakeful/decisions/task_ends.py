@@ -19,6 +19,8 @@ from wakeful.contracts.tools import PREVIEW_CHARS
 SUMMARY_CHARS = 4_000
 """Of its output, in the record of its end."""
 _CMD_CHARS = 200
+CHILD = "child_agent_id"
+"""In the references of a result: the child that it tells of."""
 
 
 class CommandOutcome(NamedTuple):
@@ -101,6 +103,8 @@ class TaskParent(NamedTuple):
     derived_from: Authority = "operator_instruction"
     """The lowest authority in the chain of causes of the turn that began it."""
     work_item_id: str | None = None
+    child_agent_id: str | None = None
+    """Of a task that supervised a child."""
 
 
 def result_message(parent: TaskParent, ended: TaskEnded) -> MessageAdmitted:
@@ -115,12 +119,21 @@ def result_message(parent: TaskParent, ended: TaskEnded) -> MessageAdmitted:
         derived_from=lowest((parent.derived_from, "runtime_instruction")),
         delivery_surface="task_rejoin",
         admission_context="runtime_owned",
-        source_refs={"task_id": ended.task_id},
+        source_refs={"task_id": ended.task_id, **_child(parent)},
         causation_id=ended.task_id,
         work_item_id=parent.work_item_id,
         task_id=ended.task_id,
         prompt_preview=text[:PREVIEW_CHARS],
     )
+
+
+def _child(parent: TaskParent) -> dict[str, str]:
+    return {} if parent.child_agent_id is None else {CHILD: parent.child_agent_id}
+
+
+def is_child_result(message: MessageAdmitted) -> bool:
+    """Does it tell of the end of a child agent?"""
+    return message.message_kind == "task_result" and CHILD in message.source_refs
 
 
 def _told(parent: TaskParent, ended: TaskEnded) -> str:

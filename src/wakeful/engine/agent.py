@@ -27,7 +27,7 @@ from wakeful.engine.output_type import OutputType
 from wakeful.tools import parameters
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
-from wakeful.tools.local.source import LocalTools
+from wakeful.tools.local.source import LocalTools, TaskTools
 from wakeful.tools.source import ToolSource
 from wakeful.tools.tool import DeclaredTool, Tool
 
@@ -186,6 +186,8 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
         )
         if self.workspace is not None and self.profile is not None and self.profile != "chat":
             sources = (LocalTools(self.workspace, self.profile, self.sandbox), *sources)
+        elif self.spawn is not None:
+            sources = (TaskTools(), *sources)
         if self.mcp:
             from wakeful.engine.named_servers import NamedServer  # an agent without servers must not pay for it
 
@@ -200,6 +202,7 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
             allow_parallel_subagents=self.allow_parallel_subagents,
             work_items=self.work_items,
             memory=self.memory,
+            spawn=self.spawn,
         )
         agent_checks.check_hitl(who, self.hitl_tools, self.tools, given, has_sources=bool(self.sources))
         if not self.sources:
@@ -247,10 +250,12 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
 
     @property
     def given_sources(self) -> tuple[ToolSource, ...]:
-        """The sources that were given as tools, without those that follow from the workspace and from `mcp`."""
+        """The sources that were given as tools, without those that follow from the workspace, `spawn` and `mcp`."""
         named = {f"mcp.{server}" for server in self.mcp}
         return tuple(
-            source for source in self.sources if not isinstance(source, LocalTools) and source.name not in named
+            source
+            for source in self.sources
+            if not isinstance(source, LocalTools | TaskTools) and source.name not in named
         )
 
     def tool(self, name: str) -> Tool[Any] | None:

@@ -8,11 +8,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 from pydantic import ValidationError
 
 from wakeful.contracts.budgets import Budget, SpendWindow
+from wakeful.contracts.children import SpawnPreset
 from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS, is_model_reference
 from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.notices import NotifyTarget
@@ -244,12 +245,23 @@ def checked_expiry(where: str, seconds: Any) -> float:
     return float(seconds)
 
 
+def checked_spawn(where: str, value: Any) -> SpawnPreset | None:
+    """Which agents an agent may make; True: private children."""
+    if value is None or value is False:
+        return None
+    if value is True:
+        return "private_child"
+    if value == "private_child" or value == "public_named":
+        return cast(SpawnPreset, value)
+    raise InvalidConfig(f"{where}={value!r}", "give True, False, 'private_child' or 'public_named'")
+
+
 def tools_of_the_runtime(
-    *, subtasks: bool, allow_parallel_subagents: bool, work_items: bool, memory: bool
+    *, subtasks: bool, allow_parallel_subagents: bool, work_items: bool, memory: bool, spawn: SpawnPreset | None = None
 ) -> tuple[str, ...]:
     """The tools that an agent has because its configuration says so, by name. No code stands behind them."""
     parallel = MAX_PARALLEL_SUBAGENTS if allow_parallel_subagents else None
-    given = runtime_tools(subtasks=subtasks, parallel=parallel, work_items=work_items, memory=memory)
+    given = runtime_tools(subtasks=subtasks, parallel=parallel, work_items=work_items, memory=memory, spawn=spawn)
     return tuple(tool.name for tool in given)
 
 

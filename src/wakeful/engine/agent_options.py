@@ -17,6 +17,7 @@ from wakeful.contracts.agent_file import BudgetSection, CompactionSection, Model
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
 from wakeful.contracts.budgets import Budget, SpendWindow
+from wakeful.contracts.children import SpawnPreset
 from wakeful.contracts.controls import (
     AWARENESS,
     MAX_PARALLEL_SUBAGENTS,
@@ -173,6 +174,7 @@ class AgentKeywords(TypedDict, total=False):
     subtasks: bool
     work_items: bool
     memory: bool
+    spawn: SpawnPreset | bool | None
     collections: "Sequence[str | Collection]"
     compaction: CompactionPolicy | Mapping[str, Any] | None
 
@@ -267,6 +269,10 @@ class AgentOptions:
     """It keeps objectives that outlast a turn as work items. A run needs a thread for that."""
     memory: bool = option(checked_flag, False, brought=True)
     """It remembers over its turns: working memory, and entries that it can search. A run needs a thread for that."""
+    spawn: SpawnPreset | None = option(
+        agent_checks.checked_spawn, None, file=bool | SpawnPreset | None, write=lambda preset: preset or False
+    )
+    """It may make child agents in a runtime: true, or `private_child`. `public_named`: public agents, too."""
     collections: "tuple[str | Collection, ...]" = option(
         agent_checks.checked_collections,
         (),

@@ -14,6 +14,7 @@ from wakeful.contracts.events import (
     PermissionEvaluated,
     RuntimeToolRequested,
     SubagentStarted,
+    TaskCreated,
     ToolFailed,
     ToolResult,
 )
@@ -168,7 +169,14 @@ class CallIntake:
                 fact.event = fact.event.model_copy(update={"permission_ref": ref})
         if isinstance(facts[0].event, SubagentStarted):
             starts.append(Start(partial(self._delegating.began, call.call_id, at), False, fact_index))
+        elif isinstance(facts[0].event, TaskCreated):
+            starts.append(Start(partial(self._begin_child, facts[0].event.task_id), True, fact_index))
         return facts
+
+    def _begin_child(self, task_id: str, _: int) -> None:
+        """The task that makes an agent is on disk: the agent may be made."""
+        assert self._work.spawn_desk is not None
+        self._work.spawn_desk.board.begin_child(task_id)
 
     def _batch_id(self, call: Call) -> str:
         return step_id(self._work.place.row.turn_id, call.step, call.level.id)

@@ -11,8 +11,9 @@ from wakeful.contracts.tools import ToolError
 from wakeful.decisions.answer_shapes import from_object
 from wakeful.decisions.delegation import MAX_NOTE_BYTES, TASK_KEY, Refusal
 from wakeful.decisions.levels import Call, as_child, payload_schema
-from wakeful.decisions.runtime_answers import FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE
+from wakeful.decisions.runtime_answers import FINISH, SCRATCH_LIST, SCRATCH_READ, SCRATCH_WRITE, SPAWN_AGENT
 from wakeful.decisions.waking.wait_tools import is_wait_tool
+from wakeful.engine.spawn_calls import spawn_facts
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.wait_calls import wait_facts
 from wakeful.gate.call_at_gate import CallAtGate, CallRecord
@@ -34,6 +35,9 @@ def answer_at_once(work: TurnWork, call: Call, dispatch: CallAtGate) -> list[Fac
     if is_wait_tool(dispatch.declaration):
         facts = wait_facts(work, call, dispatch)
         return [refuse(work, call, dispatch, facts)] if isinstance(facts, Refusal) else facts
+    if name == SPAWN_AGENT:
+        spawned = spawn_facts(work, call, dispatch)
+        return [refuse(work, call, dispatch, spawned)] if isinstance(spawned, Refusal) else spawned
     return None
 
 

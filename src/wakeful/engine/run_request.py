@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.authority import Authority
-from wakeful.contracts.budgets import Budget, LimitOverrides, Limits
+from wakeful.contracts.budgets import Budget, LimitOverrides, Limits, SpendWindow
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.events import StopRule
 from wakeful.contracts.policies import PolicyContext
@@ -109,6 +109,10 @@ class HostTerms:
     """What the turn's memory holds when it begins."""
     depth: int = 0
     """Of the turn in its host's own tree."""
+    payers: "tuple[tuple[str, tuple[SpendWindow, ...]], ...]" = ()
+    """Agents in whose spend windows everything counts besides the turn's own: those that made its agent."""
+    generation: int = 0
+    """How many agents made one another before this one: 0 for one that nobody made."""
     prompt_is_whole: bool = False
     """The agent's instructions are the whole prompt: the runtime puts no words of its own before them."""
     stop_rule: StopRule = "natural"

@@ -41,10 +41,12 @@ def windows_of_turn(
     agents: Sequence[tuple[str, Sequence[SpendWindow]]],
     principal: str | None,
     owner: OwnerWindows,
+    payers: Sequence[tuple[str, Sequence[SpendWindow]]] = (),
 ) -> "TurnWindows | None":
-    """The spend windows that hold for a turn; None: none does. `agents` work in it, its own first."""
-    if owner.runtime or owner.of_principal(principal) or [name for name, windows in agents if windows]:
-        return TurnWindows(store, clock, agents, principal, owner)
+    """The spend windows that hold for a turn; None: none does. `agents` work in it, its own first; `payers` made its
+    agent, and everything counts in their windows, too."""
+    if owner.runtime or owner.of_principal(principal) or [name for name, windows in (*agents, *payers) if windows]:
+        return TurnWindows(store, clock, agents, principal, owner, payers)
     return None
 
 
@@ -58,9 +60,11 @@ class TurnWindows:
         agents: Sequence[tuple[str, Sequence[SpendWindow]]],
         principal: str | None,
         owner: OwnerWindows,
+        payers: Sequence[tuple[str, Sequence[SpendWindow]]] = (),
     ) -> None:
         self._store, self._clock = store, clock
-        self._agents = [(name, windows) for name, windows in agents if windows]
+        self._agents = [(name, windows) for name, windows in (*agents, *payers) if windows]
+        self._payers = {name for name, _ in payers}
         self._turns_own = agents[0][0]
         self._principal = principal
         self._owner = owner
@@ -71,7 +75,7 @@ class TurnWindows:
 
     def of(self, agent: str) -> tuple[WindowRef, ...]:
         """Those that a request counts in now: of the turn's agent, of whoever asks, of the principal, of all."""
-        asking = [each for each in self._agents if each[0] in (self._turns_own, agent)]
+        asking = [each for each in self._agents if each[0] in (self._turns_own, agent, *self._payers)]
         return applying(asking, self._principal, self._owner, self._clock.now())
 
     async def look(self, asked: Sequence[OpenRequest]) -> None:

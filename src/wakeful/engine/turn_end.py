@@ -12,6 +12,7 @@ from wakeful.contracts.events import (
     AnyEvent,
     AssistantRecorded,
     BriefCreated,
+    GrantCounted,
     Terminal,
     ToolResult,
     WaitCreated,
@@ -21,6 +22,8 @@ from wakeful.contracts.events import (
 from wakeful.contracts.waking import CHECK_THREAD
 from wakeful.contracts.work_items import WorkItem
 from wakeful.decisions.briefs import brief_visibility, turn_brief
+from wakeful.decisions.grants import left_after
+from wakeful.decisions.policy.provenance import is_instruction
 from wakeful.decisions.waking.backoff import Sign, TurnSigns, is_self_started
 from wakeful.decisions.work_items.activation import activation, goes_on_by_itself, spacing_after, work_signs
 from wakeful.decisions.work_items.blockers import no_progress_blocker, turn_end_blocker
@@ -40,6 +43,8 @@ async def close_turn(work: TurnWork, conversation: Conversation, facts: list[Fac
         entries = await work.place.known.all()
         facts[ended:ended] = await _work_facts(work, conversation, facts, entries, own)
         _add_briefs(work, conversation, facts, entries)
+        if own.ownership == "parent_supervised":
+            facts.insert(_place_of_end(facts), work.fact(_counted(work)))
     if work.config.options.get("memory") is True:
         added = await memory_facts(work, conversation, facts, await work.place.known.all())
         ended = _place_of_end(facts)
@@ -51,6 +56,15 @@ async def close_turn(work: TurnWork, conversation: Conversation, facts: list[Fac
 
 def _place_of_end(facts: Sequence[Fact]) -> int:
     return next(place for place, fact in enumerate(facts) if isinstance(fact.event, Terminal))
+
+
+def _counted(work: TurnWork) -> GrantCounted:
+    """What the next turn of a child begins with, and what is behind its words."""
+    state = work.state
+    untrusted = state.thread.exposure.untrusted
+    if not untrusted and not is_instruction(state.terms.derived_from):
+        untrusted = f"the child's own input: {state.terms.derived_from}"
+    return GrantCounted(left=left_after(state.limits, state.ledger, work.active_seconds()), untrusted=untrusted)
 
 
 # --- briefs ------------------------------------------------------------------------------------------------------

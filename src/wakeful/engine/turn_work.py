@@ -36,6 +36,7 @@ from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
 from wakeful.decisions.ledger import left_of
 from wakeful.decisions.levels import Level, PlannerRole, SummaryRole, as_child
+from wakeful.decisions.spawn_terms import Family
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.validation import Types
 from wakeful.engine.low_limits import LowLimits
@@ -46,6 +47,7 @@ from wakeful.engine.watchers import Glimpse, Watcher
 from wakeful.engine.whole_texts import WholeTexts
 from wakeful.gate.turn_gate import AfterCall, GateParts
 from wakeful.ports import Claim, Clock, Model, Pricing, Store, TurnRow
+from wakeful.ports.tasks import ChildBoard
 from wakeful.ports.waits import WaitRow
 from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.tool import Tool
@@ -228,6 +230,13 @@ class Audience:
             self.on_dropped(error)
 
 
+class SpawnDesk(NamedTuple):
+    """Where an agent makes others, and what it may make."""
+
+    board: ChildBoard
+    family: Family
+
+
 class TurnTasks:
     """Work on the side of a turn; kept from being forgotten until it is done."""
 
@@ -300,6 +309,8 @@ class TurnWork:
     """Folders with files that a conversation with untrusted input wrote, and why: commands may read them."""
     workspace_id: str = ""
     """Of the workspace that it works in; blank: in none."""
+    spawn_desk: SpawnDesk | None = None
+    """Where other agents are made; None: nobody is there to look after them, or this agent may make none."""
     open_waits: Mapping[str, WaitRow] = field(default_factory=dict)
     """What the agent waited for when the turn was taken up, where somebody wakes it again."""
     recatalog: Callable[[], Awaitable[list[Fact]]] | None = None

@@ -108,6 +108,8 @@ def _extra(extra: ToolOutput, whole: BlobRef | None) -> dict[str, Any]:
         more["truncated"] = True
     if extra.partial:
         more["status"] = "partial"
+    if extra.untrusted:
+        more["untrusted"] = extra.untrusted
     if extra.metadata:
         more["details"] = _plain(dict(extra.metadata))
         evidence = cited_sources(extra.metadata)

@@ -4,11 +4,12 @@ A row is the authority on whether a task is over and on what it brought: message
 output is in files, and nothing here reads them.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from wakeful.contracts.authority import Authority
+from wakeful.contracts.children import ChildObservability, ChildSpec, ChildSupervision
 from wakeful.contracts.tasks import CommandSpec, SupervisedEnd, TaskKind, TaskRecovery, TaskStatus, WaitPolicy
 from wakeful.ports.tables import Condition, RowQuery, Rows, Table, TableIndex
 
@@ -59,6 +60,11 @@ class TaskRow(NamedTuple):
     def command(self) -> CommandSpec | None:
         recovery = self.recovered
         return None if recovery is None else recovery.spec
+
+    @property
+    def child(self) -> ChildSpec | None:
+        recovery = self.recovered
+        return None if recovery is None else recovery.child
 
 
 _OPEN = Condition("ended_at", "IS NULL")
@@ -146,7 +152,34 @@ class TaskOrder(NamedTuple):
     initial_output: str
 
 
-class TaskBoard(Protocol):
+class ChildBoard(Protocol):
+    """Where agents that others spawned are made and looked after."""
+
+    def begin_child(self, task_id: str) -> None:
+        """The task that makes an agent is on disk: make it now. Does not wait for it."""
+        ...
+
+    def open_children(self, agent_id: str) -> Set[str]:
+        """The tasks that supervise children of an agent and are not over."""
+        ...
+
+    def names(self) -> Set[str]:
+        """Names of agents that are known here."""
+        ...
+
+
+class ChildOfTask(NamedTuple):
+    """The child that a task supervises, as its parent is shown it."""
+
+    supervision: ChildSupervision
+    observability: ChildObservability
+    output: str
+    """What it said last."""
+    untrusted: str
+    """Why that is nobody's instruction; blank: nothing untrusted is behind it."""
+
+
+class TaskBoard(ChildBoard, Protocol):
     """Where tools of a turn find the tasks of its agent. A runtime gives it; a run of the library has none."""
 
     @property
@@ -176,6 +209,14 @@ class TaskBoard(Protocol):
 
     async def send_input(self, task_id: str, data: bytes, *, close: bool = False) -> int:
         """Give a task input; how many bytes it took."""
+        ...
+
+    async def child(self, row: TaskRow) -> ChildOfTask | None:
+        """The child of a task; None for one that supervises none."""
+        ...
+
+    async def say(self, task_id: str, words: str, *, behind: Authority, key: str) -> bool:
+        """Say something to the child of a task. The same key again says nothing more. False: it is over."""
         ...
 
     async def stop(self, task_id: str, *, force: bool = False, reason: str = "") -> TaskRow:

@@ -6,7 +6,7 @@ stays as it is, with everything that waits for it.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,9 @@ class AgentRoster:
 
     def __iter__(self) -> Iterator[RosterEntry]:
         return iter(tuple(self._agents.values()))
+
+    def names(self) -> Set[str]:
+        return self._agents.keys()
 
     def get(self, name: str) -> RosterEntry | None:
         return self._agents.get(name)

@@ -13,6 +13,7 @@ from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import (
     AnyEvent,
     ContinuationResolved,
+    GrantReserved,
     MessageAdmitted,
     MessageDeferred,
     MessageSettled,
@@ -26,9 +27,16 @@ from wakeful.contracts.events.waking import Treatment
 from wakeful.contracts.messages import trigger_of
 from wakeful.contracts.waking import ClosureDecision, ContinuationResolution, WaitWake
 from wakeful.decisions.intake import DEFER_DEADLINE
+from wakeful.decisions.task_ends import is_child_result
 from wakeful.decisions.waking.backoff import MOST_TURNS, BackoffPause, Sign, TurnSigns, is_self_started, pause_after
-from wakeful.decisions.waking.continuation import is_contentful, resolve_continuation, trigger_from
+from wakeful.decisions.waking.continuation import (
+    is_contentful,
+    kind_to_agent,
+    resolve_continuation,
+    trigger_from,
+)
 from wakeful.engine.run_request import Engine
+from wakeful.engine.turn_messages import admitted_messages
 from wakeful.ports import Log, TurnRow
 from wakeful.ports.waits import WaitRow
 from wakeful.runtime.closures import standing_of
@@ -64,7 +72,8 @@ async def resolve_queue(
             has_changed = True
         elif resolution.model_visible:
             until = now
-            if turns and is_self_started([(message.message_kind, message.authority_class)]):
+            is_own = is_self_started([(kind_to_agent(message), message.authority_class)])
+            if turns and (is_own or is_child_result(message)):
                 pause = pause or await _pause(engine, agent_id, turns)
                 until = (turns[-1].ended_at or now) + pause.microseconds
             if pause is not None and until > now:
@@ -125,7 +134,7 @@ async def _end_waits(
     engine: Engine, agent_id: str, thread_id: str, message: MessageAdmitted, waits: list[WaitRow]
 ) -> None:
     """A turn begins with what was waited for: those waits are over."""
-    ends = _ENDS.get(trigger_of(message.message_kind), ())
+    ends = _ENDS.get(trigger_of(kind_to_agent(message)), ())
     named = {message.task_id, *message.source_refs.values()}
     over = [row for row in waits if row.wake in ends and (row.resource is None or row.resource in named)]
     for row in over:
@@ -158,8 +167,12 @@ async def _pause(engine: Engine, agent_id: str, turns: Sequence[TurnRow]) -> Bac
 async def _signs(engine: Engine, agent_id: str, turn: TurnRow) -> TurnSigns:
     facts = await engine.store.read(agent_id, turn_id=turn.turn_id)
     started = next((entry.fact.event for entry in facts if isinstance(entry.fact.event, TurnStarted)), None)
-    rows = [await engine.store.message(name) for name in started.message_ids] if started is not None else []
-    kinds = [(row.kind, row.authority) for row in rows if row is not None]
+    entries = await admitted_messages(engine.store, list(started.message_ids)) if started is not None else []
+    messages = [entry.fact.event for entry in entries if isinstance(entry.fact.event, MessageAdmitted)]
+    is_own = is_self_started([(kind_to_agent(each), each.authority_class) for each in messages])
+    if not is_own and messages and all(map(is_child_result, messages)):
+        # Whoever answers the end of one child with another child goes round in a circle.
+        is_own = any(isinstance(entry.fact.event, GrantReserved) for entry in facts)
     changing = {
         entry.fact.call_id
         for entry in facts
@@ -171,4 +184,4 @@ async def _signs(engine: Engine, agent_id: str, turn: TurnRow) -> TurnSigns:
             signs.add("effect")
         elif entry.fact.event.kind.startswith("work_item."):
             signs.add("work")
-    return TurnSigns(is_self_started(kinds), frozenset(signs))
+    return TurnSigns(is_own, frozenset(signs))

@@ -11,10 +11,12 @@ import logging
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Set
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wakeful.contracts.authority import Authority
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, ForTheCaller
 from wakeful.contracts.events import TaskCreated, TaskStatusChanged
@@ -27,12 +29,13 @@ from wakeful.decisions.task_ends import (
     end_of_command,
     result_message,
 )
-from wakeful.ports import Clock, Ids, Store
-from wakeful.ports.tasks import Settle, TaskCommand, TaskOrder, TaskRow
+from wakeful.engine.run_request import Engine
+from wakeful.ports.tasks import ChildOfTask, Settle, TaskCommand, TaskOrder, TaskRow
 from wakeful.processes.frames import KEY
 from wakeful.processes.output_segments import FIRST, read_output
 from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.processes.supervised_command import STOP_GRACE_SECONDS, SupervisedCommand, find
+from wakeful.runtime.children import RuntimeChildren
 from wakeful.tools.local.output_budget import both_ends
 from wakeful.tools.local.repository_custody import custody_below
 
@@ -58,11 +61,13 @@ def tasks_folder(location: str) -> Iterator[str]:
 class RuntimeTasks:
     """Every task of a runtime; for tools, the board at which they find those of their agent."""
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids, folder: str, hide: Callable[[str], str]) -> None:
-        """`hide` takes out of what a command said what may not be written down."""
-        self._store, self._clock, self._ids = store, clock, ids
+    def __init__(self, engine: Engine, folder: str, names: Callable[[], Set[str]]) -> None:
+        """`names` are those of the agents whose code is here."""
+        self._store, self._clock, self._ids = engine.store, engine.clock, engine.ids
+        self.children = RuntimeChildren(engine, names, partial(self.stop, reason="its child agent was stopped"))
         self._folder = Path(folder)
-        self._hide = hide
+        self._hide: Callable[[str], str] = lambda text: engine.keys().hide(text)
+        """Takes out of what a command said what may not be written down."""
         self._commands: dict[str, asyncio.Future[TaskCommand]] = {}
         """Of the tasks that run; a future, because one is looked for after a restart."""
         self._foreground: list[TaskCommand] = []
@@ -77,6 +82,7 @@ class RuntimeTasks:
     async def start(self) -> None:
         """Take up what the runtime before has left. Does not wait for any of it."""
         await asyncio.to_thread(self._make_folder)
+        await self.children.start()
         rows = {row.task_id: row for row in await self._store.open_tasks()}
         for row in rows.values():
             if row.kind == "command_task":
@@ -88,6 +94,7 @@ class RuntimeTasks:
 
     async def close(self) -> None:
         """Leave the tasks: they go on, and the next runtime finds them. Of a store in memory nobody will: they end."""
+        await self.children.close()
         if self._store.location == IN_MEMORY:
             await self._end_all()
         watching = list(self._watching.values())
@@ -160,7 +167,8 @@ class RuntimeTasks:
         over = self._over.setdefault(task_id, asyncio.Event())
         row = await self._row(task_id)
         if not row.is_over:
-            ends = asyncio.ensure_future(over.wait())
+            is_child = row.kind == "child_agent_task"
+            ends = asyncio.ensure_future(self.children.until_over(task_id) if is_child else _reached(over))
             time_is_up = asyncio.ensure_future(self._clock.sleep(seconds))
             try:
                 await asyncio.wait({ends, time_is_up}, return_when=asyncio.FIRST_COMPLETED)
@@ -180,6 +188,8 @@ class RuntimeTasks:
 
     async def stop(self, task_id: str, *, force: bool = False, reason: str = "") -> TaskRow:
         row = await self._row(task_id)
+        if row.kind == "child_agent_task" and not row.is_over:
+            return await self.children.stop(row, reason)
         command = await self._command(task_id)
         if row.is_over or command is None:
             return row
@@ -188,6 +198,21 @@ class RuntimeTasks:
             await self._store.admit(row.agent_id, [Fact(event, self._clock.now(), row.thread_id)])
         await command.stop(0 if force else STOP_GRACE_SECONDS)
         return await self._row(task_id)
+
+    def begin_child(self, task_id: str) -> None:
+        self.children.begin_child(task_id)
+
+    def open_children(self, agent_id: str) -> Set[str]:
+        return self.children.open_children(agent_id)
+
+    def names(self) -> Set[str]:
+        return self.children.names()
+
+    async def child(self, row: TaskRow) -> ChildOfTask | None:
+        return await self.children.child(row)
+
+    async def say(self, task_id: str, words: str, *, behind: Authority, key: str) -> bool:
+        return await self.children.say(task_id, self._hide(words), behind=behind, key=key)
 
     # --- the life of a task ----------------------------------------------------------------------------------------
 
@@ -267,6 +292,7 @@ class RuntimeTasks:
             now = self._clock.now()
             try:
                 await self._store.admit(row.agent_id, [Fact(event, now, row.thread_id), Fact(told, now, row.thread_id)])
+                await self.children.look_at(row.agent_id)
                 return
             except EventRefused:
                 return  # it has ended before, and was told
@@ -324,6 +350,10 @@ class RuntimeTasks:
 
     def _left_over(self) -> list[Path]:
         return [place for place in self._folder.iterdir() if place.is_dir()]
+
+
+async def _reached(event: asyncio.Event) -> None:
+    await event.wait()
 
 
 def _make_task_folder(folder: Path) -> None:

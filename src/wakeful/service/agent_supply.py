@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wakeful.contracts.children import MOST_GENERATIONS
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentMissing, EventRefused, ForTheCaller, InvalidRequest
 from wakeful.contracts.events import AgentCreated, AgentRevised
@@ -51,6 +52,8 @@ class AgentSupply:
     folder: Path | None = None
     """Where the files of agents are."""
     problems: list[FileProblem] = field(default_factory=list)
+    _children: "dict[str, tuple[Agent[Any, Any], RosterEntry]]" = field(default_factory=dict)
+    """Agents that others made, by name, each with the agent it was made from."""
 
     async def introduce(self) -> None:
         """Make every agent known that the program or a file has, with its revision."""
@@ -84,10 +87,41 @@ class AgentSupply:
         """An agent as it is defined. Raises AgentMissing, InvalidConfig or UnknownTool where it cannot be had here."""
         known = self.roster.get(name)
         row = await self.engine.store.runtime_agent(name)
+        if row is not None and row.source == "agent" and row.parent is not None:
+            return await self._spawned(row, row.parent)
         if row is not None and row.source == "api" and (known is None or known.revision != row.revision):
             known = await self._stored(row)
             self.roster.put(known)
         return known if known is not None else self.roster.entry(name)
+
+    async def has(self, name: str) -> bool:
+        """Can the agent be run here?"""
+        try:
+            await self.agent(name)
+        except (ForTheCaller, AgentMissing):
+            return False
+        return True
+
+    async def lineage(self, row: RuntimeAgentRow) -> list[str]:
+        """The agents that made this one, its own maker first."""
+        found: list[str] = []
+        parent = row.parent
+        while parent is not None and parent not in found:
+            found.append(parent)
+            above = await self.engine.store.runtime_agent(parent)
+            parent = above.parent if above is not None else None
+        return found
+
+    async def _spawned(self, row: RuntimeAgentRow, parent: str) -> RosterEntry:
+        """An agent that another one made: that one's definition as it is now, and nothing more."""
+        base = (await self.entry(parent)).agent
+        known = self._children.get(row.agent_id)
+        if known is None or known[0] is not base:
+            generation = len(await self.lineage(row))
+            spawn = base.spawn if generation < MOST_GENERATIONS else None
+            child = base.changed(name=row.agent_id, wake=(), spend_windows=(), spawn=spawn)
+            known = self._children[row.agent_id] = base, RosterEntry(child, "agent")
+        return known[1]
 
     async def request(self, name: str, thread: str) -> RunRequest:
         """What a thread of an agent is run with next: its definition, and the model that its operator gave it."""

@@ -14,11 +14,12 @@ from wakeful.contracts.events.agents import AgentControl, ControlCause
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.work_items import WorkItem
-from wakeful.engine.run_request import Engine
+from wakeful.engine.run_request import Engine, HostTerms
 from wakeful.engine.worktrees import settle_worktree
 from wakeful.ports import WakeRow
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.runtime.child_agents import active_children
 from wakeful.runtime.notice_delivery import SendNotice, deliver_notice, remind_of_action
 from wakeful.runtime.parked_providers import ProviderParking
 from wakeful.runtime.refusals import RefusalTally
@@ -45,6 +46,7 @@ from wakeful.service.queries.model_probe import ask_for_a_word
 from wakeful.service.queries.notices import hold_record
 from wakeful.service.run_result import RunResult
 from wakeful.service.wake_checks import run_check
+from wakeful.views.child_agents import ActiveChild
 from wakeful.views.runtime_records import RuntimeHold
 
 WATCHDOG_SECONDS = 60.0
@@ -72,6 +74,7 @@ class LivingRuntime:
         """Make the agents known, take up what was cut off, and run what is due."""
         await self.supply.introduce()
         await self.tasks.start()
+        await self.tasks.children.take_up(self.supply.has)
         await self._take_up_cut_off()
         self._loops += [asyncio.create_task(self.scheduler.run()), asyncio.create_task(self._watch_over())]
         upkeep = keep_retention(self.engine.store, self.engine.clock, self.retention, self.tasks.folder)
@@ -117,13 +120,17 @@ class LivingRuntime:
     async def settled(self) -> None:
         """Until nothing runs and nothing is due."""
         await self.scheduler.settled()
+        while await self.tasks.children.begun():
+            await self.scheduler.settled()
 
     async def pause(self, agent: str, *, by: str, reason: str = "", seconds: float | None = None) -> RuntimeAgentRow:
         resumes_at = None if seconds is None else self.engine.clock.now() + round(seconds * 1_000_000)
         return await pause_agent(self.engine, agent, by=by, reason=reason, resumes_at=resumes_at)
 
     async def stop(self, agent: str, *, by: str, reason: str = "") -> RuntimeAgentRow:
-        return await stop_agent(self.engine, agent, by=by, reason=reason)
+        row = await stop_agent(self.engine, agent, by=by, reason=reason)
+        await self.tasks.children.look_at(agent)
+        return row
 
     async def resume(self, agent: str, *, by: str) -> RuntimeAgentRow:
         before = await agent_named(self.engine.store, agent)
@@ -161,6 +168,15 @@ class LivingRuntime:
         if blocks is not None:
             await self.parking.probe_now(blocks.provider)
 
+    async def children(self, agent: str) -> list[ActiveChild]:
+        await agent_named(self.engine.store, agent)
+        return await active_children(self.engine, agent)
+
+    async def stop_task(self, task_id: str, *, reason: str) -> str:
+        if await self.engine.store.task(task_id) is None:
+            raise InvalidRequest(f"there is no task {task_id!r}", "Give the task_id of a task of this store.")
+        return (await self.tasks.stop(task_id, reason=reason)).status
+
     # --- what nobody asks for ------------------------------------------------------------------------------------
 
     async def _take_up_cut_off(self, agent: str | None = None) -> None:
@@ -187,6 +203,7 @@ class LivingRuntime:
                 await clock.look()
             with suppress(ForTheCaller):  # the store cannot be read now; the next minute brings another look
                 await self.watchdog.look()
+                await self.tasks.children.look_at_all()
 
 
 def living_runtime(
@@ -207,15 +224,29 @@ def living_runtime(
     parking = ProviderParking(engine, supply.agent, ask_for_a_word, resume_after)
 
     async def run_thread(agent_id: str, thread_id: str) -> None:
+        row = await engine.store.runtime_agent(agent_id)
+        is_made = row is not None and row.parent is not None
+        if is_made:
+            await tasks.children.look_at(agent_id)
         request = await supply.request(agent_id, thread_id)
         parked = await parking.blocks(request.agent)
         if parked is not None:
             reason = f"the provider {parked.provider} lets nobody in: {parked.message}"
             await pause_agent(engine, agent_id, by=RUNTIME, cause="provider", reason=reason)
             return
+        if row is not None and is_made:
+            request.host = await terms_of(row)
         result = await take_next(engine, request)
         if result is not None and result.status == "failed":
             await parking.look_at(agent_id, result.turn_id)
+        if is_made:
+            await tasks.children.look_at(agent_id)
+
+    async def terms_of(row: RuntimeAgentRow) -> HostTerms:
+        """What holds for the turns of an agent that another one made."""
+        lineage = await supply.lineage(row)
+        payers = [(name, (await supply.agent(name)).spend_windows) for name in lineage]
+        return HostTerms(limits=await tasks.children.limits_of(row), payers=tuple(payers), generation=len(lineage))
 
     async def target_of(agent_id: str) -> NotifyTarget | None:
         known = supply.roster.get(agent_id)
@@ -235,6 +266,7 @@ def living_runtime(
         wants_code = isinstance(problem, ForTheCaller | ForThePerson)
         cause: ControlCause = "configuration" if wants_code else "failure"
         await pause_agent(engine, agent_id, by=RUNTIME, cause=cause, reason=str(problem))
+        await tasks.children.look_at(agent_id)
 
     async def end_pause(wake: WakeRow) -> None:
         row = await engine.store.runtime_agent(wake.agent_id)

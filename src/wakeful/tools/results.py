@@ -54,6 +54,8 @@ class ToolOutput:
     """Not everything that was asked for succeeded."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """For people and programs, not for the model: `citations` and the like."""
+    untrusted: str = ""
+    """Why anybody may have written it, where only this call knows; blank: as the declaration says."""
     most_bytes: int | None = None
     """How much text of it the model may be shown, up to `MAX_TOOL_RESULT_BYTES`; None: as much as of any result."""
 

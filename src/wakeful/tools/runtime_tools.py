@@ -5,8 +5,10 @@ What a call of one does is in `decisions.delegation` and `engine.children`. Runn
 
 from typing import Any
 
+from wakeful.contracts.children import SpawnPreset
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.runtime_answers import SCRATCH_TOOLS, SPAWN_SELF_TOOL, SUBTASK_TOOL, parallel_declaration
+from wakeful.decisions.spawn_terms import spawn_declaration
 from wakeful.decisions.waking.wait_tools import DECLARATIONS as WAIT_DECLARATIONS
 from wakeful.tools.agent_get import DECLARATION as AGENT_GET_DECLARATION
 from wakeful.tools.call_runner import CallHandle
@@ -35,10 +37,11 @@ def runtime_tools(
     memory: bool = False,
     waits: bool = False,
     workspaces: bool = False,
+    spawn: SpawnPreset | None = None,
 ) -> tuple[AnsweredHere, ...]:
-    """What an agent is given that may hand work on, has work items or memory, or lives in a runtime (`waits`);
-    `parallel` is how many jobs one call may have, None: none. Tools for work items and memory, `agent_get` and
-    `use_workspace` have code of a turn, which takes their place there.
+    """What an agent is given that may hand work on, has work items or memory, makes other agents, or lives in a runtime
+    (`waits`); `parallel` is how many jobs one call may have, None: none. Tools for work items and memory, `agent_get`
+    and `use_workspace` have code of a turn, which takes their place there.
     """
     declared: list[ToolDeclaration] = []
     if subtasks:
@@ -55,4 +58,6 @@ def runtime_tools(
         declared += (*WAIT_DECLARATIONS, AGENT_GET_DECLARATION)
     if workspaces:
         declared.append(USE_DECLARATION)
+    if spawn is not None:
+        declared.append(spawn_declaration(spawn))
     return tuple(map(AnsweredHere, declared))

@@ -147,6 +147,14 @@ async def _tools_for_memory(value: bool, folder: Path) -> Any:
     return len(model.seen[0].tools)
 
 
+@CONTROLS.of("spawn", (False, False), (True, True))
+async def _children_may_be_made(value: bool, folder: Path) -> Any:
+    model = LevelModel({"go": ["done"]})
+    async with Runtime(store=MemoryStore(), agents=[Agent("desk", model, spawn=value)]) as rt:
+        await rt.answer(await rt.send("desk", "go"))
+    return "spawn_agent" in model.seen[0].tools
+
+
 @CONTROLS.of("name", ("desk", ["desk"]), ("shop", ["shop"]))
 async def _whose_log(value: str, folder: Path) -> Any:
     store = MemoryStore()

@@ -319,7 +319,9 @@ async def test_a_call_that_asks_for_what_cannot_be_starts_no_child(given: dict[s
 
 @pytest.mark.spec("LOOP-STEP-16")
 async def test_what_the_runtime_answers_itself_is_never_run() -> None:
-    declared = {each.name: each for each in runtime_tools(subtasks=True, parallel=3, work_items=False)}
+    declared = {
+        each.name: each for each in runtime_tools(subtasks=True, parallel=3, work_items=False, spawn="private_child")
+    }
     assert {*declared, *WAIT_TOOLS, "finish_subtask"} == ANSWERED_HERE
     for each in declared.values():
         with pytest.raises(AssertionError, match="never run"):

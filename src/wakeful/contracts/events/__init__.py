@@ -133,7 +133,14 @@ from wakeful.contracts.events.routing import (
     RoutingNotPossible,
     RoutingSingleCandidate,
 )
-from wakeful.contracts.events.tasks import TaskCreated, TaskEnded, TaskStatusChanged
+from wakeful.contracts.events.tasks import (
+    GrantCounted,
+    GrantReserved,
+    GrantSettled,
+    TaskCreated,
+    TaskEnded,
+    TaskStatusChanged,
+)
 from wakeful.contracts.events.tools import (
     ErrorCategory,
     PermissionEvaluated,
@@ -360,6 +367,9 @@ AnyEvent: TypeAlias = (
     | TaskCreated
     | TaskStatusChanged
     | TaskEnded
+    | GrantReserved
+    | GrantCounted
+    | GrantSettled
     | TimerArmed
     | TimerFired
     | TimerFolded
@@ -477,6 +487,9 @@ __all__ = [
     "Event",
     "ExcludedModel",
     "FilesTainted",
+    "GrantCounted",
+    "GrantReserved",
+    "GrantSettled",
     "HistoryImported",
     "HookCompleted",
     "HookFailed",

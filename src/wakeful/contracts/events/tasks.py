@@ -3,7 +3,8 @@
 from typing import ClassVar
 
 from wakeful.contracts.authority import Authority
-from wakeful.contracts.events.base import THREAD, Need, RuntimeFact
+from wakeful.contracts.budgets import Limits
+from wakeful.contracts.events.base import CALL, THREAD, Event, Need, RuntimeFact
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.tasks import EndStatus, OpenStatus, TaskKind, TaskRecovery, WaitPolicy
 
@@ -63,3 +64,38 @@ class TaskEnded(RuntimeFact):
     output_truncated: bool = False
     """The summary is less than all of it."""
     duration_ms: int = 0
+
+
+class GrantReserved(Event):
+    """A part of the turn's budget belongs to a child agent from here on: the turn has so much less."""
+
+    kind: ClassVar[str] = "grant.reserved"
+    needs: ClassVar[tuple[Need, ...]] = CALL
+
+    task_id: str
+    """The task that supervises the child."""
+    child_agent_id: str
+    grant: Limits
+    """What the child is held to, in all its turns together."""
+
+
+class GrantCounted(Event):
+    """What is left of a child's grant after one of its turns. The next one begins with that."""
+
+    kind: ClassVar[str] = "grant.counted"
+
+    left: Limits
+    untrusted: str = ""
+    """Why what the child says is nobody's instruction; blank: nothing untrusted is behind it."""
+
+
+class GrantSettled(Event):
+    """A child agent is over: what it left of its grant goes back to the turn that gave it, where that still runs."""
+
+    kind: ClassVar[str] = "grant.settled"
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+    outsider: ClassVar[bool] = True
+
+    task_id: str
+    child_agent_id: str
+    left: Limits

@@ -30,6 +30,9 @@ from wakeful.contracts.events import (
     CostRecorded,
     EventExpired,
     FilesTainted,
+    GrantCounted,
+    GrantReserved,
+    GrantSettled,
     HistoryImported,
     HookCompleted,
     HookFailed,
@@ -122,6 +125,8 @@ from wakeful.decisions.evolve.turns import (
     admitted,
     answer_rejected,
     context_resolved,
+    grant_reserved,
+    grant_settled,
     history_imported,
     interjected,
     interrupted,
@@ -213,6 +218,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
             scratch_written(state, level, fact, event)
         case WaitCreated():
             wait_created(state, fact, event)
+        case GrantReserved():
+            grant_reserved(state, event)
+        case GrantSettled():
+            grant_settled(state, event)
         case WorkFact():
             work_items_changed(state, fact, event)
         case MemoryFact():
@@ -286,6 +295,7 @@ def evolve(state: TurnState, fact: Fact) -> None:
             | BudgetNoticed()
             | WaitCancelled()
             | BudgetGranted()
+            | GrantCounted()
             | SandboxApplied()
             | SandboxViolation()
             | FilesTainted()

@@ -7,6 +7,8 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     AnswerRejected,
     ContextResolved,
+    GrantReserved,
+    GrantSettled,
     HistoryImported,
     KnowledgeRetrieved,
     LimitChanged,
@@ -34,6 +36,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.messages import RESULTS
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.decisions.evolve.rounds import is_last_round
+from wakeful.decisions.grants import at_most, given_back, without
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER
 from wakeful.decisions.level_conversation import MessagePlace, TurnBeginning
 from wakeful.decisions.levels import Level, LevelError
@@ -53,7 +56,10 @@ def admitted(state: TurnState, fact: Fact, event: MessageAdmitted) -> None:
     of_message = lowest((event.authority_class, event.derived_from or event.authority_class))
     state.terms.derived_from = lowest((state.terms.derived_from, of_message))
     state.thread.exposure = merged(state.thread.exposure, begun(of_message))
-    if is_instruction(of_message) and event.message_kind not in RESULTS:
+    if event.task_id is not None and event.message_kind == "internal_followup":
+        # A parent said it: it may hold anything that the parent has read, and is not the owner's own word.
+        state.thread.exposure = merged(state.thread.exposure, Exposure(private=f"task {event.task_id}"))
+    elif is_instruction(of_message) and event.message_kind not in RESULTS:
         state.thread.owner_said.add(event.item.text, turn_id)
     state.scratchpad.visible.update(event.notes)
     state.depth = event.depth
@@ -96,6 +102,19 @@ def context_resolved(state: TurnState, event: ContextResolved) -> None:
         first = event.untrusted_refs[0]
         cause = f"{first}, which the owner has not accepted: wakeful trust {first}"
         state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=cause))
+
+
+def grant_reserved(state: TurnState, event: GrantReserved) -> None:
+    """A child has it, and the turn has so much less."""
+    state.grants[event.task_id] = event.grant
+    state.limits = without(state.limits, event.grant)
+
+
+def grant_settled(state: TurnState, event: GrantSettled) -> None:
+    """What a child has left comes back: once, and never more than it was given."""
+    grant = state.grants.pop(event.task_id, None)
+    if grant is not None:
+        state.limits = given_back(state.limits, at_most(event.left, grant))
 
 
 def skill_activated(state: TurnState, event: SkillActivated) -> None:

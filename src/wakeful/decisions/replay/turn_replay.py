@@ -19,6 +19,8 @@ from wakeful.contracts.events import (
     ContinuationDecided,
     CostEstimated,
     FilesTainted,
+    GrantCounted,
+    GrantReserved,
     HookCompleted,
     HookFailed,
     HookStarted,
@@ -197,7 +199,7 @@ class Replay:
             case RoutingFallbackApplied() | CostEstimated():
                 now.hold(lambda each: asks_for(each, fact))
                 return None  # the request it explains follows, and is held to the decision
-            case ScratchWritten() | WorkFact() | MemoryFact() | BriefCreated():
+            case ScratchWritten() | WorkFact() | MemoryFact() | BriefCreated() | GrantReserved() | GrantCounted():
                 return None  # what is decided from them follows
             case ToolResult() | ToolFailed() if _is_answered_here(now.state, event.tool_name):
                 return None  # in the commit of a decision: what was decided together with it still follows

@@ -8,9 +8,10 @@ starts no turn now: what it says is deferred, and shown in the next one (`decisi
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from wakeful.contracts.children import PARENT
 from wakeful.contracts.content import Text
 from wakeful.contracts.events import MessageAdmitted
-from wakeful.contracts.messages import BriefBody, JsonBody, MessageKind, TriggerKind, trigger_of
+from wakeful.contracts.messages import BriefBody, JsonBody, MessageKind, SystemOrigin, TriggerKind, trigger_of
 from wakeful.contracts.waking import ClosureDecision, ContinuationClass, ContinuationResolution, WaitingReason
 
 NO_CONTINUATION: Final[frozenset[MessageKind]] = frozenset({"task_status", "control", "brief_ack", "brief_result"})
@@ -42,7 +43,15 @@ class Trigger(NamedTuple):
 def trigger_from(message: MessageAdmitted, *, task_is_own: bool = True) -> Trigger:
     """A stored message as a trigger. A `task_result` is sent when its task is over, and not before."""
     is_over = message.message_kind == "task_result"
-    return Trigger(message.message_kind, is_contentful(message), message.task_id, is_over, task_is_own)
+    return Trigger(kind_to_agent(message), is_contentful(message), message.task_id, is_over, task_is_own)
+
+
+def kind_to_agent(message: MessageAdmitted) -> MessageKind:
+    """What a message is to the agent that gets it: to a child its parent speaks as an operator does to others."""
+    origin = message.origin
+    if message.message_kind == "internal_followup" and isinstance(origin, SystemOrigin) and origin.subsystem == PARENT:
+        return "operator_prompt"
+    return message.message_kind
 
 
 def is_contentful(message: MessageAdmitted) -> bool:

@@ -68,6 +68,15 @@ def unheard_times(agent: Agent[Any, Any]) -> Iterator[str]:
         )
 
 
+def childless(agent: Agent[Any, Any]) -> Iterator[str]:
+    """An agent that may spawn others where nobody would look after them."""
+    if agent.spawn is not None:
+        yield (
+            f"Agent {agent.name!r}: spawn= has no effect in a run: only a runtime looks after child agents. "
+            f"Use `async with Runtime(..., agents=[...])`, or subtasks=True for children of one turn."
+        )
+
+
 def rules_about_nothing(agent: Agent[Any, Any], tools: Sequence[str]) -> Iterator[str]:
     """Rules about tools that neither the agent nor an agent that it calls has; `tools` are its own, by name."""
     for rule in agent.policy.rules if agent.policy is not None else ():

@@ -25,6 +25,7 @@ from wakeful.decisions.secret_values import keys_only
 from wakeful.decisions.waking.wait_tools import is_wait_tool
 from wakeful.engine.agent import Agent, AgentTool
 from wakeful.engine.prepare.idle_options import (
+    childless,
     idle_options,
     replaced_policy,
     rules_about_nothing,
@@ -114,7 +115,7 @@ def _belt(
     warnings: list[str] = []
     if replaces_default(agent):
         warnings += replaced_policy(agent, policy.tools, default_tools(agent, context), declarations)
-    warnings += unheard_times(agent) if not wakes else ()
+    warnings += [*unheard_times(agent), *childless(agent)] if not wakes else ()
     warnings += [*silent_servers(agent, catalog.offered, reasons), *idle_options(agent, has_tools=bool(tools))]
     if context == "library" and not any(isinstance(tool, AgentTool) for tool in tools.values()):
         warnings += rules_about_nothing(agent, list(reasons))
@@ -249,6 +250,7 @@ def _by_name(agent: Agent[Any, Any], offers: Sequence[Offer], around: Surroundin
         memory=agent.memory,
         waits=around.wakes,
         workspaces=around.wakes and agent.workspace is not None and agent.profile != "chat",
+        spawn=agent.spawn if around.wakes else None,
     )
     later = (*around.tools, *(tool for tool in own if tool.declaration is USE_DECLARATION))
     for tool in (*agent.tools, *(tool for offer in offers for tool in offer.tools), *own, *around.tools):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
+from wakeful.contracts.children import SpawnPreset
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import StoredFact
@@ -25,6 +26,7 @@ from wakeful.contracts.events import AnswerAccepted, AnswerRejected, MessageAdmi
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workspaces import USE_WORKSPACE
 from wakeful.decisions.prompt import AssembledPrompt
+from wakeful.decisions.spawn_terms import Family
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.children import agent_declaration
 from wakeful.engine.admission import allowed, check_deps
@@ -56,6 +58,7 @@ from wakeful.engine.turn_work import (
     DecideAction,
     ModelTerms,
     People,
+    SpawnDesk,
     TurnCode,
     TurnPlace,
     TurnWork,
@@ -140,7 +143,9 @@ async def prepare(
         tools = {**tools, **{declaration.name: AnsweredHere(declaration) for declaration in called}}
     spending = [(config.agent_name, config.spend_windows)]
     spending += [(other.config.agent_name, other.config.spend_windows) for other in others.values()]
-    windows = windows_of_turn(store, engine.clock, spending, admitted.principal, engine.owner_windows)
+    windows = windows_of_turn(
+        store, engine.clock, spending, admitted.principal, engine.owner_windows, request.host.payers
+    )
     if choices is None:
         choices = model_choices(engine.resolve_model, agent)
     routed = await turn_models(
@@ -213,11 +218,25 @@ async def prepare(
     )
     if workspaces is not None:
         await workspaces.open(work, bound)
+    if agent.spawn is not None:
+        work.spawn_desk = await _spawn_desk(engine, agent.spawn, row, request.host.generation)
     if engine.surroundings.wakes:
         work.open_waits = {wait.wait_id: wait for wait in await store.open_waits(row.agent_id)}
     work.recatalog = recataloger(engine, work, belt)
     warnings = _warnings(request, agent, belt, work, admitted, limits.per_tool)
     return ReadyTurn(work, StartRecord(conversation, found, belt, stored, limits, routed.facts, warnings))
+
+
+async def _spawn_desk(engine: Engine, preset: SpawnPreset, row: TurnRow, generation: int) -> SpawnDesk | None:
+    """Where the turn's agent makes others; None: nobody is there to look after them."""
+    board = engine.surroundings.tasks
+    if board is None:
+        return None
+    named = 0
+    if preset == "public_named":
+        tasks = await engine.store.tasks_of(row.agent_id)
+        named = sum(task.child is not None and task.child.preset == "public_named" for task in tasks)
+    return SpawnDesk(board, Family(row.agent_id, preset, generation, named=named))
 
 
 def _work_desk(

@@ -53,6 +53,17 @@ async def agent_named(store: RuntimeAgents, name: str) -> RuntimeAgentRow:
     return row
 
 
+async def addressed(store: RuntimeAgents, name: str) -> RuntimeAgentRow:
+    """An agent that others may speak to. Raises AgentNotFound, or InvalidRequest for somebody's private child."""
+    row = await agent_named(store, name)
+    if row.ownership == "parent_supervised":
+        raise InvalidRequest(
+            f"{name} is a private child of {row.parent}: nobody else speaks to it",
+            f"Send {row.parent} a message; it speaks to its child with task_input.",
+        )
+    return row
+
+
 async def send_message(
     engine: Engine,
     agent: str,
@@ -69,7 +80,7 @@ async def send_message(
     surface: DeliverySurface = "run_once",
 ) -> MessageRow:
     """Give an agent its operator's word. What returns is safe. Raises AgentNotFound, AgentStopped or KeyReused."""
-    await agent_named(engine.store, agent)
+    await addressed(engine.store, agent)
     await refuse_if_stopped(engine.store)
     message = QueuedMessage(
         prompt,
@@ -97,7 +108,7 @@ async def receive_message(
     correlation_id: str | None = None,
 ) -> MessageRow:
     """Take in what somebody outside sends. Words stay words, and everything else stays data."""
-    await agent_named(engine.store, agent)
+    await addressed(engine.store, agent)
     await refuse_if_stopped(engine.store)
     said = body if isinstance(body, str) else JsonBody(value=body)
     correlation = checked_id("correlation_id", correlation_id)
@@ -161,7 +172,7 @@ CATCH_UP = ("one", "all", "none")
 
 async def arm_for_agent(engine: Engine, agent: str, **terms: Any) -> TimerRow:
     """Set a due time for an agent of the runtime. Raises AgentNotFound, InvalidRequest or InvalidConfig."""
-    await agent_named(engine.store, agent)
+    await addressed(engine.store, agent)
     if terms["catch_up"] not in CATCH_UP:
         raise InvalidRequest(f"catch_up={terms['catch_up']!r}", f"Give one of {', '.join(CATCH_UP)}.")
     return await arm_timer(engine, agent, TimerTerms(**terms))
@@ -181,7 +192,7 @@ async def hint_agent(
 ) -> str:
     """Tell an agent that something changed. What comes with it is nobody's instruction. Raises AgentNotFound or
     AgentStopped."""
-    await agent_named(engine.store, agent)
+    await addressed(engine.store, agent)
     await refuse_if_stopped(engine.store)
     derived: Authority | None = "external_evidence" if body else None
     hint = WakeHint(reason=reason, source=source, body=body, content_type="text/plain", derived_from=derived)

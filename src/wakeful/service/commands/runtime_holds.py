@@ -91,7 +91,7 @@ async def _end_left_tasks(engine: Engine) -> None:
     if not await store.open_tasks(limit=1):
         return
     with suppress(StoreLocked), runtime_lock(store.location), tasks_folder(store.location) as place:
-        tasks = RuntimeTasks(store, engine.clock, engine.ids, place, lambda text: engine.keys().hide(text))
+        tasks = RuntimeTasks(engine, place, frozenset)
         await tasks.start()
         try:
             await tasks.end_commands("everything was stopped")

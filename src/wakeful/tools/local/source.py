@@ -129,6 +129,27 @@ class LocalTools(ToolSource):
         return local_tools(workspace, self.profile, commands, [Workspace.at(folder) for folder in readable])
 
 
+class TaskTools(ToolSource):
+    """The tools for tasks, for an agent that runs no commands and has child agents."""
+
+    def __init__(self, surroundings: Surroundings | None = None) -> None:
+        self._surroundings = surroundings if surroundings is not None else Surroundings()
+
+    @property
+    def name(self) -> str:
+        return "tasks"
+
+    def within(self, surroundings: Surroundings) -> "TaskTools":
+        return TaskTools(surroundings)
+
+    async def offer(self) -> Offer:
+        if self._surroundings.tasks is None:
+            return Offer(())
+        from wakeful.tools.local.task_tools import task_tools
+
+        return Offer(task_tools(None, self._surroundings.tasks))
+
+
 def _of_the_owner(roots: Iterable[str], runtime_home: str | None) -> tuple[str, ...]:
     """The homes and the owner's settings, as far as they lie where an agent may write: what stands there is obeyed
     outside every sandbox, at the next start. A folder ends with a slash."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.envelope import iso
-from wakeful.ports.tasks import TaskRow
+from wakeful.ports.tasks import ChildOfTask, TaskRow
 
 RetrievalStatus: TypeAlias = Literal["success", "not_ready", "timeout", "unavailable"]
 PREVIEW_CHARS = 120
@@ -28,8 +28,8 @@ def task_handle(row: TaskRow) -> dict[str, Any]:
     return {"task_id": row.task_id, "task_kind": row.kind, "status": row.status}
 
 
-def task_snapshot(row: TaskRow) -> dict[str, Any]:
-    """Where a task is."""
+def task_snapshot(row: TaskRow, child: ChildOfTask | None = None) -> dict[str, Any]:
+    """Where a task is; of one that supervises a child, also how that is doing."""
     snapshot: dict[str, Any] = {
         "task_id": row.task_id,
         "kind": row.kind,
@@ -46,6 +46,15 @@ def task_snapshot(row: TaskRow) -> dict[str, Any]:
         "updated_at": iso(row.updated_at),
         "ended_at": None if row.ended_at is None else iso(row.ended_at),
     }
+    spec = row.child
+    if spec is not None and child is not None:
+        snapshot |= {
+            "workspace_mode": spec.workspace_mode,
+            "child_agent_id": spec.agent_id,
+            "child_observability": child.observability.model_dump(mode="json"),
+            "child_supervision": child.supervision.model_dump(mode="json"),
+            "result_summary": row.result_summary,
+        }
     command = command_snapshot(row)
     return snapshot if command is None else {**snapshot, "exit_status": row.exit_status, "command": command}
 
@@ -87,7 +96,9 @@ def retrieval_status(row: TaskRow, *, waited: bool) -> RetrievalStatus:
     return "success" if row.output_path or row.output_summary or row.initial_output else "unavailable"
 
 
-def task_output(row: TaskRow, preview: OutputPreview, *, waited: bool) -> dict[str, Any]:
+def task_output(
+    row: TaskRow, preview: OutputPreview, *, waited: bool, child: ChildOfTask | None = None
+) -> dict[str, Any]:
     """What a task said, and how it ended if it has."""
     artifacts = [{"path": row.output_path}] if row.output_path is not None and preview.is_from_file else []
     failure: Mapping[str, Any] | None = row.failure
@@ -105,6 +116,6 @@ def task_output(row: TaskRow, preview: OutputPreview, *, waited: bool) -> dict[s
             "result_summary": row.result_summary,
             "exit_status": row.exit_status,
             "failure_artifact": failure,
-            "child_supervision": None,
+            "child_supervision": None if child is None else child.supervision.model_dump(mode="json"),
         },
     }

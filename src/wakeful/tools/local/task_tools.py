@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from wakeful.contracts.errors import ToolReported
-from wakeful.contracts.tools import ToolDeclaration, ToolError
-from wakeful.ports.tasks import TaskBoard, TaskRow
+from wakeful.contracts.tools import PermissionClass, ToolDeclaration, ToolError
+from wakeful.ports.tasks import ChildOfTask, TaskBoard, TaskRow
 from wakeful.processes.output_segments import read_output
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.tools import parameters, schema
@@ -34,8 +34,8 @@ Wait = Annotated[int, Field(ge=0, le=MAX_TIMEOUT_MS)]
 Typed = Annotated[str, Field(max_length=MOST_INPUT_CHARS)]
 
 
-def task_tools(sandbox: Sandbox, board: TaskBoard) -> list[Tool[Any]]:
-    """All of them, in the order of their names in a profile."""
+def task_tools(sandbox: Sandbox | None, board: TaskBoard) -> list[Tool[Any]]:
+    """All of them, in the order of their names in a profile. Without a sandbox: for an agent that runs no commands."""
     return [TaskStatusTool(sandbox, board), TaskOutputTool(sandbox, board), TaskInputTool(sandbox, board),
             TaskStopTool(sandbox, board)]  # fmt: skip
 
@@ -49,27 +49,28 @@ class _TaskTool(DeclaredTool):
     changes: bool
     """It acts on the task."""
 
-    def __init__(self, sandbox: Sandbox, board: TaskBoard) -> None:
+    def __init__(self, sandbox: Sandbox | None, board: TaskBoard) -> None:
         self._sandbox = sandbox
         self._board = board
         read = parameters.read(self._run)
         self.__signature__ = read.signature
         self._compiled = schema.compile_parameters(
-            read, {"task_id": "The task, as exec_command named it.", **self.words}
+            read, {"task_id": "The task, as exec_command or spawn_agent named it.", **self.words}
         )
         self._declaration = self._declared()
 
     def _declared(self) -> ToolDeclaration:
-        network = self._sandbox.network == "full"
+        network = self._sandbox is not None and self._sandbox.network == "full"
+        acts: PermissionClass = "execute" if self._sandbox is not None else "subagent"
         return ToolDeclaration(
             name=self.tool_name,
             description=self.description,
             input_schema=self._compiled.schema,
-            effect="irreversible" if self.changes else "pure",
+            effect="pure" if not self.changes else "keyed" if self.tool_name == STOP else "irreversible",
             timeout=MAX_TIMEOUT_MS / 1000 + 30,
             parallel_safe=not self.changes,
-            permission_class="execute" if self.changes else "safe",
-            capabilities=("shell",) if self.changes else ("read",),
+            permission_class=acts if self.changes else "safe",
+            capabilities=("read",) if not self.changes else ("shell",) if self._sandbox is not None else (),
             categories=("local",),
             reads_private=self.tool_name == OUTPUT,
             changes_state=self.changes,
@@ -79,12 +80,12 @@ class _TaskTool(DeclaredTool):
         )
 
     @property
-    def workspace_root(self) -> str:
-        return self._sandbox.root
+    def workspace_root(self) -> str | None:
+        return None if self._sandbox is None else self._sandbox.root
 
     @property
     def write_roots(self) -> tuple[str, ...]:
-        return self._sandbox.write_roots
+        return () if self._sandbox is None else self._sandbox.write_roots
 
     def start(self, ctx: RunContext[object], arguments: dict[str, Any]) -> CallHandle:
         return begin(self._run, True, (ctx,), self._compiled.arguments(arguments))
@@ -100,7 +101,7 @@ class _TaskTool(DeclaredTool):
                     kind="unknown_task",
                     message=f"there is no task {task_id!r} of this agent",
                     details={"field": "task_id", "task_id": task_id},
-                    recovery_hint="use the task_id that exec_command gave, letter by letter",
+                    recovery_hint="use the task_id that exec_command or spawn_agent gave, letter by letter",
                 )
             )
         return row
@@ -118,7 +119,8 @@ class TaskStatusTool(_TaskTool):
     changes = False
 
     async def _run(self, ctx: RunContext[object], task_id: Words) -> ToolOutput:
-        return ToolOutput({"task": task_snapshot(await self._task(ctx, task_id))})
+        row = await self._task(ctx, task_id)
+        return ToolOutput({"task": task_snapshot(row, await self._board.child(row))})
 
 
 class TaskOutputTool(_TaskTool):
@@ -143,25 +145,32 @@ class TaskOutputTool(_TaskTool):
         waits = block and not row.is_over
         if waits:
             row = await self._board.wait(task_id, timeout_ms / 1000)
-        preview = await asyncio.to_thread(output_preview, row)
-        envelope = task_output(row, preview, waited=waits)
+        child = await self._board.child(row)
+        preview = child_preview(child) if child is not None else await asyncio.to_thread(output_preview, row)
+        envelope = task_output(row, preview, waited=waits, child=child)
         metadata = {"task_id": task_id, "retrieval_status": envelope["retrieval_status"]}
-        return ToolOutput(envelope, truncated=False, metadata=metadata)
+        untrusted = child.untrusted if child is not None else ""
+        return ToolOutput(envelope, truncated=False, metadata=metadata, untrusted=untrusted)
 
 
 class TaskInputTool(_TaskTool):
     """Input for a task."""
 
     tool_name = INPUT
-    description = "Type into a task that was started with accepts_input or tty. End a line with a newline to send it."
+    description = (
+        "Type into a task that was started with accepts_input or tty. End a line with a newline to send it. To a child "
+        "agent it is a message."
+    )
     words = {
-        "input": "What to type, as it is.",
+        "input": "What to type, as it is; or what to say to the child.",
         "close": "The input ends after it. At a terminal this is Ctrl-D.",
     }
     changes = True
 
     async def _run(self, ctx: RunContext[object], task_id: Words, input: Typed = "", close: bool = False) -> ToolOutput:
         row = await self._task(ctx, task_id)
+        if row.child is not None:
+            return await self._say(ctx, row, input, close)
         target, data = input_target(row), input.encode(errors="replace")
         why = ""
         if target is None:
@@ -186,14 +195,36 @@ class TaskInputTool(_TaskTool):
             partial=bool(why),
         )
 
+    async def _say(self, ctx: RunContext[object], row: TaskRow, words: str, close: bool) -> ToolOutput:
+        """To a child agent, what is typed is a message: its parent speaks to it."""
+        why = ""
+        if row.is_over:
+            why = f"the task is {row.status}"
+        elif close:
+            why = "the input of a child agent has no end: leave close out, or use task_stop"
+        elif not words.strip():
+            why = "there is nothing in the message"
+        elif not await self._board.say(row.task_id, words, behind=ctx.derived_from, key=ctx.idempotency_key):
+            why = "the child has ended"
+        return ToolOutput(
+            {
+                "task": task_snapshot(row, await self._board.child(row)),
+                "accepted_input": not why,
+                "input_target": "child_agent",
+                "bytes_written": 0 if why else len(words.encode(errors="replace")),
+                "summary_text": why or "the child has the message",
+            },
+            partial=bool(why),
+        )
+
 
 class TaskStopTool(_TaskTool):
     """The end of a task."""
 
     tool_name = STOP
     description = (
-        "Stop a task: its processes are asked to end, and killed when they have not after a few seconds. How it ended "
-        "comes as a message."
+        "Stop a task: its processes are asked to end, and killed when they have not after a few seconds. A child agent "
+        "is stopped with all it has begun. How it ended comes as a message."
     )
     words = {"force": "Kill it at once."}
     changes = True
@@ -205,11 +236,17 @@ class TaskStopTool(_TaskTool):
             row = await self._board.stop(task_id, force=force, reason="asked for by the agent")
         return ToolOutput(
             {
-                "task": task_snapshot(row),
+                "task": task_snapshot(row, await self._board.child(row)),
                 "stop_requested": not was_over,
                 "force_stop_requested": force and not was_over,
             }
         )
+
+
+def child_preview(child: ChildOfTask) -> OutputPreview:
+    """Both ends of what a child said last."""
+    text, is_cut = both_ends(child.output.encode(errors="replace"), 0, PREVIEW_BYTES)
+    return OutputPreview(text, is_cut, False)
 
 
 def output_preview(row: TaskRow) -> OutputPreview:

@@ -1,0 +1,236 @@
+"""`spawn_agent`: what a call of it asks for, what is refused, and the messages between a parent and its child.
+
+A private child and the task that supervises it follow from the call that makes them: their names are the same however
+often the call is carried out. The rule: a child is never given what its parent does not have.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping
+from typing import Any, Final, NamedTuple
+
+from wakeful.contracts.authority import Authority, known_authority, lowest
+from wakeful.contracts.children import (
+    LABEL_CHARS,
+    MOST_GENERATIONS,
+    MOST_NAMED_AGENTS,
+    MOST_OPEN_CHILDREN,
+    MOST_SPAWN_CHARS,
+    PARENT,
+    ChildSpec,
+    SpawnPreset,
+)
+from wakeful.contracts.content import Text
+from wakeful.contracts.conversation import UserItem
+from wakeful.contracts.events import MessageAdmitted
+from wakeful.contracts.messages import SystemOrigin, TaskOrigin
+from wakeful.contracts.tools import PREVIEW_CHARS, ToolDeclaration
+from wakeful.decisions.delegation import Refusal
+from wakeful.decisions.runtime_answers import SPAWN_AGENT
+
+MOST_NAME_CHARS: Final = 128
+_AMOUNT = {"type": "integer", "minimum": 1}
+
+
+def spawn_declaration(preset: SpawnPreset) -> ToolDeclaration:
+    """The tool, for an agent that may make agents up to this preset."""
+    presets = ["private_child", "public_named"] if preset == "public_named" else ["private_child"]
+    named = {
+        "agent_id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MOST_NAME_CHARS,
+            "description": "The name of a public agent. An agent that exists is not spawned: send it nothing.",
+        }
+    }
+    properties: dict[str, Any] = {
+        "preset": {
+            "enum": presets,
+            "description": "private_child (without it): yours alone, until its work is done.",
+        },
+        "initial_message": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MOST_SPAWN_CHARS,
+            "description": "What it is to do. It sees this, and nothing of your conversation.",
+        },
+        "workspace_mode": {
+            "enum": ["inherit", "worktree"],
+            "description": "inherit (without it): it works where you work.",
+        },
+        "budget": {
+            "type": "object",
+            "properties": {
+                "usd": {"type": "number", "exclusiveMinimum": 0},
+                "tokens": _AMOUNT,
+                "model_calls": _AMOUNT,
+                "tool_calls": _AMOUNT,
+            },
+            "additionalProperties": False,
+            "description": "What it may use of your budget. Without it: half of what you have left.",
+        },
+        **(named if preset == "public_named" else {}),
+    }
+    return ToolDeclaration(
+        name=SPAWN_AGENT,
+        description=(
+            "Have an agent of your own work on something in the background. It has your tools, a conversation of its "
+            "own and a part of your budget. Its end comes to you as a message; with the task_id you get, task_status, "
+            "task_output, task_input (say something to it) and task_stop work on it. Do not wait for it in a loop."
+        ),
+        input_schema={
+            "type": "object",
+            "properties": properties,
+            "required": ["initial_message"] if preset == "private_child" else [],
+            "additionalProperties": False,
+        },
+        effect="pure",
+        parallel_safe=False,
+        child_safe=False,
+        permission_class="subagent",
+        runtime_owner="subagent",
+        interrupt_behavior="cancel",
+        content=("initial_message",),
+    )
+
+
+class Family(NamedTuple):
+    """Where an agent that spawns stands."""
+
+    agent_id: str
+    preset: SpawnPreset
+    generation: int = 0
+    """0: nobody spawned it."""
+    open_children: int = 0
+    named: int = 0
+    """Public agents that it has made."""
+    taken: Collection[str] = ()
+    """Names of agents that are known here."""
+    untrusted: str = ""
+    """Why what the turn was told, or has read, is no instruction; blank: it is one."""
+
+
+def spawn_of(arguments: Mapping[str, Any], family: Family, turn_id: str, call_id: str) -> ChildSpec | Refusal:
+    """What the call asks for, without its grant. Its arguments fit the schema; the rest is looked at here."""
+    preset: SpawnPreset = arguments.get("preset", "private_child")
+    words = arguments.get("initial_message", "").strip()
+    named = arguments.get("agent_id")
+    if arguments.get("workspace_mode") == "worktree":
+        return _wrong("workspace_mode", "children have no worktrees of their own yet: leave it out, or give inherit")
+    if family.generation >= MOST_GENERATIONS:
+        words = f"this agent is of generation {family.generation}, and generation {MOST_GENERATIONS} spawns nobody"
+        return Refusal("max_depth_reached", words, {"generation": family.generation, "most": MOST_GENERATIONS})
+    if preset == "private_child":
+        if named is not None:
+            return _wrong("agent_id", "a private child has no name of its own: leave it out, or spawn a public_named")
+        if not words:
+            return _wrong("initial_message", "a private child needs a message that says what it is to do")
+        if family.open_children >= MOST_OPEN_CHILDREN:
+            told = f"{family.open_children} children are not over, and {MOST_OPEN_CHILDREN} are the most: wait for one"
+            return Refusal("too_many_children", told, {"open": family.open_children, "most": MOST_OPEN_CHILDREN})
+        return ChildSpec(agent_id=child_name(family.agent_id, turn_id, call_id), initial_message=words)
+    if named is None:
+        return _wrong("agent_id", "a public agent needs the name that it is to have")
+    if arguments.get("budget") is not None:
+        return _wrong("budget", "a public agent gets no part of your budget: what it spends counts in your windows")
+    if family.untrusted:
+        told = f"the turn has untrusted input ({family.untrusted}): nothing that stays is made because of it"
+        return Refusal("untrusted_input", told, {"cause": family.untrusted})
+    if named in family.taken:
+        return taken(named)
+    if family.named >= MOST_NAMED_AGENTS:
+        told = f"this agent has made {family.named} public agents, and {MOST_NAMED_AGENTS} are the most"
+        return Refusal("too_many_agents", told, {"made": family.named, "most": MOST_NAMED_AGENTS})
+    return ChildSpec(agent_id=named, preset="public_named", initial_message=words)
+
+
+def taken(name: str) -> Refusal:
+    """An agent that exists has its own owner: nobody is handed it, and nobody speaks to it as its maker."""
+    told = f"there is an agent called {name!r} already; only new agents are spawned"
+    return Refusal("agent_exists", told, {"field": "agent_id", "agent_id": name})
+
+
+def _wrong(field: str, words: str) -> Refusal:
+    return Refusal("invalid_input", words, {"field": field})
+
+
+# --- names ---------------------------------------------------------------------------------------------------------
+
+
+def child_name(parent: str, turn_id: str, call_id: str) -> str:
+    """The name of the child that a call makes: its parent's, and what follows from the call."""
+    return f"{parent[: MOST_NAME_CHARS - 18]}.c{_hash(parent, turn_id, call_id)}"
+
+
+def task_of(agent_id: str, *call: str) -> str:
+    """The task that makes an agent: of a private child, which has a name of its own, that follows from the name."""
+    return f"task_c{_hash(agent_id, *call)}"
+
+
+def label_of(initial_message: str, agent_id: str) -> str:
+    """What the parent's lists call the task."""
+    first = initial_message.partition("\n")[0].strip()
+    return first[:LABEL_CHARS] or f"make the agent {agent_id}"
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+# --- messages ------------------------------------------------------------------------------------------------------
+
+
+def delegation(task_id: str, words: str, behind: Authority, *, number: str = "first") -> MessageAdmitted:
+    """What a parent says to its child. The runtime says it: it is nobody's operator, and derives from what the parent's
+    turn derives from."""
+    said = hashlib.sha256(f"child\0{task_id}\0{number}".encode()).hexdigest()[:32]
+    return MessageAdmitted(
+        message_id=f"msg_{said}",
+        item=UserItem(parts=(Text(words),)),
+        message_kind="internal_followup",
+        origin=SystemOrigin(subsystem=PARENT),
+        authority_class="runtime_instruction",
+        derived_from=known_authority(lowest((behind, "runtime_instruction"))),
+        delivery_surface="runtime_system",
+        admission_context="runtime_owned",
+        source_refs={"task_id": task_id},
+        causation_id=task_id,
+        task_id=task_id,
+        prompt_preview=words[:PREVIEW_CHARS],
+    )
+
+
+def bootstrap(maker: str, task_id: str, words: str, behind: Authority) -> MessageAdmitted:
+    """What a new public agent begins with. Its maker said it, and no task of anybody's is behind it."""
+    said = hashlib.sha256(f"bootstrap\0{task_id}".encode()).hexdigest()[:32]
+    return MessageAdmitted(
+        message_id=f"msg_{said}",
+        item=UserItem(parts=(Text(words),)),
+        message_kind="internal_followup",
+        origin=SystemOrigin(subsystem="creator_bootstrap"),
+        authority_class="runtime_instruction",
+        derived_from=known_authority(lowest((behind, "runtime_instruction"))),
+        delivery_surface="runtime_system",
+        admission_context="runtime_owned",
+        source_refs={"created_by": maker},
+        prompt_preview=words[:PREVIEW_CHARS],
+    )
+
+
+def notice(task_id: str, label: str, brief_id: str, behind: Authority) -> MessageAdmitted:
+    """A child wanted its operator to know something: its parent is told that, and reads it with `task_status`."""
+    words = f"Task {task_id} has something to tell: {label}\ntask_status shows it (last_progress_brief)."
+    said = hashlib.sha256(f"child\0{task_id}\0brief\0{brief_id}".encode()).hexdigest()[:32]
+    return MessageAdmitted(
+        message_id=f"msg_{said}",
+        item=UserItem(parts=(Text(words),)),
+        message_kind="internal_followup",
+        origin=TaskOrigin(task_id=task_id),
+        authority_class="runtime_instruction",
+        derived_from=known_authority(lowest((behind, "runtime_instruction"))),
+        delivery_surface="runtime_system",
+        admission_context="runtime_owned",
+        source_refs={"task_id": task_id, "brief_id": brief_id},
+        causation_id=task_id,
+        task_id=task_id,
+        prompt_preview=words[:PREVIEW_CHARS],
+    )

@@ -1,0 +1,365 @@
+"""Child agents of a runtime: made once their task is on disk, looked after until they are over, found after a restart.
+
+A child and its parent have streams of their own, and no transaction spans both. So every step is one that may be done
+again: the names follow from the call that asked for the child, a message has one id, and a task ends once. Whoever
+comes after a kill does the steps that are missing.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Set
+from typing import TypeAlias
+
+from wakeful.contracts.authority import Authority, known_authority, lowest
+from wakeful.contracts.budgets import Limits
+from wakeful.contracts.children import ChildSpec
+from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.errors import EventRefused, ForTheCaller
+from wakeful.contracts.events import (
+    AgentCreated,
+    AgentStateChanged,
+    AnyEvent,
+    GrantSettled,
+    MessageExpired,
+    TaskEnded,
+    TaskStatusChanged,
+    TurnInterruptRequested,
+)
+from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.tasks import OpenStatus
+from wakeful.decisions.child_ends import ChildStanding, end_of_child, next_step
+from wakeful.decisions.grants import nothing_of
+from wakeful.decisions.spawn_terms import bootstrap, delegation, notice, taken, task_of
+from wakeful.decisions.task_ends import TaskParent, result_message
+from wakeful.engine.run_request import Engine
+from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.ports.tasks import ChildOfTask, TaskRow
+from wakeful.runtime.child_agents import (
+    LastTurn,
+    child_facts,
+    child_standing,
+    last_turn,
+    limits_left,
+    newest_ended,
+    told_briefs,
+)
+from wakeful.views.child_agents import observability_of, supervision_of
+
+LOG = logging.getLogger(__name__)
+RUNTIME = "runtime"
+STILL_AT_WORK = "a child agent that is still at work"
+"""Why its words are nobody's instruction yet: what is behind them is known when its turn has ended."""
+StopTask: TypeAlias = Callable[[str], Awaitable[TaskRow]]
+IsHere: TypeAlias = Callable[[str], Awaitable[bool]]
+
+
+class RuntimeChildren:
+    """Every agent of a runtime that another one spawned."""
+
+    def __init__(self, engine: Engine, names: Callable[[], Set[str]], stop_task: StopTask) -> None:
+        """`names` are those of the agents whose code is here; `stop_task` stops a task of a child."""
+        self._engine, self._store, self._clock = engine, engine.store, engine.clock
+        self._names = names
+        self._stop_task = stop_task
+        self._open: dict[str, TaskRow] = {}
+        """Tasks that supervise a child, or make an agent, and are not over."""
+        self._locks: dict[str, asyncio.Lock] = {}
+        """By task: what is decided about a child is decided by one at a time."""
+        self._interrupted: set[str] = set()
+        """Turns of children that were asked to stop."""
+        self._beginning: set[asyncio.Task[None]] = set()
+        self._over: dict[str, asyncio.Event] = {}
+
+    async def start(self) -> None:
+        """Find what the runtime before has left. Supervision that was cut off is on record as that."""
+        for row in await self._store.open_tasks():
+            if row.kind == "child_agent_task":
+                self._open[row.task_id] = row
+                if row.status == "running":
+                    await self._change(row, "interrupted", "the runtime that supervised it is gone")
+
+    async def take_up(self, is_here: IsHere) -> None:
+        """Go on with all of them. One whose code is not here stays as it is, and is interrupted."""
+        for row in list(self._open.values()):
+            spec = row.child
+            if spec is None:
+                continue
+            try:
+                if await is_here(row.agent_id):
+                    await self._begin(row.task_id)
+                await self.look(row.task_id)
+            except ForTheCaller:
+                LOG.exception("the child of task %s could not be taken up; it is tried again", row.task_id)
+
+    async def look_at_all(self) -> None:
+        """Whatever became of children without anybody here having seen it."""
+        for task_id in list(self._open):
+            await self.look(task_id)
+
+    async def close(self) -> None:
+        for task in list(self._beginning):
+            task.cancel()
+        await asyncio.gather(*self._beginning, return_exceptions=True)
+
+    # --- for turns -------------------------------------------------------------------------------------------------
+
+    def begin_child(self, task_id: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._begin_safely(task_id))
+        self._beginning.add(task)
+        task.add_done_callback(self._beginning.discard)
+
+    async def begun(self) -> bool:
+        """Wait until all agents are made that somebody asked for. Were there any?"""
+        if not self._beginning:
+            return False
+        await asyncio.wait(self._beginning)
+        return True
+
+    def open_children(self, agent_id: str) -> Set[str]:
+        return {task_id for task_id, row in self._open.items() if row.agent_id == agent_id}
+
+    def names(self) -> Set[str]:
+        return self._names()
+
+    async def child(self, row: TaskRow) -> ChildOfTask | None:
+        """The child of a task, as its parent is shown it."""
+        facts = await child_facts(self._engine, row)
+        if facts is None:
+            return None
+        turn = await newest_ended(self._store, facts.spec.agent_id)
+        last = LastTurn() if turn is None else await last_turn(self._store, turn)
+        untrusted = last.words.untrusted
+        if not untrusted and facts.is_at_work and facts.progress:
+            untrusted = STILL_AT_WORK
+        supervision = supervision_of(row.agent_id, row.task_id, facts.spec)
+        return ChildOfTask(supervision, observability_of(facts), last.words.text, untrusted)
+
+    async def say(self, task_id: str, words: str, *, behind: Authority, key: str) -> bool:
+        async with self._lock(task_id):
+            row = await self._store.task(task_id)
+            if row is None or row.is_over or row.status == "cancelling" or row.child is None:
+                return False
+            await self._begun(row, row.child)
+            said = delegation(task_id, words, behind, number=key)
+            await self._store.admit(row.child.agent_id, [Fact(said, self._clock.now(), MAIN_THREAD)])
+            return True
+
+    async def stop(self, row: TaskRow, reason: str) -> TaskRow:
+        """Stop a child with everything it has begun. It is over when all of that is."""
+        await self._change(row, "cancelling", reason)
+        await self.look(row.task_id)
+        return await self._store.task(row.task_id) or row
+
+    async def until_over(self, task_id: str) -> None:
+        over = self._over.setdefault(task_id, asyncio.Event())
+        if task_id in self._open:
+            await over.wait()
+
+    # --- for whoever runs them --------------------------------------------------------------------------------------
+
+    async def limits_of(self, agent: RuntimeAgentRow) -> Limits | None:
+        """What the next turn of a child may use; None: it is nobody's child."""
+        row = await self._task_of(agent)
+        if row is None or row.child is None or row.child.grant is None:
+            return None
+        return await limits_left(self._store, agent.agent_id, row.child.grant)
+
+    async def look_at(self, agent_id: str) -> None:
+        """Something became of an agent that may be somebody's child."""
+        agent = await self._store.runtime_agent(agent_id)
+        if agent is not None and agent.ownership == "parent_supervised":
+            await self.look(task_of(agent_id))
+
+    async def look(self, task_id: str) -> None:
+        """Do what has to be done about the child of a task now."""
+        async with self._lock(task_id):
+            row = await self._store.task(task_id)
+            if row is None or row.is_over:
+                self._forget(task_id)
+                return
+            spec = row.child
+            if spec is None or spec.preset != "private_child":
+                return
+            found = await child_standing(self._engine, row, spec.agent_id)
+            if found is None:
+                if row.status == "cancelling":
+                    await self._end_unborn(row, spec)
+                return
+            standing, last = found
+            step = next_step(standing)
+            if step == "stop":
+                await self._stop_all(spec.agent_id, standing)
+                again = await child_standing(self._engine, row, spec.agent_id)
+                if again is None or next_step(again[0]) != "end":
+                    return
+                (standing, last), step = again, "end"
+            if step == "end":
+                await self._end(row, spec, standing, last)
+            else:
+                await self._tell_progress(row, spec)
+
+    # --- the life of a child ----------------------------------------------------------------------------------------
+
+    async def _begin_safely(self, task_id: str) -> None:
+        try:
+            await self._begin(task_id)
+        except ForTheCaller:
+            LOG.exception("the agent of task %s could not be made; it is tried again", task_id)
+
+    async def _begin(self, task_id: str) -> None:
+        async with self._lock(task_id):
+            row = await self._store.task(task_id)
+            if row is None or row.is_over or row.child is None:
+                return
+            self._open[task_id] = row
+            if row.child.preset == "public_named":
+                await self._make_named(row, row.child)
+            elif row.status != "cancelling":
+                await self._begun(row, row.child)
+
+    async def _begun(self, row: TaskRow, spec: ChildSpec) -> None:
+        """Make the child, with its first message. Done again, it changes nothing."""
+        self._open[row.task_id] = row
+        now = self._clock.now()
+        if await self._store.runtime_agent(spec.agent_id) is None:
+            created = AgentCreated(
+                agent_name=spec.agent_id,
+                agent_kind="child",
+                visibility="private",
+                ownership="parent_supervised",
+                profile_preset="private_child",
+                lineage_parent_agent_id=row.agent_id,
+                source="agent",
+                created_by=row.agent_id,
+            )
+            first = delegation(row.task_id, spec.initial_message, row.derived_from)
+            await self._store.admit(spec.agent_id, [Fact(created, now), Fact(first, now, MAIN_THREAD)])
+        if row.status in ("queued", "interrupted"):
+            words = "the child is there" if row.status == "queued" else "found again after a restart"
+            await self._change(row, "running", words)
+        agent = await self._store.runtime_agent(spec.agent_id)
+        if agent is not None and (agent.control, agent.cause) == ("paused", "configuration"):
+            again = AgentStateChanged(
+                control="running", cause="configuration", changed_by=RUNTIME, instead_of=agent.changed_at
+            )
+            with contextlib.suppress(EventRefused):
+                await self._store.admit(spec.agent_id, [Fact(again, now)])
+
+    async def _make_named(self, row: TaskRow, spec: ChildSpec) -> None:
+        """Make a public agent, where there is none of that name. It is its own master from here on."""
+        now, maker = self._clock.now(), f"{row.agent_id}/{row.task_id}"
+        stream = await self._store.read(spec.agent_id, limit=1)
+        if not stream:
+            created = AgentCreated(
+                agent_name=spec.agent_id, lineage_parent_agent_id=row.agent_id, source="agent", created_by=maker
+            )
+            facts = [Fact(created, now)]
+            if spec.initial_message:
+                said = bootstrap(row.agent_id, row.task_id, spec.initial_message, row.derived_from)
+                facts.append(Fact(said, now, MAIN_THREAD))
+            with contextlib.suppress(EventRefused):
+                await self._store.admit(spec.agent_id, facts)
+            stream = await self._store.read(spec.agent_id, limit=1)
+        first = stream[0].fact.event if stream else None
+        is_ours = isinstance(first, AgentCreated) and first.created_by == maker
+        words = f"the agent {spec.agent_id} was made" if is_ours else taken(spec.agent_id).message
+        failure = None
+        if not is_ours:
+            failure = FailureArtifact(category="task", kind="agent_exists", summary=words, task_id=row.task_id)
+        ended = TaskEnded(
+            task_id=row.task_id,
+            status="completed" if is_ours else "failed",
+            result_summary=words,
+            failure_artifact=failure,
+        )
+        told = [] if is_ours else [result_message(TaskParent(row.summary, row.derived_from), ended)]
+        await self._write(row, [ended, *told])
+        self._forget(row.task_id)
+
+    async def _stop_all(self, child_id: str, standing: ChildStanding) -> None:
+        """Ask everything of a child to end: what waits, what runs, what it has begun."""
+        now = self._clock.now()
+        for thread in await self._store.busy_threads(child_id):
+            for message in await self._store.queued(child_id, thread.thread_id):
+                expired = MessageExpired(message_id=message.message_id, reason="the child was stopped")
+                with contextlib.suppress(EventRefused):
+                    await self._store.admit(child_id, [Fact(expired, now, thread.thread_id)])
+            for turn in await self._store.turns_of_thread(child_id, thread.thread_id, open_only=True):
+                if turn.turn_id not in self._interrupted and standing.control == "running":
+                    self._interrupted.add(turn.turn_id)
+                    event = TurnInterruptRequested(
+                        interrupt_id=self._engine.ids.new("int"), requested_by=RUNTIME, reason="parent_cancelled"
+                    )
+                    await self._store.admit(child_id, [Fact(event, now, thread.thread_id, turn.turn_id)])
+        for task_id in standing.open_tasks:
+            await self._stop_task(task_id)
+
+    async def _end(self, row: TaskRow, spec: ChildSpec, standing: ChildStanding, last: LastTurn) -> None:
+        """Let nothing more of the child run, and tell its parent: once, with what the child left of its grant."""
+        now = self._clock.now()
+        if standing.control != "stopped":
+            rest = AgentStateChanged(
+                control="stopped", cause="runtime", changed_by=RUNTIME, reason="what it was made for is over"
+            )
+            await self._store.admit(spec.agent_id, [Fact(rest, now)])
+        ended = end_of_child(row.task_id, standing, last.words, max(0, (now - row.created_at) // 1_000))
+        lowered: tuple[str, ...] = ("external_evidence",) if last.words.untrusted else ()
+        behind = known_authority(lowest((row.derived_from, *lowered)))
+        told = result_message(TaskParent(row.summary, behind, row.work_item_id, spec.agent_id), ended)
+        facts: list[AnyEvent] = [ended, told]
+        grant = spec.grant
+        if grant is not None:
+            left = last.left if last.left is not None else nothing_of(grant) if standing.has_begun else grant
+            facts.append(GrantSettled(task_id=row.task_id, child_agent_id=spec.agent_id, left=left))
+        await self._write(row, facts)
+        self._forget(row.task_id)
+
+    async def _end_unborn(self, row: TaskRow, spec: ChildSpec) -> None:
+        """Stopped before it was there."""
+        ended = TaskEnded(task_id=row.task_id, status="cancelled", result_summary="it was stopped before it began")
+        facts: list[AnyEvent] = [
+            ended,
+            result_message(TaskParent(row.summary, row.derived_from, None, spec.agent_id), ended),
+        ]
+        if spec.grant is not None:
+            facts.append(GrantSettled(task_id=row.task_id, child_agent_id=spec.agent_id, left=spec.grant))
+        await self._write(row, facts)
+        self._forget(row.task_id)
+
+    async def _tell_progress(self, row: TaskRow, spec: ChildSpec) -> None:
+        """What a child wanted its operator to know goes to its parent, who reads it with `task_status`."""
+        for brief_id, _ in await told_briefs(self._store, spec.agent_id):
+            said = notice(row.task_id, row.summary, brief_id, row.derived_from)
+            if await self._store.message(said.message_id) is None:
+                await self._write(row, [said])
+
+    async def _change(self, row: TaskRow, status: OpenStatus, reason: str) -> None:
+        event = TaskStatusChanged(task_id=row.task_id, status=status, reason=reason)
+        with contextlib.suppress(EventRefused):  # it is over
+            await self._write(row, [event])
+
+    async def _write(self, row: TaskRow, events: list[AnyEvent]) -> None:
+        """Into the parent's stream. A grant goes back to the turn that gave it, where that is not over."""
+        now = self._clock.now()
+        turn = await self._store.turn(row.parent_turn_id)
+        giving = turn.turn_id if turn is not None and turn.is_open else None
+        facts = [
+            Fact(event, now, row.thread_id, giving if isinstance(event, GrantSettled) else None) for event in events
+        ]
+        with contextlib.suppress(EventRefused):  # it has ended before, and was told
+            await self._store.admit(row.agent_id, facts)
+
+    async def _task_of(self, agent: RuntimeAgentRow) -> TaskRow | None:
+        if agent.ownership != "parent_supervised":
+            return None
+        return await self._store.task(task_of(agent.agent_id))
+
+    def _lock(self, task_id: str) -> asyncio.Lock:
+        return self._locks.setdefault(task_id, asyncio.Lock())
+
+    def _forget(self, task_id: str) -> None:
+        self._open.pop(task_id, None)
+        over = self._over.pop(task_id, None)
+        if over is not None:
+            over.set()
