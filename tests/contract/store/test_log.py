@@ -29,6 +29,7 @@ from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES, Fact
 from wakeful.contracts.errors import EventRefused, StoreDamaged, StoreProblem
 from wakeful.contracts.events import (
     EVENTS,
+    ActionReminded,
     ActionRequired,
     ActionResolved,
     ActionSettled,
@@ -36,8 +37,12 @@ from wakeful.contracts.events import (
     AgentCreated,
     AnyEvent,
     EventExpired,
+    LivenessViolated,
     MessageSettled,
+    NoticeAttempted,
     NoticeRequested,
+    ProviderParked,
+    ProviderUnparked,
     RuntimeToolRequested,
     RuntimeToolResolved,
     TaskCreated,
@@ -84,18 +89,35 @@ BEGINS = {
 
 
 BEGIN_THEMSELVES = ("work_item.enqueued",)
+PARKED = sample(ProviderParked).model_copy(update={"probes": 0})
+BEGIN_WITH_MORE: dict[type, list[AnyEvent]] = {
+    WorkItemRechecked: [sample(WorkItemCreated), sample(WorkItemUpdated)],
+    WorkQueueActivated: [sample(WorkItemCreated), sample(WorkQueueScheduled)],
+    NoticeAttempted: [sample(AgentCreated), sample(NoticeRequested)],
+    ActionReminded: [sample(AgentCreated), sample(ActionRequired)],
+    ProviderParked: [PARKED],
+    ProviderUnparked: [PARKED],
+    LivenessViolated: [sample(WaitCreated)],
+}
+"""Those that need more than one thing, or a thing of another family."""
 
 
 def before(event: AnyEvent) -> list[AnyEvent]:
     """What has to be there before this can happen."""
+    if type(event) in BEGIN_WITH_MORE:
+        return BEGIN_WITH_MORE[type(event)]
     begins = BEGINS.get(event.kind.partition(".")[0])
-    if isinstance(event, WorkItemRechecked):
-        return [sample(WorkItemCreated), sample(WorkItemUpdated)]
-    if isinstance(event, WorkQueueActivated):
-        return [sample(WorkItemCreated), sample(WorkQueueScheduled)]
     if begins is not None and not isinstance(event, begins) and event.kind not in BEGIN_THEMSELVES:
         return [sample(begins)]
     return [ASKED_FIRST[type(event)]] if type(event) in ASKED_FIRST else []
+
+
+async def naming_what_is_there(store: Store, event: AnyEvent) -> AnyEvent:
+    """A notice is called after the fact that it is about, and no sample can know its name."""
+    if isinstance(event, NoticeAttempted):
+        (notice,) = await store.notices()
+        return event.model_copy(update={"notice_id": notice.notice_id})
+    return event
 
 
 def whole(event: AnyEvent) -> Fact:
@@ -135,7 +157,8 @@ def _kind_of(event: AnyEvent) -> str:
 
 def _is_settled_once(event: AnyEvent) -> bool:
     """What is settled once is written by itself, in the next test."""
-    return event.kind.partition(".")[0] in BEGINS or isinstance(event, MessageSettled)
+    begins_apart = event.kind.partition(".")[0] in BEGINS or type(event) in BEGIN_WITH_MORE
+    return begins_apart or isinstance(event, MessageSettled)
 
 
 @pytest.mark.spec("STD-ENV-03")
@@ -145,6 +168,7 @@ async def test_an_event_without_an_id_it_needs_is_refused_and_nothing_is_written
     await store.admit(AGENT, [queued(QUEUED)])
     for earlier in before(event):
         await store.append(claim, [whole(earlier)])
+    event = await naming_what_is_there(store, event)
     there = len(await store.read(AGENT))
     for need in event.needs:
         lacking = replace(whole(event), **{ATTRIBUTES.get(need, need): None})

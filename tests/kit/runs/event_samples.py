@@ -788,7 +788,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     ),
     ProviderUnparked(provider="openai", by="runtime"),
     LivenessViolated(
-        violation="no_wake",
+        violation="no_alarm",
         owed="wait",
         subject="wait:wait_1",
         owed_id="wait_1",

@@ -1,6 +1,8 @@
 """The stored form of a fact, the chain over it, and old shapes read today."""
 
 import hashlib
+import zlib
+from dataclasses import replace
 from types import NoneType
 from typing import Any, get_args
 
@@ -12,9 +14,11 @@ from kit.runs.store_facts import NOON, completed, fact, message, requested, tool
 from wakeful.contracts.content import Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import (
     BY_KIND,
     EVENTS,
+    EventExpired,
     MessageAdmitted,
     ModelRequested,
     SessionStarted,
@@ -25,10 +29,14 @@ from wakeful.contracts.messages import ChannelOrigin, SystemOrigin, WebhookOrigi
 from wakeful.contracts.models import TokenUsage
 from wakeful.store import chain
 from wakeful.store.chain import SALT
-from wakeful.store.encoding import NO_ROW, OUTSIDER, OWNER, Head, Writer, decode, encode, link_row, read_row
+from wakeful.store.encoding import NO_ROW, OUTSIDER, OWNER, Head, Writer, decode, encode, lengths_of, link_row, read_row
+from wakeful.store.hollow_rows import HOLLOW, hollowed
 from wakeful.store.kind_numbers import KINDS
 from wakeful.store.row_compression import pack
 from wakeful.store.single_facts import read_single
+
+WRITTEN = [event for event in ONE_OF_EACH if not isinstance(event, EventExpired)]
+"""One of each kind that can be written: one that has expired is only read."""
 
 
 def stored_and_read(*facts: Fact, writer: Writer = OWNER) -> list[Fact]:
@@ -38,15 +46,14 @@ def stored_and_read(*facts: Fact, writer: Writer = OWNER) -> list[Fact]:
 
 
 def test_facts_come_back_as_they_were_and_their_writer_is_known() -> None:
-    for event in ONE_OF_EACH:
+    for event in WRITTEN:
         given = Fact(event, NOON, "main", "turn_1", 2, "call_1", "action_1", "call_0", 3, "call_0#1")
         assert stored_and_read(given) == [given]
     assert stored_and_read(message(), writer=OUTSIDER) == [message()]
 
 
 def test_an_append_is_one_row_with_each_fact_as_it_was() -> None:
-    events = list(ONE_OF_EACH)
-    given = [Fact(event, NOON + 7 * at, "main", "turn_1", at, f"call_{at}", "a") for at, event in enumerate(events, 1)]
+    given = [Fact(event, NOON + 7 * at, "main", "turn_1", at, f"call_{at}", "a") for at, event in enumerate(WRITTEN, 1)]
     (row,) = encode(given, OWNER)
     entries = read_row(12, row.header, row.body)
     assert [decode(entry.head, entry.payload) for entry in entries] == given
@@ -150,9 +157,58 @@ def test_a_row_with_more_than_this_version_knows_is_read() -> None:
     assert entry == (4, Head("a.b", 1, 7, 0, "main", "t", 1, "c", None, None, 0, "l"), b"{}")
 
 
+def test_an_event_that_has_expired_is_read_with_all_that_stands_around_it() -> None:
+    given = [Fact(event, NOON + at, "main", "turn_1", at, f"call_{at}", "a") for at, event in enumerate(WRITTEN, 1)]
+    (row,) = encode(given, OWNER)
+    whole = read_row(12, row.header, row.body)
+    gone = set(range(0, len(given), 3))
+    body = hollowed(row.body, lengths_of(row.header), gone)
+    left = read_row(12, row.header, body)
+    assert left == [entry._replace(payload=None) if at in gone else entry for at, entry in enumerate(whole)]
+    for at, entry in enumerate(left):
+        event = given[at].event
+        expired = EventExpired(event_type=event.kind, event_version=event.version)
+        assert decode(entry.head, entry.payload) == (replace(given[at], event=expired) if at in gone else given[at])
+    start = chain.origin("agent_1")
+    assert link_row(start, row.header, body, left) == row.link(start)
+    with pytest.raises(EventRefused, match=r"event\.expired stands for an event that is gone and cannot be written"):
+        encode([decode(left[0].head, left[0].payload)], OWNER)
+
+
+def sealed(number: int, inside: bytes) -> bytes:
+    """With a checksum that is right."""
+    return bytes((number,)) + zlib.crc32(inside).to_bytes(4, "big") + inside
+
+
+@pytest.mark.parametrize(
+    ("inside", "problem"),
+    [
+        (b"\x00", "is cut off"),
+        (b"\x01" + bytes(31), "is cut off"),
+        (b"", "does not say which of its facts have expired"),
+        (b"\x02" + bytes(32), "does not say which of its facts have expired"),
+        (b"\x00" + bytes(SALT), "packed row"),
+        (b"\x00" + bytes(SALT) + pack(b"{}x"), "packed row"),
+        (b"\x01" + bytes(32) + pack(b"{}"), "packed row"),
+    ],
+)
+def test_a_body_with_expired_facts_that_is_not_what_its_header_says_is_no_row(inside: bytes, problem: str) -> None:
+    header = b'[0,2,"main","t",["a.b",2]]'
+    with pytest.raises(ValueError, match=problem):
+        read_row(1, header, bytes(SALT) + sealed(HOLLOW, inside))
+    with pytest.raises(ValueError, match="does not match its checksum"):
+        read_row(1, header, bytes(SALT) + sealed(HOLLOW, inside + b"x")[:-1])
+
+
 @pytest.mark.parametrize(
     "body",
-    [b"", bytes(SALT), *(bytes(SALT) + packed for packed in (b"\x00{}x", b"\x02{}", b"\x01{}", pack(b"{}" * 400)))],
+    [
+        b"",
+        bytes(SALT),
+        *(bytes(SALT) + packed for packed in (b"\x00{}x", b"\x03{}", b"\x01{}", pack(b"{}" * 400))),
+        *(bytes(SALT) + sealed(number, inside) for number, inside in ((0, b"{}x"), (1, b"{}"), (3, b"{}"))),
+        b"\x01" * SALT + sealed(HOLLOW, b"{}"),
+    ],
 )
 def test_a_body_that_is_not_what_its_header_says_is_no_row(body: bytes) -> None:
     with pytest.raises(ValueError, match="packed"):
