@@ -58,6 +58,13 @@ from wakeful.contracts.events import (
     WorkItemUpdated,
     WorkQueueActivated,
     WorkQueueScheduled,
+    WorkspaceAttached,
+    WorkspaceUsed,
+    WorktreeCleanupRequested,
+    WorktreeCreated,
+    WorktreeRemoved,
+    WorktreeRequested,
+    WorktreeRetained,
 )
 from wakeful.ports import Store
 
@@ -84,6 +91,8 @@ BEGINS = {
     "task": TaskCreated,
     "work_item": WorkItemCreated,
     "work_queue": WorkItemCreated,
+    "workspace": WorkspaceAttached,
+    "worktree": WorktreeRequested,
 }
 """By the first word of a kind: what a thing begins with that is settled once, or changes from there."""
 
@@ -98,6 +107,9 @@ BEGIN_WITH_MORE: dict[type, list[AnyEvent]] = {
     ProviderParked: [PARKED],
     ProviderUnparked: [PARKED],
     LivenessViolated: [sample(WaitCreated)],
+    WorkspaceUsed: [sample(WorkspaceAttached), sample(WorktreeRequested), sample(WorktreeCreated)],
+    WorktreeRemoved: [sample(WorktreeRequested), sample(WorktreeCleanupRequested)],
+    WorktreeRetained: [sample(WorktreeRequested), sample(WorktreeCleanupRequested)],
 }
 """Those that need more than one thing, or a thing of another family."""
 

@@ -187,6 +187,15 @@ from wakeful.contracts.events import (
     WorkQueueActivated,
     WorkQueueProjected,
     WorkQueueScheduled,
+    WorkspaceAttached,
+    WorkspaceDetached,
+    WorkspaceUsed,
+    WorktreeCleanupRequested,
+    WorktreeCreated,
+    WorktreeFailed,
+    WorktreeRemoved,
+    WorktreeRequested,
+    WorktreeRetained,
 )
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.memory import MemoryLine, TurnMemoryDelta, WorkingMemorySnapshot
@@ -802,6 +811,38 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     LogCheckpointed(upto=7, hash="00" * 32, agent_name="calc", kept={"usage": []}, gone={"turns": [["turn_0"]]}),
     RetentionApplied(turns=3, events=12, freed_bytes=4_096),
     StoreSizeNoticed(size_bytes=6_000_000_000, notice_bytes=5_000_000_000),
+    WorkspaceAttached(workspace_id="ws_1", workspace_anchor="/srv/shop", attached_by="ada"),
+    WorkspaceUsed(
+        workspace_id="ws_1",
+        workspace_anchor="/srv/shop",
+        execution_root="/srv/worktrees/wt_1",
+        execution_root_id="root_1",
+        cwd="/srv/worktrees/wt_1/src",
+        mode="isolated",
+        projection_kind="git_worktree_root",
+        worktree_id="wt_1",
+        original_branch="main",
+        worktree_branch="wakeful/wt_1",
+        used_by="ada",
+    ),
+    WorkspaceDetached(workspace_id="ws_1", detached_by="ada"),
+    WorktreeRequested(
+        worktree_id="wt_1",
+        workspace_id="ws_1",
+        workspace_anchor="/srv/shop",
+        worktree_path="/srv/worktrees/wt_1",
+        worktree_branch="wakeful/wt_1",
+        base_branch="main",
+        base_commit="a" * 40,
+        task_id="task_1",
+    ),
+    WorktreeCreated(worktree_id="wt_1"),
+    WorktreeFailed(worktree_id="wt_1", reason="no space"),
+    WorktreeCleanupRequested(worktree_id="wt_1", requested_by="runtime"),
+    WorktreeRemoved(worktree_id="wt_1", cleanup_status="cleaned", cleanup_reason="clean_worktree"),
+    WorktreeRetained(
+        worktree_id="wt_1", cleanup_reason="changed_files", changed_files=("a.py",), detail="a.py is in no commit"
+    ),
 )
 
 

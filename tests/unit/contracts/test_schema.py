@@ -139,7 +139,7 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
     # What the draft has no family for: the inbox, what was said, answers that must fit a type, unknown outcomes, the
     # caller's own observers and transcript, whether a caller wants to go on, calls a client runs, standing answers,
     # plans, workflows, spend windows, tainted files, waiting and waking, work
-    # that outlasts a turn, what people are told; what has left the log, and the store itself.
+    # that outlasts a turn, what people are told, where an agent works; what has left the log, and the store itself.
     siblings = {"message", "assistant", "answer", "unknown", "observer", "transcript", "continuation"}
     siblings |= {"runtime_tool", "approval_rule", "planning", "workflow", "budget", "files"}
     siblings |= {
@@ -156,7 +156,7 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
         "provider",
         "memory",
     }
-    siblings |= {"work_item", "work_queue", "brief"}
+    siblings |= {"work_item", "work_queue", "brief", "workspace", "worktree"}
     siblings |= {"event", "log", "retention", "store"}
     assert {kind.split(".")[0] for kind in BY_KIND} <= families | siblings
     assert not {"job", "channel", "benchmark"} & {kind.split(".")[0] for kind in BY_KIND}
