@@ -17,7 +17,7 @@ Each method waits for the method of the same name. Inside a running event loop i
 it raises InvalidRequest and names the line to write.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import datetime
 from os import PathLike
 from types import TracebackType

@@ -278,12 +278,12 @@ async def open_runtime(
     from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
     from wakeful.runtime.home_lock import runtime_lock
     from wakeful.runtime.tasks import RuntimeTasks, tasks_folder
-    from wakeful.service.agent_board import RuntimeAgentBoard
     from wakeful.service.agent_supply import AgentSupply
     from wakeful.service.commands.agent_homes import seed_home
     from wakeful.service.commands.trigger_control import trigger_tools
     from wakeful.service.living_runtime import living_runtime
     from wakeful.service.owner_hooks import command_environment
+    from wakeful.service.queries.agent_details import RuntimeAgentBoard
     from wakeful.settings.retention import owner_retention
     from wakeful.tools.notice_sender import NoticeSender
 

@@ -51,7 +51,7 @@ class HookInput:
     derived_from: Authority = "operator_instruction"
     """The lowest authority in the chain of causes behind the turn: `external_evidence` where a stranger's words are."""
     confinement: Confinement | None = None
-    """What holds a command: folders, network, limits, and whether it is enforced. None: the tool runs no command."""
+    """The limits of a command: folders, network, limits, and whether it is enforced. None: the tool runs no command."""
     reason: str = ""
     """permission_request: why a person is to be asked."""
     result: str | None = None

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from wakeful.contracts.events.agents import AgentControl
 from wakeful.contracts.values import Value
 from wakeful.contracts.waking import ContinuationResolution, WaitWake
+from wakeful.views.execution_snapshot import Backend, ExecutionProfile
 
 LifeStatus: TypeAlias = Literal[
     "booting", "awake_idle", "awake_running", "awaiting_task", "asleep", "paused", "stopped"
@@ -50,15 +51,14 @@ class ToolTiming(Value):
     total_duration_ms: float
 
 
-class ExecutionProfile(Value):
+class AgentExecutionProfile(ExecutionProfile):
     """What an agent may do here: configuration, and no measure."""
 
     profile: str | None = None
     """The built-in tools it has; None: its code is not here, so that nobody can say."""
-    backend: Literal["host_local", "sandboxed"] = "host_local"
+    backend: Backend = "host_local"
     process_execution_exposed: bool = False
     allow_background_tasks: bool = False
-    supports_managed_worktrees: bool = False
 
 
 class PendingHint(Value):
@@ -104,7 +104,7 @@ class AgentState(Value):
     total_output_tokens: int = 0
     total_model_rounds: int = 0
     tool_latency: tuple[ToolTiming, ...] = ()
-    execution_profile: ExecutionProfile = ExecutionProfile()
+    execution_profile: AgentExecutionProfile = AgentExecutionProfile()
     model_override: str | None = None
     pending_wake_hint: PendingHint | None = None
     current_work_item_id: str | None = None

@@ -72,7 +72,7 @@ class CallExplanation(Value):
     outcome: str = ""
     """`succeeded`, `denied`, `failed` ...; empty while the call is open."""
     messages: tuple[MessageLabels, ...] = ()
-    """What its turn began with: where that came from, and whose word it is."""
+    """The messages its turn began with: where they came from, and whose word they are."""
     steps: tuple[ExplainedStep, ...]
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kit.surfaces.command_line import Wakeful
-from wakeful import Agent, Runtime
+from wakeful import Agent, Runtime, open_store
+from wakeful.errors import InvalidRequest
 from wakeful.testing import scripted
 
 
@@ -61,3 +62,21 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(wakeful: Wakeful, home:
         refused = wakeful("trigger", *line)
         assert refused.code != 0 and words in refused.err, (line, refused)
     assert len(json.loads(wakeful("trigger", "list", "--json").out)) == 2
+
+
+def test_a_program_asks_the_store_for_all_of_it_while_no_runtime_is_at_work(wakeful: Wakeful, home: Path) -> None:
+    store = open_store(home / "wakeful.db")
+    made = store.create_trigger("ops", "ci", say="A build reported in.", by="ada")
+    assert (made.name, made.status, made.created_by) == ("ci", "active", "ada")
+    address = store.trigger_url("ops/ci", base="https://hooks.example.org", purpose="for the CI")
+    assert address == wakeful("trigger", "url", "ops/ci", "--base", "https://hooks.example.org").out.strip()
+    told = [store.deliver(address, b"build 7 is red", {"Idempotency-Key": "7"}) for _ in range(2)]
+    assert [receipt.outcome for receipt in told] == ["accepted", "duplicate"]
+    assert store.rotate_trigger("ops/ci", reason="it was in a mail").generation == 2
+    assert store.deliver(address).reason == "unknown_trigger"
+    assert store.revoke_trigger("ops/ci", reason="not used").status == "revoked"
+    assert [record.model_dump(mode="json") for record in store.triggers("ops")] == json.loads(
+        wakeful("trigger", "list", "ops", "--json").out
+    )
+    with pytest.raises(InvalidRequest, match="there is no trigger 'ops/cd'"):
+        store.trigger_url("ops/cd")

@@ -219,7 +219,7 @@ async def test_a_body_is_one_of_three_types_and_an_attachment_one_of_five_kinds(
         "title": "Build 7",
         "text": "It is red.",
         "attachments": [
-            {"kind": kind, "name": f"a {kind}", "uri": "file:///tmp/a", "value": None}
+            {"kind": kind, "name": f"a {kind}", "uri": "file:///reports/a", "value": None}
             for kind in ("file", "log", "diff", "image", "json")
         ],
     }

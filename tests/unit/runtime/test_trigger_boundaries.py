@@ -167,5 +167,7 @@ def test_the_public_word_is_trigger_and_no_provider_is_known_to_the_core(root: P
     ):
         words = (source / name).read_text().lower()
         assert not [each for each in ("github", "gitlab", "slack", "stripe", "jira") if each in words], name
-    said = (source / "tools/trigger_url.py").read_text() + (source / "surfaces/cli/triggers.py").read_text()
+    said = (source / "service/commands/trigger_control.py").read_text() + (
+        source / "surfaces/cli/triggers.py"
+    ).read_text()
     assert "callback" not in said.lower(), "a callback is an address of HTTP, and no word for people or models"

@@ -15,6 +15,7 @@ from wakeful.service.operations.approvals import DECIDE, LIST_APPROVALS, Approva
 from wakeful.service.operations.artifacts import ArtifactName
 from wakeful.service.operations.calls import CallName
 from wakeful.service.operations.client_requests import RequestName
+from wakeful.service.operations.memory import MemoryName, MemoryOwner, MemoryQuery
 from wakeful.service.operations.operation import Operation
 from wakeful.service.operations.runtime import RuntimeAgentName
 from wakeful.service.operations.runtime_agents import AgentTarget, RevisionPair
@@ -32,6 +33,9 @@ NEEDS_WORDS: dict[str, Any] = {
     "costs.show": CostQuestion("model"),
     "threads.messages": MessageQuery("nothing"),
     "artifacts.show": ArtifactName("nothing"),
+    "memory.list": MemoryQuery("sums"),
+    "memory.show": MemoryName("sums", "nothing"),
+    "memory.working": MemoryOwner("sums"),
     "workflows.show": WorkflowName("nothing"),
     "runtime.agent": AgentTarget("nothing"),
     "runtime.revisions": AgentTarget("nothing"),

@@ -73,7 +73,6 @@ class TriggerDelivered(_TriggerFact):
     """Something came through a trigger, and is in the mailbox or among the hints."""
 
     kind: ClassVar[str] = "trigger.delivered"
-    aliases: ClassVar[tuple[str, ...]] = ("callback_delivered",)
 
     delivery_id: str
     """By which the same delivery is recognised when it comes again."""

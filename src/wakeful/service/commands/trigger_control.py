@@ -1,8 +1,13 @@
-"""Triggers of agents, for people and programs: make one, rotate it, revoke it, see its address, list them."""
+"""Triggers of agents, for people and programs: make one, rotate it, revoke it, see its address, list them.
+
+An agent gets the address at which a program outside wakes it by a tool, and that it did is on record.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
+from wakeful.contracts.errors import ForTheCaller, ToolReported
+from wakeful.contracts.tools import ToolError
 from wakeful.contracts.triggers import Signature
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Store
@@ -10,12 +15,20 @@ from wakeful.ports.triggers import TriggerRow
 from wakeful.runtime import triggers
 from wakeful.runtime.triggers import TriggerTerms, give_url, trigger_named
 from wakeful.service.commands.agents import agent_named
+from wakeful.tools.context import RunContext
+from wakeful.tools.decorator import tool
 from wakeful.tools.tool import Tool
-from wakeful.tools.trigger_url import trigger_url_tool
 from wakeful.views.trigger_records import TriggerCapability, TriggerRecord
 
 CountRefusals: TypeAlias = Callable[[str, str | None], Awaitable[dict[str, int]]]
 """From an agent and a trigger to what was refused, by reason."""
+URL_TOOL = "wakeful/trigger_url"
+SECRET_WORDS = (
+    "A program that has trigger_url can wake you. Do not repeat, store or forward it, unless your task is to configure a "
+    "program outside to wake you."
+)
+GiveUrl: TypeAlias = Callable[[str, str, str, str], Awaitable[dict[str, Any]]]
+"""From agent, turn, trigger's name and purpose to what the model is told."""
 
 
 async def create_trigger(
@@ -76,6 +89,28 @@ def trigger_tools(engine: Engine, base: str) -> tuple[Tool[Any], ...]:
         return found.model_dump(mode="json")
 
     return (trigger_url_tool(give),)
+
+
+def trigger_url_tool(give: GiveUrl) -> Tool[Any]:
+    """The tool of one runtime. No tool creates, rotates or revokes a trigger: people do."""
+
+    async def trigger_url(ctx: RunContext[Any], purpose: str, name: str = "") -> dict[str, Any]:
+        """Get the secret address at which a program outside can wake you. Each call is recorded.
+
+        Args:
+            purpose: Which program gets the address, and what it is to tell you.
+            name: One of your named triggers. Leave it out for your default one.
+        """
+        try:
+            return {**await give(ctx.agent, ctx.turn_id, name, purpose), "warning": SECRET_WORDS}
+        except ForTheCaller as problem:
+            error = ToolError(kind="unknown_trigger", message=problem.message, recovery_hint=problem.hint)
+            raise ToolReported(error) from None
+
+    made: Tool[Any] = tool(
+        trigger_url, effect="pure", name=URL_TOOL, reads_private=True, child_safe=False, permission_class="safe"
+    )
+    return made
 
 
 async def _record(refused: CountRefusals, row: TriggerRow) -> TriggerRecord:

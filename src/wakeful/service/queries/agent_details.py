@@ -13,15 +13,15 @@ from wakeful.runtime.closures import standing_of
 from wakeful.service.commands.agents import agent_named
 from wakeful.service.queries.agent_records import record_of, running_threads
 from wakeful.views.agent_state import (
+    AgentExecutionProfile,
     AgentModelState,
     AgentState,
-    ExecutionProfile,
     LifeStatus,
     PendingHint,
     model_state,
     tool_latencies,
 )
-from wakeful.views.runtime_records import AgentDetails, AgentIdentity, ChildRecord
+from wakeful.views.runtime_records import AgentDetails, AgentGetResult, AgentIdentity, ChildRecord
 
 
 async def agent_details(engine: Engine, name: str) -> AgentDetails:
@@ -93,11 +93,11 @@ def _hint(hints: int, first_at: int, last_at: int) -> PendingHint:
     return PendingHint(hints=hints, first_at=first_at / 1e6, last_at=last_at / 1e6)
 
 
-def _profile(engine: Engine, definition: Mapping[str, Any]) -> ExecutionProfile:
+def _profile(engine: Engine, definition: Mapping[str, Any]) -> AgentExecutionProfile:
     has_files = definition.get("workspace") is not None
     profile = definition.get("profile") or ("coding" if has_files else "chat" if definition else None)
     runs = has_files and profile != "chat"
-    return ExecutionProfile(
+    return AgentExecutionProfile(
         profile=profile,
         backend="sandboxed" if runs else "host_local",
         process_execution_exposed=runs,
@@ -136,3 +136,29 @@ def identity_of(row: RuntimeAgentRow) -> AgentIdentity:
         profile_preset=row.profile_preset,
         lineage_parent_agent_id=row.parent,
     )
+
+
+class RuntimeAgentBoard:
+    """The board at which models look at agents: an agent is shown itself and those that it made, and no other.
+
+    For the turns of one runtime. `engine` is set when there is one: an engine knows its board.
+    """
+
+    engine: Engine
+
+    async def get(self, turn_id: str, agent_id: str | None) -> dict[str, Any] | None:
+        store = self.engine.store
+        turn = await store.turn(turn_id)
+        row = None if turn is None else await store.runtime_agent(agent_id or turn.agent_id)
+        if turn is None or row is None or turn.agent_id not in (row.agent_id, row.parent):
+            return None
+        found = await agent_details(self.engine, row.agent_id)
+        shown = AgentGetResult(
+            identity=identity_of(row),
+            agent_home=found.agent_home,
+            state=found.state,
+            model=found.model,
+            closure=found.closure,
+            children=found.children,
+        )
+        return shown.model_dump(mode="json", exclude_none=True)

@@ -51,7 +51,7 @@ def show(
 def create(
     agent: AgentArgument,
     model: Annotated[str, typer.Option("--model", metavar="PROVIDER:MODEL", help="Its model.")],
-    instructions: Annotated[str, typer.Option("--instructions", metavar="TEXT", help="What it is told.")] = "",
+    instructions: Annotated[str, typer.Option("--instructions", metavar="TEXT", help="Its instructions.")] = "",
     template: Annotated[
         str | None,
         typer.Option(

@@ -5,7 +5,7 @@ import contextlib
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -14,8 +14,19 @@ from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.contracts.errors import InvalidConfig, StoreProblem
-from wakeful.service import Agent, Engine, MessageOrigin, RunRequest, Store, UnknownRow, check_servers, choices_of
+from wakeful.service import (
+    Agent,
+    Engine,
+    MessageOrigin,
+    RunRequest,
+    Store,
+    UnknownRow,
+    check_servers,
+    choices_of,
+    default_agent_id,
+)
 from wakeful.service.commands.turns import run_turn
+from wakeful.service.operations.runtime_agents import RUNNABLE_AGENT, AgentToRun
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved
 from wakeful.surfaces.cli.code_loader import LoadedCode, code_options, load
@@ -32,12 +43,21 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
-from wakeful.surfaces.cli.places import StoreAddress, store_to_write
+from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.prompt_input import prompt_of
 from wakeful.surfaces.cli.screen import short
-from wakeful.surfaces.cli.store_agent import StoreAgent, agent_of_store, named_in_store
 from wakeful.surfaces.cli.terminal_approver import approver_for
+
+SUFFIXES = (".yaml", ".yml", ".json")
+"""Of files that --agent may name."""
+
+
+class _StoreAgent(NamedTuple):
+    """An agent of the store, as a run has it."""
+
+    agent: Agent[Any, Any]
+    revision: str
 
 
 def command(
@@ -120,7 +140,7 @@ def command(
     loaded = load(tools or [])
     for words in loaded.notes:
         note(words)
-    living = _living(named_in_store(agent), place, loaded, model, instructions, create=create_agent)
+    living = _living(_named_in_store(agent), place, loaded, model, instructions, create=create_agent)
     one = agent_for(
         loaded if living is None else LoadedCode(),
         agent if living is None else living.agent,
@@ -189,13 +209,45 @@ def _living(
     instructions: str | None,
     *,
     create: bool,
-) -> StoreAgent | None:
+) -> _StoreAgent | None:
     """The agent of the store that the run is for, if it is for one."""
     if name is None:
         if create:
             raise WrongRequest("--create-agent needs the name of an agent", "say which one: --agent NAME")
         return None
-    return agent_of_store(name, place, loaded, model=model, instructions=instructions, create=create)
+    return _agent_of_store(name, place, loaded, model=model, instructions=instructions, create=create)
+
+
+def _named_in_store(given: Path | None) -> str | None:
+    """The agent's name; None: a file is meant, or nothing."""
+    if given is None or given.name != str(given) or given.suffix in SUFFIXES or given.exists():
+        return None
+    return str(given)
+
+
+def _agent_of_store(
+    name: str, place: StoreAddress, loaded: LoadedCode, *, model: str | None, instructions: str | None, create: bool
+) -> _StoreAgent:
+    """Raises AgentNotFound for one that is not there and may not be made, and WrongRequest."""
+    may_make = create or name == default_agent_id()
+    new = {"name": name, "model": model or DEFAULT_MODEL, "instructions": instructions or ""} if may_make else None
+    found = ask(RUNNABLE_AGENT, AgentToRun(name, new), place)
+    own = next((agent for agent in loaded.agents if agent.name == name), None)
+    if found.is_code and own is None:
+        raise WrongRequest(
+            f"agent {name} is defined in a program",
+            f'run that program, name its code with --tools MODULE:NAME, or leave a message: wakeful send {name} "..."',
+        )
+    agent = own if found.is_code and own is not None else Agent.from_dict(dict(found.definition), loaded.tools)
+    is_same = model is None or (new is not None and agent.model == model)
+    if not is_same:
+        raise WrongRequest(
+            f"--model {model}: agent {name} has a model of its own, and it holds for all of its turns",
+            f"change it: wakeful agent model {name} {model}{place.flag}",
+        )
+    if found.model is not None:
+        agent = agent.changed(model=found.model)
+    return _StoreAgent(agent, found.revision)
 
 
 def _engine(store: Store, *, lives: bool) -> Engine:

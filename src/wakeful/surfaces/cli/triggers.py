@@ -59,7 +59,7 @@ def listed(
 def create(
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")],
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="The trigger's name. Default: the default one.")] = "",
-    say: Annotated[str, typer.Option("--say", metavar="TEXT", help="What the agent is told at a delivery.")] = "",
+    say: Annotated[str, typer.Option("--say", metavar="TEXT", help="Words for the agent at a delivery.")] = "",
     thread: Annotated[
         str, typer.Option("--thread", metavar="NAME", help="The conversation; fresh: a new one.")
     ] = "main",
@@ -100,7 +100,7 @@ def revoke(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Revoke a trigger: its address is refused. What came through it stays in the log."""
+    """Revoke a trigger: its address is refused. Its deliveries stay in the log."""
     record = ask(REVOKE_TRIGGER, TriggerChange(trigger, by, reason), store_to_read(store))
     _told(record, json, f"trigger {_name(record)} is revoked")
 
@@ -110,7 +110,9 @@ def url(
     base: Annotated[
         str, typer.Option("--base", metavar="URL", help="Where the runtime is reached: https://hooks.example.org")
     ] = "",
-    purpose: Annotated[str, typer.Option("--purpose", metavar="TEXT", help="Who gets it; kept in the log.")] = "",
+    purpose: Annotated[
+        str, typer.Option("--purpose", metavar="TEXT", help="The reader it is for; kept in the log.")
+    ] = "",
     by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,

@@ -8,7 +8,7 @@ This is the one class; `store_handle` is its view for programs that are not asyn
 """
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from os import PathLike, fspath
@@ -53,6 +53,18 @@ from wakeful.service.operations.memory import (
 from wakeful.service.operations.operation import NoRequest, Operation
 from wakeful.service.operations.spending import GRANT, LIST_SPENDING, SHOW_COSTS, CostQuestion, SpendGrant
 from wakeful.service.operations.threads import LIST_MESSAGES, LIST_THREADS, MessageQuery, ThreadQuery
+from wakeful.service.operations.triggers import (
+    CREATE_TRIGGER,
+    DELIVER,
+    LIST_TRIGGERS,
+    REVOKE_TRIGGER,
+    ROTATE_TRIGGER,
+    SHOW_TRIGGER_URL,
+    NewTrigger,
+    TriggerAddress,
+    TriggerChange,
+    TriggerDelivery,
+)
 from wakeful.service.operations.turn_reports import (
     REPLAY,
     SHOW_CONTEXT,
@@ -78,6 +90,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval
     from wakeful.contracts.envelope import RuntimeEvent
     from wakeful.contracts.retention import Retention, RetentionReport
+    from wakeful.contracts.triggers import Signature
     from wakeful.service.queries.log_check import CheckedEvent
     from wakeful.service.queries.replay import ReplayReport
     from wakeful.service.queries.tool_inventory import ToolInventory
@@ -98,6 +111,7 @@ if TYPE_CHECKING:
     )
     from wakeful.views.store_upkeep import StoreStats, TransferReport, VerifyReport
     from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
+    from wakeful.views.trigger_records import DeliveryReceipt, TriggerRecord
     from wakeful.views.turn_record import TurnLatency
 
 Q = TypeVar("Q")
@@ -281,6 +295,54 @@ class AsyncStore(PathLike[str]):
             case _:
                 raise InvalidRequest(f"resolve({call_id!r}, {outcome!r})", "give Happened(result) or DidNotHappen()")
         return unknown_record((await self._perform(RESOLVE, found)).row)
+
+    # --- triggers -----------------------------------------------------------------------------------------------------
+
+    async def triggers(self, agent: str | None = None) -> "list[TriggerRecord]":
+        """The triggers of an agent or of all agents, by name. Their addresses are not in it. Raises AgentNotFound."""
+        return await self._perform(LIST_TRIGGERS, AgentName(agent))
+
+    async def create_trigger(
+        self,
+        agent: str,
+        name: str = "",
+        *,
+        say: str = "",
+        thread: str = "main",
+        signature: "Signature | None" = None,
+        secret_env: str | None = None,
+        by: str = "operator",
+    ) -> "TriggerRecord":
+        """A trigger through which a program outside sends an agent messages, as `Runtime.create_trigger` makes it.
+
+        Raises AgentNotFound, or InvalidRequest for a name that is taken. A tool of an agent may not create one.
+        """
+        asked = NewTrigger(agent, name, say, thread, signature, secret_env, by)
+        return await self._perform(CREATE_TRIGGER, asked)
+
+    async def rotate_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":
+        """Give a trigger another address; the one before is refused from now on."""
+        return await self._perform(ROTATE_TRIGGER, TriggerChange(trigger, by, reason))
+
+    async def revoke_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":
+        """Let a trigger take nothing any more. `create_trigger` makes it again, with another address."""
+        return await self._perform(REVOKE_TRIGGER, TriggerChange(trigger, by, reason))
+
+    async def trigger_url(self, trigger: str, *, base: str = "", by: str = "operator", purpose: str = "") -> str:
+        """The secret address of a trigger: its holder can wake the agent. The log says that it was given to you.
+
+        `base` is the URL at which the runtime is reached from outside; without it the address is a path.
+        """
+        return (await self._perform(SHOW_TRIGGER_URL, TriggerAddress(trigger, by, purpose, base))).trigger_url
+
+    async def deliver(
+        self, address: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> "DeliveryReceipt":
+        """Hand over what came to the address of a trigger, as `Runtime.deliver` does; the runtime finds it in the log.
+
+        The answer says `accepted`, `duplicate` or `refused`, with the reason.
+        """
+        return await self._perform(DELIVER, TriggerDelivery(address, body, headers or {}))
 
     # --- why something happened ---------------------------------------------------------------------------------------
 

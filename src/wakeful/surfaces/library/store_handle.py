@@ -4,7 +4,7 @@ Each method waits for the method of the same name. Inside a running event loop i
 it raises InvalidRequest and names the line to write.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from os import PathLike
 from types import TracebackType
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval
     from wakeful.contracts.envelope import RuntimeEvent
     from wakeful.contracts.retention import Retention, RetentionReport
+    from wakeful.contracts.triggers import Signature
     from wakeful.service.queries.log_check import CheckedEvent
     from wakeful.service.queries.replay import ReplayReport
     from wakeful.service.queries.tool_inventory import ToolInventory
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     )
     from wakeful.views.store_upkeep import StoreStats, TransferReport, VerifyReport
     from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
+    from wakeful.views.trigger_records import DeliveryReceipt, TriggerRecord
     from wakeful.views.turn_record import TurnLatency
 
 
@@ -192,6 +194,53 @@ class StoreHandle(PathLike[str]):
         `call_id` may also be `turn_id/call_id`, the `reference` of the record, where two turns have a call of that id.
         """
         return wait_outside_loop(self._store.resolve(call_id, outcome, by=by))
+
+    def triggers(self, agent: str | None = None) -> "list[TriggerRecord]":
+        """The triggers of an agent or of all agents, by name. Their addresses are not in it. Raises AgentNotFound."""
+        return wait_outside_loop(self._store.triggers(agent))
+
+    def create_trigger(
+        self,
+        agent: str,
+        name: str = "",
+        *,
+        say: str = "",
+        thread: str = "main",
+        signature: "Signature | None" = None,
+        secret_env: str | None = None,
+        by: str = "operator",
+    ) -> "TriggerRecord":
+        """A trigger through which a program outside sends an agent messages, as `Runtime.create_trigger` makes it.
+
+        Raises AgentNotFound, or InvalidRequest for a name that is taken. A tool of an agent may not create one.
+        """
+        return wait_outside_loop(
+            self._store.create_trigger(
+                agent, name, say=say, thread=thread, signature=signature, secret_env=secret_env, by=by
+            )
+        )
+
+    def rotate_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":
+        """Give a trigger another address; the one before is refused from now on."""
+        return wait_outside_loop(self._store.rotate_trigger(trigger, by=by, reason=reason))
+
+    def revoke_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":
+        """Let a trigger take nothing any more. `create_trigger` makes it again, with another address."""
+        return wait_outside_loop(self._store.revoke_trigger(trigger, by=by, reason=reason))
+
+    def trigger_url(self, trigger: str, *, base: str = "", by: str = "operator", purpose: str = "") -> str:
+        """The secret address of a trigger: its holder can wake the agent. The log says that it was given to you.
+
+        `base` is the URL at which the runtime is reached from outside; without it the address is a path.
+        """
+        return wait_outside_loop(self._store.trigger_url(trigger, base=base, by=by, purpose=purpose))
+
+    def deliver(self, address: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> "DeliveryReceipt":
+        """Hand over what came to the address of a trigger, as `Runtime.deliver` does; the runtime finds it in the log.
+
+        The answer says `accepted`, `duplicate` or `refused`, with the reason.
+        """
+        return wait_outside_loop(self._store.deliver(address, body, headers))
 
     def status(self, agent: str | None = None) -> "list[AgentStatus]":
         """Each agent: open turns, queued messages, pending actions, unknown outcomes and tokens used.
