@@ -22,12 +22,18 @@ from wakeful.service.operations.runtime_agents import AgentTarget, RevisionPair
 from wakeful.service.operations.spending import CostQuestion
 from wakeful.service.operations.table import OPERATIONS
 from wakeful.service.operations.threads import MessageQuery
+from wakeful.service.operations.upkeep import TransferFile
 from wakeful.service.operations.workflows import WorkflowName
+from wakeful.service.operations.workspaces import WorkspacesOf
 from wakeful.testing import scripted
 
 NEEDS_WORDS: dict[str, Any] = {
     "calls.explain": CallName("c1"),
+    "runtime.agent": AgentTarget("nobody"),
+    "runtime.diff": RevisionPair("nobody"),
+    "runtime.revisions": AgentTarget("nobody"),
     "runtime.why": RuntimeAgentName("nobody"),
+    "runtime.workspaces": WorkspacesOf("nobody"),
     "approvals.show": ApprovalName("nothing"),
     "requests.show": RequestName("nothing"),
     "costs.show": CostQuestion("model"),
@@ -76,14 +82,15 @@ async def test_what_only_reads_answers_about_a_real_store(tmp_path: Path) -> Non
     store = tmp_path / "runs.db"
     model = scripted([{"calls": [{"name": "double", "arguments": {"number": 21}}]}, "42"])
     await wakeful.run(Agent("sums", model, tools=[double]), "double 21", store=store)
+    needed = NEEDS_WORDS | {"store.export": TransferFile(str(tmp_path / "logs.jsonl"))}
     for operation in OPERATIONS.values():
         if operation.changes:
             continue
-        asked = NEEDS_WORDS.get(operation.name) or operation.request()
+        asked = needed.get(operation.name) or operation.request()
         try:
             answer = await perform(operation, asked, store)
         except WakefulError as error:  # what it was asked about is not there, and it says so
-            assert operation.name in NEEDS_WORDS and error.hint
+            assert operation.name in needed and error.hint
             continue
         items = answer if operation.many else [answer]
         assert all(isinstance(each, operation.answer_type()) for each in items), operation.name

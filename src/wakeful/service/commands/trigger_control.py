@@ -24,8 +24,8 @@ CountRefusals: TypeAlias = Callable[[str, str | None], Awaitable[dict[str, int]]
 """From an agent and a trigger to what was refused, by reason."""
 URL_TOOL = "wakeful/trigger_url"
 SECRET_WORDS = (
-    "A program that has trigger_url can wake you. Do not repeat, store or forward it, unless your task is to configure a "
-    "program outside to wake you."
+    "A program that has trigger_url can wake you. Do not repeat, store or forward it, unless your task is to configure "
+    "a program outside to wake you."
 )
 GiveUrl: TypeAlias = Callable[[str, str, str, str], Awaitable[dict[str, Any]]]
 """From agent, turn, trigger's name and purpose to what the model is told."""
