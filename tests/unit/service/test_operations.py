@@ -29,9 +29,6 @@ from wakeful.testing import scripted
 
 NEEDS_WORDS: dict[str, Any] = {
     "calls.explain": CallName("c1"),
-    "runtime.agent": AgentTarget("nobody"),
-    "runtime.diff": RevisionPair("nobody"),
-    "runtime.revisions": AgentTarget("nobody"),
     "runtime.why": RuntimeAgentName("nobody"),
     "runtime.workspaces": WorkspacesOf("nobody"),
     "approvals.show": ApprovalName("nothing"),
