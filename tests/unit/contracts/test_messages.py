@@ -117,5 +117,6 @@ def test_what_a_plain_message_leaves_at_its_default_is_shown() -> None:
         "prompt_preview": "",
         "notes": {},
         "depth": 0,
+        "memory_enabled": False,
         "policy_context": "library",
     }

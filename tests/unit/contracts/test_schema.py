@@ -156,7 +156,7 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
         "provider",
         "memory",
     }
-    siblings |= {"work_item", "work_queue", "brief", "workspace", "worktree"}
+    siblings |= {"work_item", "work_queue", "brief", "workspace", "worktree", "grant"}
     siblings |= {"event", "log", "retention", "store"}
     assert {kind.split(".")[0] for kind in BY_KIND} <= families | siblings
     assert not {"job", "channel", "benchmark"} & {kind.split(".")[0] for kind in BY_KIND}

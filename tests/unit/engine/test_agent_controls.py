@@ -240,10 +240,11 @@ def test_a_tool_that_the_configuration_gives_may_need_a_person() -> None:
 
 
 def test_what_the_configuration_gives_are_tools() -> None:
-    assert tools_of_the_runtime(subtasks=False, allow_parallel_subagents=False, work_items=False) == ()
-    parallel = tools_of_the_runtime(subtasks=False, allow_parallel_subagents=True, work_items=False)
-    assert parallel == ("spawn_self", "spawn_parallel")
-    assert "run_subtask" in tools_of_the_runtime(subtasks=True, allow_parallel_subagents=False, work_items=False)
+    off = {"subtasks": False, "allow_parallel_subagents": False, "work_items": False, "memory": False}
+    assert tools_of_the_runtime(**off) == ()
+    assert tools_of_the_runtime(**off | {"allow_parallel_subagents": True}) == ("spawn_self", "spawn_parallel")
+    assert "run_subtask" in tools_of_the_runtime(**off | {"subtasks": True})
+    assert "memory_search" in tools_of_the_runtime(**off | {"memory": True})
 
 
 CARRIED: dict[str, Any] = {
