@@ -24,6 +24,7 @@ from wakeful.providers.endpoint_settings import provider_settings
 from wakeful.providers.endpoints import endpoint
 from wakeful.service.owner_hooks import owner_hooks
 from wakeful.settings.model_rules import model_rules
+from wakeful.settings.retention import owner_retention
 from wakeful.settings.spend_windows import owner_windows
 from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES
 from wakeful.testing import scripted
@@ -165,6 +166,7 @@ READERS: dict[str, Callable[[dict[str, str]], object]] = {
     "budget": owner_windows,
     "principals": owner_windows,
     "models": model_rules,
+    "retention": owner_retention,
     "hooks": lambda environ: owner_hooks(environ, frozenset),
     "providers": lambda environ: endpoint(next(iter(provider_settings(environ)[1])), environ=environ),
 }

@@ -38,7 +38,7 @@ def what_is_wrong_with(agent: str, entries: Sequence[StoredFact], acting: str) -
     yield from _waits(agent, entries)
     yield from _raised_authority(agent, entries, acting)
     yield from _spinning(agent, entries)
-    yield from (f"{agent}: {entry.fact.event}" for entry in entries if isinstance(entry.fact.event, LivenessViolated))
+    yield from _lost_wakes(agent, entries)
 
 
 async def what_is_left(
@@ -120,6 +120,14 @@ def _raised_authority(agent: str, entries: Sequence[StoredFact], acting: str) ->
     for turn in began:
         if turn in from_outside:
             yield f"{acting} of {agent} began unasked in {turn}, which comes from outside"
+
+
+def _lost_wakes(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
+    """Turns that a kill cut off are the watchdog's to find. Nothing else may have been without a wake."""
+    for entry in entries:
+        event = entry.fact.event
+        if isinstance(event, LivenessViolated) and event.violation != "cut_off":
+            yield f"{agent}: {event.words}"
 
 
 def _spinning(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:

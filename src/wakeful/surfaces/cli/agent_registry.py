@@ -82,7 +82,7 @@ def create(
 def model(
     agent: AgentArgument,
     model: Annotated[
-        str | None, typer.Argument(metavar="[PROVIDER:MODEL]", help="Its model from the next turn on.")
+        str | None, typer.Argument(metavar="PROVIDER:MODEL", help="Its model from the next turn on.")
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Back to the model of its definition.")] = False,
     by: ByOption = OPERATOR,
@@ -157,8 +157,8 @@ def history(
 
 def diff(
     agent: AgentArgument,
-    old: Annotated[str | None, typer.Argument(metavar="[OLD]", help="A revision. Default: the one before.")] = None,
-    new: Annotated[str | None, typer.Argument(metavar="[NEW]", help="A revision. Default: the one in force.")] = None,
+    old: Annotated[str | None, typer.Argument(metavar="OLD", help="A revision. Default: the one before.")] = None,
+    new: Annotated[str | None, typer.Argument(metavar="NEW", help="A revision. Default: the one in force.")] = None,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:

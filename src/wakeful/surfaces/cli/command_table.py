@@ -105,12 +105,12 @@ COMMANDS = {
                               "wakeful workspace list ops --json", "listed"),
     "workspace attach": Command("workspaces", "workspace attach AGENT PATH", "let an agent work in a folder",
                                 "wakeful workspace attach ops ~/projects/shop", "attach"),
-    "workspace use": Command("workspaces", "workspace use AGENT [WORKSPACE]", "have an agent work there",
+    "workspace use": Command("workspaces", "workspace use AGENT [ID]", "have an agent work there",
                              "wakeful workspace use ops --path ~/projects/shop --isolated\n"
                              "wakeful workspace use ops agent_home", "use"),
-    "workspace detach": Command("workspaces", "workspace detach AGENT WORKSPACE", "take a folder from an agent",
+    "workspace detach": Command("workspaces", "workspace detach AGENT ID", "take a folder from an agent",
                                 "wakeful workspace detach ops ws_3f2a", "detach"),
-    "workspace clean": Command("workspaces", "workspace clean AGENT WORKTREE", "remove a worktree that was kept",
+    "workspace clean": Command("workspaces", "workspace clean AGENT ID", "remove a worktree that was kept",
                                "wakeful workspace clean ops wt_3f2a", "clean"),
     "approvals": Command("approvals", "approvals", "list pending approvals and questions",
                          "wakeful approvals\nwakeful approvals --all", "listed"),
@@ -250,6 +250,9 @@ GROUPS = {
         "send", "agent", "agent show", "agent create", "agent model", "agent history", "agent diff", "agent pause",
         "agent stop", "agent resume", "agent archive", "agent delete", "stop", "timer list", "timer cancel", "notices",
         "notify test", "memory list", "memory show", "memory edit", "memory forget",
+    ),
+    "Workspaces": (
+        "workspace list", "workspace attach", "workspace use", "workspace detach", "workspace clean",
     ),
     "Triggers": (
         "trigger list", "trigger create", "trigger url", "trigger rotate", "trigger revoke", "trigger deliver",

@@ -58,7 +58,7 @@ def listed(
 
 def create(
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")],
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="The trigger's name. Default: the default one.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The trigger's name. Default: the default one.")] = "",
     say: Annotated[str, typer.Option("--say", metavar="TEXT", help="Words for the agent at a delivery.")] = "",
     thread: Annotated[
         str, typer.Option("--thread", metavar="NAME", help="The conversation; fresh: a new one.")
