@@ -198,6 +198,20 @@ def agents_of_a_runtime(typed: Terminal) -> None:
 
 
 @journey
+def agents_made_and_put_away(typed: Terminal) -> None:
+    asyncio.run(_runtime_once(typed.folder / "home"))
+    typed("agent create helper --model scripted:demo --instructions 'Help.'")
+    typed("agent create helper --model scripted:demo")
+    typed("agent show helper")
+    typed("agent model helper scripted:demo")
+    typed("agent history helper")
+    typed("agent diff helper")
+    typed("agent archive helper")
+    typed("agent delete helper")
+    typed("agent show nobody")
+
+
+@journey
 def everything_at_once(typed: Terminal) -> None:
     asyncio.run(_runtime_once(typed.folder / "home"))
     typed("why ops")
