@@ -40,12 +40,12 @@ def run() -> Cost:
 
 
 async def _cell() -> Cost:
+    from wakeful.bootstrap import new_engine
     from wakeful.processes.supervised_command import SupervisedCommand
     from wakeful.runtime.tasks import RuntimeTasks
     from wakeful.sandbox import level_probe
     from wakeful.sandbox.confinement import Sandbox
     from wakeful.store.sqlite import SqliteStore
-    from wakeful.system import SystemClock, UniqueIds
 
     level = level_probe.bubblewrap()
     if level.mode != "bubblewrap":
@@ -55,7 +55,7 @@ async def _cell() -> Cost:
         (work := Path(folder, "work")).mkdir()
         sandbox = Sandbox(work, level=level)
         store = await SqliteStore.open(str(Path(folder, "store.db")))
-        board = RuntimeTasks(store, SystemClock(), UniqueIds(), str(Path(folder, "tasks")), str)
+        board = RuntimeTasks(new_engine(store), str(Path(folder, "tasks")), frozenset)
         await board.start()
         turn_id = await _a_turn(store)
         for _ in range(WARM_UP + RUNS):

@@ -19,7 +19,7 @@ from wakeful.testing import scripted
 
 HOME, ADDRESS = "ci-home", ("127.0.0.1", 8400)
 WAKE = [{"trigger": "ci", "say": "A build reported in. Say what broke.", "signature": "hub_sha256",
-         "secret_env": "CI_SECRET"}]  # fmt: skip
+         "signing_env": "CI_SECRET"}]  # fmt: skip
 watcher = Agent("watcher", scripted(["Build 7 is red: the tests fail."]), "Watch over the builds.", wake=WAKE)
 
 

@@ -54,12 +54,12 @@ class TriggerEntry(Value):
     """Where it is told: a thread by name, or `fresh` for a new one each time."""
     signature: Signature | None = None
     """How its sender signs: `hub_sha256` or `standard_webhooks`. Unsigned deliveries are then refused."""
-    secret_env: str | None = Field(None, pattern=VARIABLE_PATTERN)
+    signing_env: str | None = Field(None, pattern=VARIABLE_PATTERN)
     """The environment variable with the secret that signatures are checked against. The secret is never stored."""
 
     @model_validator(mode="after")
     def _secret_goes_with_signature(self) -> Self:
-        if (self.signature is None) != (self.secret_env is None):
-            given, missing = ("secret_env", "signature") if self.signature is None else ("signature", "secret_env")
+        if (self.signature is None) != (self.signing_env is None):
+            given, missing = ("signing_env", "signature") if self.signature is None else ("signature", "signing_env")
             raise ValueError(f"{given} without {missing}: a signature is checked against a secret")
         return self

@@ -21,7 +21,7 @@ class TriggerRow(NamedTuple):
     thread: str
     """Where its messages go; `fresh`: each has a thread of its own."""
     signature: Signature | None
-    secret_env: str | None
+    signing_env: str | None
     created_by: str
     created_at: int
     revoked_at: int | None

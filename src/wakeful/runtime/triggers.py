@@ -39,7 +39,7 @@ class TriggerTerms:
     say: str = ""
     thread: str = "main"
     signature: Signature | None = None
-    secret_env: str | None = None
+    signing_env: str | None = None
     created_by: str = "operator"
 
 
@@ -65,7 +65,7 @@ async def create_trigger(engine: Engine, agent_id: str, terms: TriggerTerms) -> 
         say=terms.say,
         thread=terms.thread,
         signature=terms.signature,
-        secret_env=terms.secret_env,
+        signing_env=terms.signing_env,
         created_by=terms.created_by,
     )
     return await _changed(engine, agent_id, event)
@@ -93,22 +93,22 @@ async def keep_triggers(engine: Engine, agent_id: str, entries: Sequence[Trigger
         if name not in wanted and row.state == "active":
             await revoke_trigger(engine, row, by=source, reason="the agent's definition has it no more")
     for name, entry in wanted.items():
-        terms = TriggerTerms(name, entry.say, entry.thread, entry.signature, entry.secret_env, source)
+        terms = TriggerTerms(name, entry.say, entry.thread, entry.signature, entry.signing_env, source)
         there = await engine.store.trigger(trigger_id_of(agent_id, name))
         if there is None or there.state == "revoked":
             await create_trigger(engine, agent_id, terms)
-        elif (there.say, there.thread, there.signature, there.secret_env) != (
+        elif (there.say, there.thread, there.signature, there.signing_env) != (
             terms.say,
             terms.thread,
             terms.signature,
-            terms.secret_env,
+            terms.signing_env,
         ):
             revised = TriggerRevised(
                 trigger_id=there.trigger_id,
                 say=terms.say,
                 thread=terms.thread,
                 signature=terms.signature,
-                secret_env=terms.secret_env,
+                signing_env=terms.signing_env,
                 revised_by=source,
             )
             await _changed(engine, agent_id, revised)
@@ -166,9 +166,9 @@ def _check(terms: TriggerTerms) -> None:
         raise InvalidRequest(f"say has {len(terms.say):,} characters", f"Say it in {MAX_SAY:,}, or name a file.")
     if terms.signature is not None and terms.signature not in SIGNATURES:
         raise InvalidRequest(f"signature={terms.signature!r}", f"Give one of {', '.join(SIGNATURES)}.")
-    if (terms.signature is None) != (terms.secret_env is None):
+    if (terms.signature is None) != (terms.signing_env is None):
         hint = "Give both: how deliveries are signed, and the environment variable that holds the secret."
-        raise InvalidRequest(f"signature={terms.signature!r} and secret_env={terms.secret_env!r}", hint)
-    if terms.secret_env is not None and re.fullmatch(VARIABLE_PATTERN, terms.secret_env) is None:
+        raise InvalidRequest(f"signature={terms.signature!r} and signing_env={terms.signing_env!r}", hint)
+    if terms.signing_env is not None and re.fullmatch(VARIABLE_PATTERN, terms.signing_env) is None:
         hint = "Put the secret into an environment variable, and give the variable's name."
-        raise InvalidRequest("secret_env is not the name of an environment variable", hint)
+        raise InvalidRequest("signing_env is not the name of an environment variable", hint)

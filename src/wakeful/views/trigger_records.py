@@ -20,7 +20,7 @@ class TriggerRecord(Value):
     say: str = ""
     thread: str = "main"
     signature: Signature | None = None
-    secret_env: str | None = None
+    signing_env: str | None = None
     """The environment variable that holds the secret of its sender."""
     created_by: str
     created_at: float

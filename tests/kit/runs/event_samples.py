@@ -724,7 +724,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         delivery_mode="enqueue_message",
         say="Look at the build.",
         signature="hub_sha256",
-        secret_env="CI_SECRET",
+        signing_env="CI_SECRET",
         created_by="ada",
     ),
     TriggerDelivered(

@@ -48,7 +48,7 @@ def refused(number: int = 1, door: str = "message", reason: str = "agent_stopped
 
 TRIGGERED: list[list[Fact]] = [
     [created(RECEIVER)],
-    [trigger_made(signature="hub_sha256", secret_env="CI_SECRET", say="Look.")],
+    [trigger_made(signature="hub_sha256", signing_env="CI_SECRET", say="Look.")],
     [delivered(source="ci")],
     [delivered("h1", "", delivery_mode="wake_hint", message_id=None, hint_id="hint_1")],
     [Fact(TriggerRevised(trigger_id=CI, say="Look twice.", revised_by="file"), NOON + 5)],

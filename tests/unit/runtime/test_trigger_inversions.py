@@ -16,7 +16,7 @@ async def test_inversion_without_a_signature_the_same_forged_body_is_taken(
     monkeypatch.setenv("CI_SECRET", "a secret of the CI")
     forged = b'{"build": 8}'
     async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(NOON)) as rt:
-        await rt.create_trigger("ops", "signed", signature="hub_sha256", secret_env="CI_SECRET")
+        await rt.create_trigger("ops", "signed", signature="hub_sha256", signing_env="CI_SECRET")
         await rt.create_trigger("ops", "open")
         headers = hub(b'{"build": 7}')
         signed = await rt.deliver(await rt.trigger_url("ops/signed"), forged, headers)
@@ -43,7 +43,7 @@ async def test_inversion_with_the_clock_at_its_time_an_old_delivery_is_taken(
     headers = standard(b"{}", at=old)
     clock = FixedClock(NOON)
     async with Runtime(tmp_path, agents=[Ears().agent()], clock=clock) as rt:
-        await rt.create_trigger("ops", "std", signature="standard_webhooks", secret_env="CI_SECRET")
+        await rt.create_trigger("ops", "std", signature="standard_webhooks", signing_env="CI_SECRET")
         url = await rt.trigger_url("ops/std")
         assert (await rt.deliver(url, b"{}", headers)).reason == "late"
     async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(old + timedelta(minutes=4))) as rt:

@@ -101,7 +101,7 @@ async def test_whose_word_a_delivery_is_follows_from_what_its_sender_showed(
     raw = b'{"ok": false}'
     async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(NOON)) as rt:
         await rt.create_trigger("ops", "plain")
-        await rt.create_trigger("ops", "signed", signature="hub_sha256", secret_env="CI_SECRET")
+        await rt.create_trigger("ops", "signed", signature="hub_sha256", signing_env="CI_SECRET")
         await rt.create_trigger("ops", "said", say="Check the backups.")
         found = {}
         for name, body, headers in (
@@ -145,7 +145,7 @@ async def test_a_thousand_copies_make_one_event(tmp_path: Path, monkeypatch: pyt
     headers = hub(raw) if scheme == "hub_sha256" else standard(raw)
     async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(NOON)) as rt:
         await rt.pause("ops")
-        await rt.create_trigger("ops", "ci", signature=scheme, secret_env="CI_SECRET")
+        await rt.create_trigger("ops", "ci", signature=scheme, signing_env="CI_SECRET")
         url = await rt.trigger_url("ops/ci")
         answers = await asyncio.gather(*(rt.deliver(url, raw, headers) for _ in range(1_000)))
         outcomes = [answer.outcome for answer in answers]
@@ -164,9 +164,9 @@ async def test_what_is_not_signed_late_or_changed_is_refused_by_name_and_nothing
     raw, other = b'{"build": 7}', b'{"build": 8}'
     old = datetime(2040, 1, 2, 11, 54, 59, tzinfo=UTC)
     async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(NOON)) as rt:
-        await rt.create_trigger("ops", "hub", signature="hub_sha256", secret_env="CI_SECRET")
-        await rt.create_trigger("ops", "std", signature="standard_webhooks", secret_env="CI_SECRET")
-        await rt.create_trigger("ops", "bare", signature="hub_sha256", secret_env="NOT_SET_ANYWHERE")
+        await rt.create_trigger("ops", "hub", signature="hub_sha256", signing_env="CI_SECRET")
+        await rt.create_trigger("ops", "std", signature="standard_webhooks", signing_env="CI_SECRET")
+        await rt.create_trigger("ops", "bare", signature="hub_sha256", signing_env="NOT_SET_ANYWHERE")
         await rt.create_trigger("ops", "open")
         urls = {name: await rt.trigger_url(f"ops/{name}") for name in ("hub", "std", "bare", "open")}
         before = len(await events(rt, ""))
@@ -283,10 +283,10 @@ async def test_what_cannot_be_a_trigger_is_refused_with_what_would_be_right(tmp_
         for wrong, words in (
             ({"name": "ci"}, "has a trigger called 'ci'"),
             ({"name": "no spaces"}, "cannot be called 'no spaces'"),
-            ({"name": "a", "signature": "hub_sha256"}, "secret_env=None"),
-            ({"name": "a", "secret_env": "CI_SECRET"}, "signature=None"),
-            ({"name": "a", "signature": "md5", "secret_env": "CI_SECRET"}, "signature='md5'"),
-            ({"name": "a", "signature": "hub_sha256", "secret_env": "s3cr3t!"}, "not the name of an environment"),
+            ({"name": "a", "signature": "hub_sha256"}, "signing_env=None"),
+            ({"name": "a", "signing_env": "CI_SECRET"}, "signature=None"),
+            ({"name": "a", "signature": "md5", "signing_env": "CI_SECRET"}, "signature='md5'"),
+            ({"name": "a", "signature": "hub_sha256", "signing_env": "s3cr3t!"}, "not the name of an environment"),
             ({"name": "a", "say": "x" * 4_001}, "4,001 characters"),
             ({"say": "Look."}, "named triggers"),
         ):
@@ -316,7 +316,7 @@ async def test_a_definition_has_its_triggers_and_keeps_their_addresses(tmp_path:
         assert (found["cd"].status, found["mine"].status) == ("revoked", "active")
     for wrong, words in (
         ({"trigger": "ci", "cron": "0 7 * * *"}, "cron"),
-        ({"trigger": "ci", "signature": "hub_sha256"}, "signature without secret_env"),
+        ({"trigger": "ci", "signature": "hub_sha256"}, "signature without signing_env"),
         ({"trigger": "no spaces"}, "trigger"),
         ({"trigger": "ci", "catch_up": "all"}, "catch_up"),
     ):

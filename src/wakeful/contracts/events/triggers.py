@@ -32,7 +32,7 @@ class TriggerCreated(_TriggerFact):
     thread: str = "main"
     """Where it is told; `fresh`: each delivery has a thread of its own."""
     signature: Signature | None = None
-    secret_env: str | None = None
+    signing_env: str | None = None
     """The environment variable that holds the secret of its sender."""
     created_by: str
 
@@ -45,7 +45,7 @@ class TriggerRevised(_TriggerFact):
     say: str = ""
     thread: str = "main"
     signature: Signature | None = None
-    secret_env: str | None = None
+    signing_env: str | None = None
     revised_by: str
 
 

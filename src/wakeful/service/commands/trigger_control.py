@@ -40,12 +40,12 @@ async def create_trigger(
     say: str = "",
     thread: str = "main",
     signature: Signature | None = None,
-    secret_env: str | None = None,
+    signing_env: str | None = None,
     by: str = "operator",
 ) -> TriggerRecord:
     """Raises AgentNotFound, or InvalidRequest for terms that do not go together or a name that is taken."""
     await agent_named(engine.store, agent)
-    terms = TriggerTerms(name, say, thread, signature, secret_env, by)
+    terms = TriggerTerms(name, say, thread, signature, signing_env, by)
     return await _record(refused, await triggers.create_trigger(engine, agent, terms))
 
 
@@ -124,7 +124,7 @@ async def _record(refused: CountRefusals, row: TriggerRow) -> TriggerRecord:
         say=row.say,
         thread=row.thread,
         signature=row.signature,
-        secret_env=row.secret_env,
+        signing_env=row.signing_env,
         created_by=row.created_by,
         created_at=row.created_at / 1e6,
         revoked_at=None if row.revoked_at is None else row.revoked_at / 1e6,

@@ -86,7 +86,7 @@ async def _checked(
     most = MOST_BYTES if row.mode == "wake_hint" else MAX_BODY_BYTES
     if len(raw) > most:
         return _refused(row, "too_large", f"the body has {len(raw):,} bytes; {most:,} are the most")
-    secret = environ.get(row.secret_env) if row.secret_env is not None else None
+    secret = environ.get(row.signing_env) if row.signing_env is not None else None
     who = check_signature(row.signature, secret, raw, headers, engine.clock.now())
     if isinstance(who, SignatureProblem):
         return _refused(row, who.reason, who.message)

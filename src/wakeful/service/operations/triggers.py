@@ -26,7 +26,7 @@ class NewTrigger:
     say: str = ""
     thread: str = "main"
     signature: Signature | None = None
-    secret_env: str | None = None
+    signing_env: str | None = None
     by: str = OPERATOR
 
 
@@ -78,7 +78,7 @@ async def _create(opened: OpenStore, asked: NewTrigger) -> "TriggerRecord":
         say=asked.say,
         thread=asked.thread,
         signature=asked.signature,
-        secret_env=asked.secret_env,
+        signing_env=asked.signing_env,
         by=asked.by,
     )
 

@@ -46,7 +46,7 @@ def _provisioned(entry: LogEntry, event: AgentCreated, rows: AtHand) -> list[Tri
             say="",
             thread="main",
             signature=None,
-            secret_env=None,
+            signing_env=None,
             created_by="runtime",
             created_at=entry.fact.at,
             revoked_at=None,
@@ -77,7 +77,7 @@ def _created(entry: LogEntry, event: TriggerCreated, rows: AtHand) -> list[Trigg
             say=event.say,
             thread=event.thread,
             signature=event.signature,
-            secret_env=event.secret_env,
+            signing_env=event.signing_env,
             created_by=event.created_by,
             created_at=known.created_at if known is not None else entry.fact.at,
             revoked_at=None,
@@ -91,7 +91,7 @@ def _created(entry: LogEntry, event: TriggerCreated, rows: AtHand) -> list[Trigg
 
 def _revised(entry: LogEntry, event: TriggerRevised, rows: AtHand) -> list[TriggerRow]:
     row = _active(event, rows)
-    return [row._replace(say=event.say, thread=event.thread, signature=event.signature, secret_env=event.secret_env)]
+    return [row._replace(say=event.say, thread=event.thread, signature=event.signature, signing_env=event.signing_env)]
 
 
 def _rotated(entry: LogEntry, event: TriggerRotated, rows: AtHand) -> list[TriggerRow]:

@@ -66,8 +66,8 @@ def create(
     signature: Annotated[
         Signature | None, typer.Option("--signature", metavar="KIND", help="hub_sha256 or standard_webhooks.")
     ] = None,
-    secret_env: Annotated[
-        str | None, typer.Option("--secret-env", metavar="VARIABLE", help="Where the sender's secret is.")
+    signing_env: Annotated[
+        str | None, typer.Option("--signing-env", metavar="VARIABLE", help="Where the sender's secret is.")
     ] = None,
     by: ByOption = OPERATOR,
     json: JsonOption = False,
@@ -75,7 +75,7 @@ def create(
 ) -> None:
     """Create a trigger. wakeful trigger url shows its address."""
     place = store_to_read(store)
-    record = ask(CREATE_TRIGGER, NewTrigger(agent, name, say, thread, signature, secret_env, by), place)
+    record = ask(CREATE_TRIGGER, NewTrigger(agent, name, say, thread, signature, signing_env, by), place)
     _told(record, json, f"trigger {_name(record)} is active", f"wakeful trigger url {_name(record)}{place.flag}")
 
 

@@ -310,14 +310,14 @@ class AsyncStore(PathLike[str]):
         say: str = "",
         thread: str = "main",
         signature: "Signature | None" = None,
-        secret_env: str | None = None,
+        signing_env: str | None = None,
         by: str = "operator",
     ) -> "TriggerRecord":
         """A trigger through which a program outside sends an agent messages, as `Runtime.create_trigger` makes it.
 
         Raises AgentNotFound, or InvalidRequest for a name that is taken. A tool of an agent may not create one.
         """
-        asked = NewTrigger(agent, name, say, thread, signature, secret_env, by)
+        asked = NewTrigger(agent, name, say, thread, signature, signing_env, by)
         return await self._perform(CREATE_TRIGGER, asked)
 
     async def rotate_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":

@@ -20,14 +20,14 @@ class RuntimeTriggers:
         say: str = "",
         thread: str = "main",
         signature: "Signature | None" = None,
-        secret_env: str | None = None,
+        signing_env: str | None = None,
         by: str = "operator",
     ) -> "TriggerRecord":
         """A trigger through which a program outside sends an agent messages. Without a name: the agent's default one.
 
         At a delivery the agent is told `say`, and beneath it what was delivered. With `signature` (`hub_sha256` or
         `standard_webhooks`) only deliveries are taken that were signed with the secret in the environment variable
-        `secret_env`. Raises AgentNotFound, or InvalidRequest for a name that is taken.
+        `signing_env`. Raises AgentNotFound, or InvalidRequest for a name that is taken.
         """
         from wakeful.service.commands.trigger_control import create_trigger
 
@@ -39,7 +39,7 @@ class RuntimeTriggers:
             say=say,
             thread=thread,
             signature=signature,
-            secret_env=secret_env,
+            signing_env=signing_env,
             by=by,
         )
 

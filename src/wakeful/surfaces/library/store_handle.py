@@ -207,7 +207,7 @@ class StoreHandle(PathLike[str]):
         say: str = "",
         thread: str = "main",
         signature: "Signature | None" = None,
-        secret_env: str | None = None,
+        signing_env: str | None = None,
         by: str = "operator",
     ) -> "TriggerRecord":
         """A trigger through which a program outside sends an agent messages, as `Runtime.create_trigger` makes it.
@@ -216,7 +216,7 @@ class StoreHandle(PathLike[str]):
         """
         return wait_outside_loop(
             self._store.create_trigger(
-                agent, name, say=say, thread=thread, signature=signature, secret_env=secret_env, by=by
+                agent, name, say=say, thread=thread, signature=signature, signing_env=signing_env, by=by
             )
         )
 

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, create_model
 
 from kit.wires.model_requests import a_request
 from wakeful import tool
+from wakeful.bootstrap import new_engine
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.providers.anthropic.encode import AnthropicEncoder
@@ -23,7 +24,6 @@ from wakeful.providers.wire.schemas import Dialect, emit
 from wakeful.runtime.tasks import RuntimeTasks
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.store.memory import MemoryStore
-from wakeful.system import SystemClock, UniqueIds
 from wakeful.tools.context import RunContext
 from wakeful.tools.local import PROFILES, local_tools
 from wakeful.tools.local.command_batch import ExecCommandBatch
@@ -58,7 +58,7 @@ def built_in(root: Path) -> list[Tool[Any]]:
 
 def of_a_runtime(root: Path) -> list[Tool[Any]]:
     """Commands where they may go on as tasks, and the tools for tasks."""
-    board = RuntimeTasks(MemoryStore(), SystemClock(), UniqueIds(), str(root / "tasks"), str)
+    board = RuntimeTasks(new_engine(MemoryStore()), str(root / "tasks"), frozenset)
     sandbox = Sandbox(root)
     return [ExecTaskCommand(sandbox, board), *task_tools(sandbox, board)]
 
@@ -115,7 +115,7 @@ def test_a_profile_gives_its_tools_in_its_order() -> None:
         local_tools(None, "codign")  # type: ignore[arg-type]
 
 
-def test_a_profile_with_commands_has_the_tools_for_tasks_where_there_are_tasks(tmp_path: Path) -> None:
+async def test_a_profile_with_commands_has_the_tools_for_tasks_where_there_are_tasks(tmp_path: Path) -> None:
     tasks = [f"wakeful/task_{name}" for name in ("status", "output", "input", "stop")]
     for profile in ("coding", "shell_first"):
         names = [each.name for each in local_tools(None, profile, of_a_runtime(tmp_path))]  # type: ignore[arg-type]
@@ -184,7 +184,7 @@ def test_every_file_tool_declares_what_the_gate_asks(tmp_path: Path) -> None:
 
 
 @pytest.mark.spec("HOL-SCHEMA-01", "HOL-SCHEMA-02", "HOL-SCHEMA-03")
-def test_input_schemas_come_from_typed_arguments_and_are_the_same_for_every_provider(tmp_path: Path) -> None:
+async def test_input_schemas_come_from_typed_arguments_and_are_the_same_for_every_provider(tmp_path: Path) -> None:
     for each in built_in(tmp_path):
         parameters = [parameter for parameter in signature_of(each).parameters.values() if parameter.name != "ctx"]
         model: Any = create_model(
@@ -213,7 +213,7 @@ def test_input_schemas_come_from_typed_arguments_and_are_the_same_for_every_prov
 
 
 @pytest.mark.spec("HOL-SCHEMA-14", "HOL-SCHEMA-15")
-def test_source_and_strict_schemas_of_every_built_in_tool_are_sound(tmp_path: Path) -> None:
+async def test_source_and_strict_schemas_of_every_built_in_tool_are_sound(tmp_path: Path) -> None:
     dialects: tuple[Dialect, ...] = ("openai", "anthropic")
     for each in built_in(tmp_path):
         source = each.declaration.input_schema
@@ -229,7 +229,7 @@ def test_source_and_strict_schemas_of_every_built_in_tool_are_sound(tmp_path: Pa
 
 @pytest.mark.spec("HOL-SCHEMA-16")
 @pytest.mark.parametrize("rules", [OPENAI_RULES, CODEX_RULES], ids=["openai", "openai-codex"])
-def test_the_full_set_of_built_in_tools_is_sent_strictly_to_openai(tmp_path: Path, rules: WireRules) -> None:
+async def test_the_full_set_of_built_in_tools_is_sent_strictly_to_openai(tmp_path: Path, rules: WireRules) -> None:
     tools = tuple(each.declaration for each in built_in(tmp_path))
     encoder = ResponsesEncoder("gpt-5.5", profile_of("gpt-5.5"), WireNames(tools), rules=rules, schemas="strict")
     sent = json.loads(b"".join(encoder.body(a_request(tools=tools))))["tools"]

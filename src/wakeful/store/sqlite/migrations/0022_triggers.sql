@@ -9,7 +9,7 @@ CREATE TABLE triggers (
     say TEXT NOT NULL,
     thread TEXT NOT NULL,
     signature TEXT,
-    secret_env TEXT,
+    signing_env TEXT,
     created_by TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     revoked_at INTEGER,
