@@ -54,6 +54,7 @@ async def test_everything_is_paused_before_the_next_step_and_goes_on_when_it_is_
         assert turn.state == "suspended"
         await rt.resume_all(by="ann")
         assert (await rt.answer(waiting)).output == "hello"
+        await rt.settled()  # a turn at rest would be an answer, too
         assert (await rt.answer(sent)).output == "done"
 
 
