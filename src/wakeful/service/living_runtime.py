@@ -16,7 +16,7 @@ from wakeful.contracts.retention import Retention
 from wakeful.contracts.work_items import WorkItem
 from wakeful.engine.run_request import Engine, HostTerms
 from wakeful.engine.worktrees import settle_worktree
-from wakeful.ports import WakeRow
+from wakeful.ports import TurnRow, WakeRow
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.runtime.child_agents import active_children
@@ -41,7 +41,7 @@ from wakeful.service.commands.agents import (
 )
 from wakeful.service.commands.runtime_holds import hold_everything, hold_turns, release_everything
 from wakeful.service.commands.thread_queue import take_next
-from wakeful.service.commands.turn_claims import recall
+from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall
 from wakeful.service.queries.model_probe import ask_for_a_word
 from wakeful.service.queries.notices import hold_record
 from wakeful.service.run_result import RunResult
@@ -93,7 +93,10 @@ class LivingRuntime:
         await self.refusals.write_all()
 
     async def answer(self, message_id: str) -> RunResult[Any]:
-        """The result of the turn that takes a message, once it rests or has ended."""
+        """The result of the turn that takes a message, once it has ended or rests until somebody acts.
+
+        A turn that is about to go on, because its pause was lifted, say, does not rest.
+        """
         store = self.engine.store
         row = await store.message(message_id)
         if row is None:
@@ -110,7 +113,7 @@ class LivingRuntime:
                         "Say something in it.",
                     )
                 turn = await store.turn(row.turn_id) if row.turn_id else None
-                if turn is not None and (not turn.is_open or turn.state == "suspended"):
+                if turn is not None and (not turn.is_open or await self._needs_somebody(turn)):
                     found = self.supply.roster.get(turn.agent_name)
                     return await recall(self.engine, turn, found.agent if found is not None else None)
                 await watch.wait()
@@ -178,6 +181,12 @@ class LivingRuntime:
         return (await self.tasks.stop(task_id, reason=reason)).status
 
     # --- what nobody asks for ------------------------------------------------------------------------------------
+
+    async def _needs_somebody(self, turn: TurnRow) -> bool:
+        if turn.state != "suspended":
+            return False
+        wake = await self.engine.store.wake(turn.agent_id, turn.thread_id, turn.turn_id)
+        return wake is not None and wake.cause not in DUE_AT_ONCE
 
     async def _take_up_cut_off(self, agent: str | None = None) -> None:
         """Threads whose turn nobody runs: their process is gone, and no time would make them due."""

@@ -165,7 +165,8 @@ async def _decided(engine: Engine, record: Approval, decided: Decided, by: str) 
     await decide(engine, record.approval_id, decided, by=by)
 
 
-_DUE_AT_ONCE = ("interrupt", "unpaused", "decision")
+DUE_AT_ONCE = ("interrupt", "unpaused", "decision")
+"""Wakes of a turn at rest that is to go on now."""
 TAIL = 20
 """What a turn rests on is said among so many of its newest events, unless much was said to it since."""
 
@@ -183,7 +184,7 @@ async def _still_waits(engine: Engine, row: TurnRow, request: RunRequest) -> boo
     if row.state != "suspended":
         return False
     wake = await engine.store.wake(row.agent_id, row.thread_id, row.turn_id)
-    if wake is None or wake.cause in _DUE_AT_ONCE:
+    if wake is None or wake.cause in DUE_AT_ONCE:
         return False
     if wake.cause == "paused":
         return True
