@@ -30,6 +30,10 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "notices go to no address of this network": (
         "unit/runtime/test_notices.py::test_inversion_an_address_that_is_allowed_is_spoken_to",
     ),
+    "an override of a model reaches the agents that its agent makes": (
+        "unit/runtime/test_child_models.py"
+        "::test_inversion_an_agent_that_nobody_made_keeps_the_model_that_was_taken_from_another",
+    ),
     "a wake that was lost is found": (
         "unit/runtime/test_liveness.py::test_inversion_without_the_watchdog_a_lost_wake_is_never_found",
     ),

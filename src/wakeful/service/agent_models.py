@@ -1,7 +1,8 @@
 """The model of an agent of a runtime: the one of its definition, or the one that its operator gave it.
 
 An override is a fact of the agent's log. It is looked up when a turn begins, and holds for that turn: one that is under
-way, or rests, goes on with the model that it began with.
+way, or rests, goes on with the model that it began with. An agent that another one made has its maker's model, an
+override of it too, unless its operator gave it one of its own: no agent gets round its override by its children.
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ from wakeful.contracts.events import AgentModelChanged, TurnStarted
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine
 from wakeful.ports import TurnRow
-from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.ports.runtime_agents import RuntimeAgentRow, RuntimeAgents
 from wakeful.service.commands.agents import agent_named
 
 FIRST_FACTS = 20
@@ -45,14 +46,24 @@ def _check(engine: Engine, model: str) -> None:
 
 async def with_model(engine: Engine, agent: Agent[Any, Any], thread: str) -> Agent[Any, Any]:
     """An agent as a thread of it is run next."""
-    row = await engine.store.runtime_agent(agent.name)
-    if row is None or row.model_changed_at is None:
+    rows = await ancestry(engine.store, agent.name)
+    if all(row.model_changed_at is None for row in rows):
         return agent
     for turn in await engine.store.turns_of_thread(agent.name, thread, open_only=True):
         started = await _started(engine, turn)
         if started is not None:
             return _asking(agent, started.model_ref)
-    return _asking(agent, row.model_override)
+    return _asking(agent, next((row.model_override for row in rows if row.model_override is not None), None))
+
+
+async def ancestry(store: RuntimeAgents, name: str) -> list[RuntimeAgentRow]:
+    """An agent, the one that made it, and so on."""
+    found: dict[str, RuntimeAgentRow] = {}
+    row = await store.runtime_agent(name)
+    while row is not None and row.agent_id not in found:
+        found[row.agent_id] = row
+        row = None if row.parent is None else await store.runtime_agent(row.parent)
+    return list(found.values())
 
 
 def _asking(agent: Agent[Any, Any], model: str | None) -> Agent[Any, Any]:

@@ -26,7 +26,7 @@ from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
 from wakeful.runtime.builtin_templates import DEFAULT_TEMPLATE
 from wakeful.runtime.timers import keep_wakes
 from wakeful.runtime.triggers import keep_triggers
-from wakeful.service.agent_models import with_model
+from wakeful.service.agent_models import ancestry, with_model
 from wakeful.service.commands.agent_homes import guide_default, new_home
 from wakeful.service.commands.agent_removal import delete_agent
 from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, pause_agent, resume_agent
@@ -104,13 +104,7 @@ class AgentSupply:
 
     async def lineage(self, row: RuntimeAgentRow) -> list[str]:
         """The agents that made this one, its own maker first."""
-        found: list[str] = []
-        parent = row.parent
-        while parent is not None and parent not in found:
-            found.append(parent)
-            above = await self.engine.store.runtime_agent(parent)
-            parent = above.parent if above is not None else None
-        return found
+        return [each.agent_id for each in (await ancestry(self.engine.store, row.agent_id))[1:]]
 
     async def _spawned(self, row: RuntimeAgentRow, parent: str) -> RosterEntry:
         """An agent that another one made: that one's definition as it is now, and nothing more."""

@@ -1,7 +1,7 @@
 """One agent of a runtime with everything that rows say of it: its state, its model, where it stands, its children."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wakeful.contracts.envelope import MAIN_THREAD
@@ -10,6 +10,7 @@ from wakeful.contracts.waking import ContinuationResolution
 from wakeful.engine.run_request import Engine
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.runtime.closures import standing_of
+from wakeful.service.agent_models import ancestry
 from wakeful.service.commands.agents import agent_named
 from wakeful.service.queries.agent_records import record_of, running_threads
 from wakeful.views.agent_state import (
@@ -27,14 +28,15 @@ from wakeful.views.runtime_records import AgentDetails, AgentGetResult, AgentIde
 async def agent_details(engine: Engine, name: str) -> AgentDetails:
     """One agent, a private one as well. Raises AgentNotFound."""
     row = await agent_named(engine.store, name)
-    record, definition = await record_of(engine, row), await definition_of(engine, row)
+    lineage = await ancestry(engine.store, name)
+    record, definition = await record_of(engine, row), await definition_of(engine, _defined(lineage))
     figures = await engine.store.figures_of(name)
     newest = await engine.store.agent_revisions(name, limit=1)
     children = [each for each in await engine.store.children_of(name) if each.archived_at is None]
     return AgentDetails(
         **dict(record),
         state=await agent_state(engine, row, record.status, definition),
-        model=model_of(row, definition),
+        model=model_of(lineage, definition),
         closure=(await standing_of(engine, name, MAIN_THREAD)).closure,
         turns_since_revision=figures.turns - newest[0].turns_before if newest else 0,
         children=tuple([await _child(engine, child) for child in children]),
@@ -52,9 +54,18 @@ async def definition_of(engine: Engine, row: RuntimeAgentRow) -> Mapping[str, An
     return found
 
 
-def model_of(row: RuntimeAgentRow, definition: Mapping[str, Any]) -> AgentModelState:
-    default = definition.get("model", "")
-    return model_state(str(default), [str(each) for each in definition.get("fallbacks") or ()], row.model_override)
+def _defined(lineage: Sequence[RuntimeAgentRow]) -> RuntimeAgentRow:
+    """The one whose definition an agent has: its own, or that of whoever made it."""
+    return next((row for row in lineage if row.revision), lineage[0])
+
+
+def model_of(lineage: Sequence[RuntimeAgentRow], definition: Mapping[str, Any]) -> AgentModelState:
+    """The model of the first of them. What its maker is run with is its default."""
+    default, fallbacks = str(definition.get("model", "")), [str(each) for each in definition.get("fallbacks") or ()]
+    for row in lineage[:0:-1]:
+        above = model_state(default, fallbacks, row.model_override)
+        default, fallbacks = above.effective_model, list(above.effective_fallback_models)
+    return model_state(default, fallbacks, lineage[0].model_override)
 
 
 async def agent_state(
