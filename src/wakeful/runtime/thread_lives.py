@@ -52,6 +52,25 @@ async def owing_threads(engine: Engine, agent_id: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+async def cut_off_threads(
+    engine: Engine, is_running: Callable[[str, str], bool], agent_id: str | None = None
+) -> list[ThreadName]:
+    """Threads whose turn no process runs, although it might: no time would make them due."""
+    store = engine.store
+    found = []
+    for thread in await store.busy_threads(agent_id):
+        name = ThreadName(thread.agent_id, thread.thread_id)
+        if not thread.turns or is_running(*name):
+            continue
+        row = await store.runtime_agent(thread.agent_id)
+        if row is None or row.control != "running" or await store.is_held(*name):
+            continue
+        turns = await store.turns_of_thread(*name, open_only=True)
+        if any(turn.state != "suspended" for turn in turns):
+            found.append(name)
+    return found
+
+
 async def _facts(engine: Engine, row: RuntimeAgentRow, thread_id: str, *, is_run: bool) -> ThreadFacts:
     store, agent_id = engine.store, row.agent_id
     turns = await store.turns_of_thread(agent_id, thread_id, open_only=True)

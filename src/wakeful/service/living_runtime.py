@@ -26,7 +26,7 @@ from wakeful.runtime.refusals import RefusalTally
 from wakeful.runtime.retention import keep_retention
 from wakeful.runtime.scheduler import DueWork, Places, Scheduler
 from wakeful.runtime.tasks import RuntimeTasks
-from wakeful.runtime.thread_lives import Watchdog
+from wakeful.runtime.thread_lives import Watchdog, cut_off_threads
 from wakeful.runtime.timers import ClockWatch, fire_timer
 from wakeful.runtime.waits import end_wait
 from wakeful.runtime.wake_hints import trigger_hints
@@ -189,20 +189,7 @@ class LivingRuntime:
         return wake is not None and wake.cause not in DUE_AT_ONCE
 
     async def _take_up_cut_off(self, agent: str | None = None) -> None:
-        """Threads whose turn nobody runs: their process is gone, and no time would make them due."""
-        store = self.engine.store
-        found = []
-        for thread in await store.busy_threads(agent):
-            place = thread.agent_id, thread.thread_id
-            if not thread.turns or self.scheduler.is_running(*place):
-                continue
-            row = await store.runtime_agent(thread.agent_id)
-            if row is None or row.control != "running" or await store.is_held(*place):
-                continue
-            turns = await store.turns_of_thread(*place, open_only=True)
-            if any(turn.state != "suspended" for turn in turns):
-                found.append(place)
-        self.scheduler.look_at(found)
+        self.scheduler.look_at(await cut_off_threads(self.engine, self.scheduler.is_running, agent))
 
     async def _watch_over(self) -> None:
         clock = ClockWatch(self.engine)
@@ -227,8 +214,13 @@ def living_runtime(
 ) -> LivingRuntime:
     """Put a runtime together around an engine. `notify` is where notices of agents go that say nothing else."""
 
+    async def go_on(agent_id: str, cause: ControlCause, changed_at: int) -> None:
+        """A pause ends by itself: what waited is due again, and a turn that was cut off meanwhile is taken up."""
+        await resume_agent(engine, agent_id, by=RUNTIME, cause=cause, instead_of=changed_at)
+        scheduler.look_at(await cut_off_threads(engine, scheduler.is_running, agent_id))
+
     async def resume_after(agent_id: str, changed_at: int) -> None:
-        await resume_agent(engine, agent_id, by=RUNTIME, cause="provider", instead_of=changed_at)
+        await go_on(agent_id, "provider", changed_at)
 
     parking = ProviderParking(engine, supply.agent, ask_for_a_word, resume_after)
 
@@ -281,7 +273,7 @@ def living_runtime(
         row = await engine.store.runtime_agent(wake.agent_id)
         if row is not None and row.control == "paused" and row.resumes_at is not None:
             with suppress(EventRefused):
-                await resume_agent(engine, row.agent_id, by=RUNTIME, cause="runtime", instead_of=row.changed_at)
+                await go_on(row.agent_id, "runtime", row.changed_at)
 
     due_work: dict[str, DueWork] = {
         "agent": end_pause,

@@ -123,10 +123,10 @@ def _raised_authority(agent: str, entries: Sequence[StoredFact], acting: str) ->
 
 
 def _lost_wakes(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
-    """Turns that a kill cut off are the watchdog's to find. Nothing else may have been without a wake."""
+    """Nothing was ever without a wake: the watchdog found nothing to repair."""
     for entry in entries:
         event = entry.fact.event
-        if isinstance(event, LivenessViolated) and event.violation != "cut_off":
+        if isinstance(event, LivenessViolated):
             yield f"{agent}: {event.words}"
 
 

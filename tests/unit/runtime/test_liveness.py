@@ -1,5 +1,6 @@
 """The liveness invariant through `Runtime`: a wake that is lost is found, written down and written again."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,28 @@ async def test_a_pause_whose_end_was_lost_still_ends(tmp_path: Path) -> None:
         await passes(rt, clock, HOUR)
         assert [each.owed for each in await violations(rt)] == ["pause"]
         assert (await rt.agents())[0].control == "running"
+
+
+async def test_a_turn_that_was_cut_off_under_a_pause_goes_on_when_the_pause_ends_by_itself(tmp_path: Path) -> None:
+    clock, begun, late = FixedClock(MIDNIGHT), asyncio.Event(), asyncio.Event()
+
+    @tool(effect="keyed")
+    async def pay() -> str:
+        """Pay, and take a while to say so."""
+        begun.set()
+        await late.wait()
+        return "paid"
+
+    agent = Agent("ops", scripted([call("pay"), "done"]), tools=[pay])
+    async with Runtime(tmp_path, agents=[agent], clock=clock, grace=0) as rt:
+        sent = await rt.send("ops", "Pay.")
+        await begun.wait()
+        await rt.pause("ops", seconds=5)
+    late.set()
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        await passes(rt, clock, 5)  # less than the watchdog's minute
+        assert (await rt.answer(sent)).output == "done"
+        assert await violations(rt) == []
 
 
 async def test_a_deferred_message_whose_deadline_was_lost_is_still_shown(tmp_path: Path) -> None:
