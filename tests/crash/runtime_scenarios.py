@@ -125,3 +125,74 @@ async def a_shutdown_in_the_middle(store: Store, ledger: Ledger) -> None:
     async with Runtime(store=store, agents=[agent]) as rt:
         assert (await rt.answer(sent)).output == "done"
         await rt.settled()
+
+
+def spawner(ledger: Ledger, **options: Any) -> Agent[None, str]:
+    """Has a child pay a bill; one that is to dig has another child dig deeper, and both wait."""
+
+    @tool(effect="keyed")
+    def pay(ctx: RunContext[None]) -> str:
+        """Pay a bill."""
+        ledger.once("pay", ctx.idempotency_key)
+        return "paid"
+
+    def spawn(words: str) -> object:
+        return {"calls": [{"name": "spawn_agent", "arguments": {"initial_message": words}}]}
+
+    def answer(request: ModelRequest) -> object:
+        first, newest = str(request.history[0].text), str(request.history[-1].text)
+        if request.answered or "Task task_" in newest:
+            return "done"
+        if "Have it paid" in first:
+            return spawn("Pay it.")
+        if "Have it dug" in first:
+            return spawn("Dig a hole.")
+        if "Dig a hole" in first:
+            return spawn("Dig deeper.")
+        if "Dig deeper" in first:
+            arguments = {"reason": "rain", "wake": "external", "deadline_ms": 86_400_000}
+            return {"calls": [{"name": "wait_for", "arguments": arguments}]}
+        return {"calls": [{"name": "pay", "arguments": {}}]}
+
+    return Agent(OPS, scripted(answer), tools=[pay], spawn=True, **options)
+
+
+async def _told(store: Store) -> list[str]:
+    """What became of the messages about tasks of the agent."""
+    rows = [await store.message(fact.event.message_id) for fact in await _facts(store) if _is_told(fact.event)]
+    return [row.state for row in rows if row is not None]
+
+
+async def _facts(store: Store) -> list[Any]:
+    return [entry.fact for entry in await store.read(OPS)]
+
+
+def _is_told(event: Any) -> bool:
+    return event.kind == "message.admitted" and event.message_kind == "task_result"
+
+
+async def a_child_that_works(store: Store, ledger: Ledger) -> None:
+    """A child is made once, pays once, and its parent hears of it once."""
+    async with living(store, spawner(ledger)) as (rt, _):
+        await rt.answer(await rt.send(OPS, "Have it paid.", key="first"))
+        await rt.settled()
+        (task,) = await store.tasks_of(OPS)
+        assert (task.status, await _told(store)) == ("completed", ["processed"])
+        assert len(await store.runtime_agents()) == 2
+
+
+async def a_family_that_is_stopped(store: Store, ledger: Ledger) -> None:
+    """An agent is stopped: its child and its child's child are over, and it hears of that when it runs again."""
+    async with living(store, spawner(ledger)) as (rt, _):
+        await rt.answer(await rt.send(OPS, "Have it dug.", key="first"))
+        await rt.settled()
+        if not await _told(store):
+            await rt.stop(OPS)
+            await rt.settled()
+        rows = await store.runtime_agents()
+        assert [row.control for row in rows if row.agent_id != OPS] == ["stopped"] * 2, rows
+        assert await store.open_tasks() == []
+        await rt.resume(OPS)
+        await rt.settled()
+        assert await _told(store) == ["processed"]
+        assert [task.status for task in await store.tasks_of(OPS)] == ["cancelled"]

@@ -39,6 +39,8 @@ class ChildStanding(NamedTuple):
     """How its newest turn ended."""
     turn_message: str = ""
     stop_reason: str = ""
+    parent_control: AgentControl = "running"
+    """Of the agent that it works for."""
 
 
 def next_step(child: ChildStanding) -> ChildStep:
@@ -85,7 +87,8 @@ def end_of_child(task_id: str, child: ChildStanding, said: ChildWords, duration_
 def _judged(child: ChildStanding) -> tuple[EndStatus, str, str]:
     """Status, kind of failure, and what happened."""
     if child.status == "cancelling":
-        return "cancelled", "cancelled", "it was stopped because somebody asked for it"
+        who = "its parent was stopped" if child.parent_control == "stopped" else "somebody asked for it"
+        return "cancelled", "cancelled", f"it was stopped because {who}"
     if child.control == "stopped" and child.cause != "runtime":
         return "cancelled", "cancelled", f"it was stopped{': ' + child.reason if child.reason else ''}"
     if child.control == "paused":

@@ -29,6 +29,7 @@ WakeCause: TypeAlias = Literal[
     "reminder",
     "probe",
     "worktree",
+    "stop",
 ]
 """message: one is queued and nothing is open in the thread. deferral: the deadline of a deferred message. expiry: what
 a turn rests on runs out. decision: something was decided or answered. window: a spend window turns. interrupt: somebody
@@ -37,7 +38,8 @@ somebody acts; no time moves it. resumption: the agent's pause ends by itself. t
 deadline of a wait. hint: something outside changed; it has a time once its thread is free. work: an idle agent
 has work of its own. recheck: what blocks a work item is to be looked at again. notice: somebody is to be told.
 reminder: half of the time for a decision is over. probe: a provider that let nobody in is asked again.
-worktree: one was left, or its making or removal was cut off."""
+worktree: one was left, or its making or removal was cut off. stop: a task is to end; looked at whatever its agent may
+do, because nothing of it should run."""
 QUEUE: str = ""
 """The subject of a thread's queue."""
 AGENT: str = "agent"

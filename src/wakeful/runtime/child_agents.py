@@ -72,7 +72,7 @@ async def limits_left(store: Store, agent_id: str, grant: Limits) -> Limits:
 async def child_standing(engine: Engine, row: TaskRow, child_id: str) -> tuple[ChildStanding, LastTurn] | None:
     """Everything that is decided about a child from; None: it is not there yet."""
     store = engine.store
-    agent = await store.runtime_agent(child_id)
+    agent, parent = await store.runtime_agent(child_id), await store.runtime_agent(row.agent_id)
     if agent is None:
         return None
     standing = await standing_of(engine, child_id, MAIN_THREAD)
@@ -95,6 +95,7 @@ async def child_standing(engine: Engine, row: TaskRow, child_id: str) -> tuple[C
         turn_status=state if state in ("completed", "incomplete", "failed", "cancelled") else None,
         turn_message=last.message,
         stop_reason=last.stop_reason,
+        parent_control="running" if parent is None else parent.control,
     )
     return found, last
 

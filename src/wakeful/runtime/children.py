@@ -181,6 +181,7 @@ class RuntimeChildren:
             spec = row.child
             if spec is None or spec.preset != "private_child":
                 return
+            row = await self._with_parent(row)
             found = await child_standing(self._engine, row, spec.agent_id)
             if found is None:
                 if row.status == "cancelling":
@@ -215,7 +216,7 @@ class RuntimeChildren:
             self._open[task_id] = row
             if row.child.preset == "public_named":
                 await self._make_named(row, row.child)
-            elif row.status != "cancelling":
+            elif (row := await self._with_parent(row)).status != "cancelling" and row.child is not None:
                 await self._begun(row, row.child)
 
     async def _begun(self, row: TaskRow, spec: ChildSpec) -> None:
@@ -245,6 +246,14 @@ class RuntimeChildren:
             )
             with contextlib.suppress(EventRefused):
                 await self._store.admit(spec.agent_id, [Fact(again, now)])
+
+    async def _with_parent(self, row: TaskRow) -> TaskRow:
+        """The task, which is to end when its agent was stopped, also where the child was asked for in that moment."""
+        parent = await self._store.runtime_agent(row.agent_id)
+        if parent is None or parent.control != "stopped" or row.status == "cancelling":
+            return row
+        await self._change(row, "cancelling", "its parent was stopped")
+        return await self._store.task(row.task_id) or row
 
     async def _make_named(self, row: TaskRow, spec: ChildSpec) -> None:
         """Make a public agent, where there is none of that name. It is its own master from here on."""

@@ -30,6 +30,7 @@ from wakeful.decisions.task_ends import (
     result_message,
 )
 from wakeful.engine.run_request import Engine
+from wakeful.ports import WakeRow
 from wakeful.ports.tasks import ChildOfTask, Settle, TaskCommand, TaskOrder, TaskRow
 from wakeful.processes.frames import KEY
 from wakeful.processes.output_segments import FIRST, read_output
@@ -70,6 +71,8 @@ class RuntimeTasks:
         """Takes out of what a command said what may not be written down."""
         self._commands: dict[str, asyncio.Future[TaskCommand]] = {}
         """Of the tasks that run; a future, because one is looked for after a restart."""
+        self._stopping: set[str] = set()
+        """Tasks whose command was asked to end from here."""
         self._foreground: list[TaskCommand] = []
         """Commands that a call waits for."""
         self._over: dict[str, asyncio.Event] = {}
@@ -196,8 +199,22 @@ class RuntimeTasks:
         event = TaskStatusChanged(task_id=task_id, status="cancelling", reason=reason)
         with contextlib.suppress(EventRefused):  # it ended meanwhile
             await self._store.admit(row.agent_id, [Fact(event, self._clock.now(), row.thread_id)])
+        self._stopping.add(task_id)
         await command.stop(0 if force else STOP_GRACE_SECONDS)
         return await self._row(task_id)
+
+    async def carry_out_stop(self, wake: WakeRow) -> None:
+        """End a task that is to end, whoever asked for it: another process, or a runtime that was killed over it."""
+        row = await self._store.task(wake.cause_id)
+        if row is None or row.is_over:
+            return
+        if row.kind == "child_agent_task":
+            await self.children.look(row.task_id)
+            return
+        command = await self._command(row.task_id)
+        if command is not None and row.task_id not in self._stopping:
+            self._stopping.add(row.task_id)
+            await command.stop(STOP_GRACE_SECONDS)
 
     def begin_child(self, task_id: str) -> None:
         self.children.begin_child(task_id)
@@ -319,6 +336,7 @@ class RuntimeTasks:
             finally:
                 self._watching.pop(row.task_id, None)
             self._commands.pop(row.task_id, None)
+            self._stopping.discard(row.task_id)
             over = self._over.pop(row.task_id, None)
             if over is not None:
                 over.set()

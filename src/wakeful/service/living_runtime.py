@@ -229,6 +229,9 @@ def living_runtime(
         is_made = row is not None and row.parent is not None
         if is_made:
             await tasks.children.look_at(agent_id)
+            row = await engine.store.runtime_agent(agent_id)
+        if row is not None and row.control != "running":
+            return  # it was paused or stopped since it became due
         request = await supply.request(agent_id, thread_id)
         parked = await parking.blocks(request.agent)
         if parked is not None:
@@ -286,6 +289,7 @@ def living_runtime(
         "reminder": partial(remind_of_action, engine),
         "provider": parking.probe,
         "worktree": partial(settle_worktree, engine),
+        "task": tasks.carry_out_stop,
     }
     scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places, enforce)
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)

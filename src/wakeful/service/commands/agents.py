@@ -9,10 +9,11 @@ from typing import Any
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
-from wakeful.contracts.errors import AgentNotFound, InvalidRequest, InvalidValue
+from wakeful.contracts.errors import AgentNotFound, EventRefused, InvalidRequest, InvalidValue
 from wakeful.contracts.events import (
     AgentCreated,
     AgentStateChanged,
+    TaskStatusChanged,
     TurnInterruptRequested,
     TurnPauseLifted,
     TurnPauseRequested,
@@ -25,6 +26,7 @@ from wakeful.decisions.ingress import Arrival
 from wakeful.engine.run_request import Engine
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow, RuntimeAgents
+from wakeful.ports.tasks import TaskRow
 from wakeful.ports.timers import TimerRow
 from wakeful.runtime.closures import standing_of
 from wakeful.runtime.inbox import QueuedMessage, checked_id, queue_arrival, queue_message
@@ -133,7 +135,10 @@ async def pause_agent(
 
 
 async def stop_agent(engine: Engine, name: str, *, by: str, reason: str = "") -> RuntimeAgentRow:
-    """Stop it until somebody lets it run again: turns that run are stopped, and what comes from outside is refused."""
+    """Stop it until somebody lets it run again: turns that run are stopped, and what comes from outside is refused.
+
+    Its private children are to end with it: that stands in the same commit, and whoever looks after them does it.
+    """
     await agent_named(engine.store, name)
     asked = [
         _in(engine, row, TurnInterruptRequested(interrupt_id=engine.ids.new("int"), requested_by=by))
@@ -141,8 +146,17 @@ async def stop_agent(engine: Engine, name: str, *, by: str, reason: str = "") ->
         if row.state != "suspended"
     ]
     event = AgentStateChanged(control="stopped", changed_by=by, reason=reason)
-    await engine.store.admit(name, [Fact(event, engine.clock.now()), *asked])
-    return await agent_named(engine.store, name)
+    children = await _open_children(engine, name)
+    while True:
+        now = engine.clock.now()
+        ends = [Fact(_end_with_parent(row), now, row.thread_id) for row in children]
+        try:
+            await engine.store.admit(name, [Fact(event, now), *ends, *asked])
+            return await agent_named(engine.store, name)
+        except EventRefused:
+            before, children = children, await _open_children(engine, name)
+            if children == before:
+                raise  # it is not about a child that ended in this moment
 
 
 async def resume_agent(
@@ -154,6 +168,20 @@ async def resume_agent(
     lifted = [_in(engine, row, TurnPauseLifted(requested_by=by)) for row in await _open_turns(engine, name)]
     await engine.store.admit(name, [Fact(event, engine.clock.now()), *lifted])
     return await agent_named(engine.store, name)
+
+
+async def _open_children(engine: Engine, name: str) -> list[TaskRow]:
+    """Tasks that supervise a private child of an agent, and are not to end yet."""
+    return [
+        row
+        for row in await engine.store.open_tasks()
+        if row.agent_id == name and row.status != "cancelling" and row.child is not None
+        if row.child.preset == "private_child"
+    ]
+
+
+def _end_with_parent(row: TaskRow) -> TaskStatusChanged:
+    return TaskStatusChanged(task_id=row.task_id, status="cancelling", reason="its parent was stopped")
 
 
 async def _open_turns(engine: Engine, name: str) -> list[TurnRow]:

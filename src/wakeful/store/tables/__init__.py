@@ -48,7 +48,7 @@ from wakeful.store.tables.row_rules import Needs, RowRule, Rules, joined
 from wakeful.store.tables.runtime_agents import RUNTIME_AGENT_RULES
 from wakeful.store.tables.spending import HOLD_RULES, SPENDING_RULES
 from wakeful.store.tables.taint import TAINT_RULES
-from wakeful.store.tables.tasks import TASK_RULES
+from wakeful.store.tables.tasks import TASK_RULES, TASK_WAKES
 from wakeful.store.tables.threads import THREAD_RULES
 from wakeful.store.tables.timers import TIMER_RULES, TIMER_WAKES
 from wakeful.store.tables.triggers import DELIVERY_RULES, REFUSED_RULES, TRIGGER_RULES
@@ -76,7 +76,9 @@ _RULES: Mapping[Table[Any], Rules] = {
     WAITS: WAIT_RULES,
     PENDING_HINTS: HINT_RULES,
     CONTINUATIONS: CONTINUATION_RULES,
-    WAKES: joined(WAKE_RULES, TIMER_WAKES, WAIT_WAKES, WORK_WAKES, LIVENESS_WAKES, NOTICE_WAKES, WORKTREE_WAKES),
+    WAKES: joined(
+        WAKE_RULES, TIMER_WAKES, WAIT_WAKES, WORK_WAKES, LIVENESS_WAKES, NOTICE_WAKES, WORKTREE_WAKES, TASK_WAKES
+    ),
     USAGE: USAGE_RULES,
     SPENDING: SPENDING_RULES,
     HOLDS: HOLD_RULES,

@@ -1,4 +1,7 @@
-"""Rules of `tasks`: a task is created once, ends once, and nothing is said about it afterwards."""
+"""Rules of `tasks`: a task is created once, ends once, and nothing is said about it afterwards.
+
+One that somebody asked to end has a wake until it has: whichever process asked, the one that looks after it is told.
+"""
 
 from collections.abc import Sequence
 
@@ -6,7 +9,9 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import TaskCreated, TaskEnded, TaskStatusChanged
 from wakeful.ports.tasks import TASKS, TaskRow
-from wakeful.store.tables.row_rules import AtHand, LogEntry, Need, RowKey, RowRule, Rules
+from wakeful.ports.wakes import WAKES, WakeRow
+from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey, RowRule, Rules
+from wakeful.store.tables.runtime_agents import NEEDS_AGENT, agent_row
 
 
 def _created(entry: LogEntry, event: TaskCreated, rows: AtHand) -> list[TaskRow]:
@@ -83,6 +88,42 @@ def _of_task(agent_id: str, fact: Fact, event: TaskCreated | TaskStatusChanged |
     return (RowKey(TASKS, (event.task_id,)),)
 
 
+# --- wakes ---------------------------------------------------------------------------------------------------------
+
+
+def task_subject(task_id: str) -> str:
+    return f"task:{task_id}"
+
+
+def _wake_stopping(entry: LogEntry, event: TaskStatusChanged, rows: AtHand) -> list[WakeRow]:
+    if event.status != "cancelling":
+        return []
+    due = entry.fact.at
+    alarm = due if agent_row(entry, rows) is not None else None
+    return [
+        WakeRow(
+            entry.agent_id, entry.fact.thread_id or "", task_subject(event.task_id), due, "stop", event.task_id, alarm
+        )
+    ]
+
+
+def _wake_over(entry: LogEntry, event: TaskEnded, rows: AtHand) -> list[Gone]:
+    found = rows.get(WAKES, *_wake_key(entry.agent_id, entry.fact, event))
+    return [] if found is None else [Gone(WAKES.key_of(found))]
+
+
+def _wake_key(agent_id: str, fact: Fact, event: TaskEnded) -> tuple[str, str, str]:
+    return agent_id, fact.thread_id or "", task_subject(event.task_id)
+
+
+def _of_wake(agent_id: str, fact: Fact, event: TaskEnded) -> Sequence[Need]:
+    return (RowKey(WAKES, _wake_key(agent_id, fact, event)),)
+
+
+TASK_WAKES: Rules = {
+    TaskStatusChanged: RowRule(_wake_stopping, NEEDS_AGENT),
+    TaskEnded: RowRule(_wake_over, (_of_wake,)),
+}
 TASK_RULES: Rules = {
     TaskCreated: RowRule(_created, (_of_task,)),
     TaskStatusChanged: RowRule(_status_changed, (_of_task,)),

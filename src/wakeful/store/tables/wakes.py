@@ -213,7 +213,8 @@ def _of_window(agent_id: str, fact: Fact, event: LimitChanged) -> Sequence[Need]
 
 
 def _state_changed(entry: LogEntry, event: AgentStateChanged, rows: AtHand) -> list[WakeRow | Gone]:
-    """Everything of the agent waits until it runs; only the end of its pause has a time of its own."""
+    """Everything of the agent waits until it runs, but for what it has to tell people and what is to end; only the end
+    of its pause has a time of its own."""
     row = agent_row(entry, rows)
     if row is None or is_outdated(event, row):
         return []  # refused by the agent's own row
@@ -221,7 +222,7 @@ def _state_changed(entry: LogEntry, event: AgentStateChanged, rows: AtHand) -> l
     others = [wake for wake in known if wake.subject != AGENT]
     runs = event.control == "running"
     changed: list[WakeRow | Gone] = [
-        wake._replace(alarm=wake.due_at if runs or wake.cause == "notice" else None) for wake in others
+        wake._replace(alarm=wake.due_at if runs or wake.cause in ("notice", "stop") else None) for wake in others
     ]
     if event.control == "paused" and event.resumes_at is not None:
         ends = event.resumes_at
