@@ -8,8 +8,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from kit.runs.repositories import branches, repository
 from wakeful import Agent, RunContext, Runtime, tool
 from wakeful.ports import ModelRequest, Store
 from wakeful.testing import FixedClock, Ledger, scripted
@@ -127,7 +129,7 @@ async def a_shutdown_in_the_middle(store: Store, ledger: Ledger) -> None:
         await rt.settled()
 
 
-def spawner(ledger: Ledger, **options: Any) -> Agent[None, str]:
+def spawner(ledger: Ledger, mode: str = "inherit", **options: Any) -> Agent[None, str]:
     """Has a child pay a bill; one that is to dig has another child dig deeper, and both wait."""
 
     @tool(effect="keyed")
@@ -137,7 +139,7 @@ def spawner(ledger: Ledger, **options: Any) -> Agent[None, str]:
         return "paid"
 
     def spawn(words: str) -> object:
-        return {"calls": [{"name": "spawn_agent", "arguments": {"initial_message": words}}]}
+        return {"calls": [{"name": "spawn_agent", "arguments": {"initial_message": words, "workspace_mode": mode}}]}
 
     def answer(request: ModelRequest) -> object:
         first, newest = str(request.history[0].text), str(request.history[-1].text)
@@ -196,3 +198,19 @@ async def a_family_that_is_stopped(store: Store, ledger: Ledger) -> None:
         await rt.settled()
         assert await _told(store) == ["processed"]
         assert [task.status for task in await store.tasks_of(OPS)] == ["cancelled"]
+
+
+async def a_child_in_a_worktree(store: Store, ledger: Ledger) -> None:
+    """A child works in a worktree of its own: made once, and gone when the task is over, with its branch."""
+    repo = Path(ledger.path).with_suffix(".repo")
+    if not repo.exists():
+        fresh = repository(repo.with_suffix(".new"))
+        fresh.rename(repo)
+    agent = spawner(ledger, mode="worktree", workspace=repo)
+    async with living(store, agent) as (rt, _):
+        await rt.answer(await rt.send(OPS, "Have it paid.", key="first"))
+        await rt.settled()
+        (task,) = await store.tasks_of(OPS)
+        assert (task.status, await _told(store)) == ("completed", ["processed"])
+        (tree,) = await store.worktrees_of_task(task.task_id)
+        assert (tree.state, branches(repo), Path(tree.worktree_path).exists()) == ("removed", ["main"], False)

@@ -24,6 +24,7 @@ STORIES = [
     scenarios.a_shutdown_in_the_middle,
     scenarios.a_child_that_works,
     scenarios.a_family_that_is_stopped,
+    scenarios.a_child_in_a_worktree,
 ]
 
 

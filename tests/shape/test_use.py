@@ -29,9 +29,6 @@ NO_DOOR_YET = {
     "decisions.failures.exception_failure",
     "decisions.failures.tool_failure",
     "decisions.skills.active_skills",
-    "engine.worktrees.clean_up_task_worktree",
-    "engine.worktrees.create_task_worktree",
-    "engine.worktrees.task_workspace_events",
     "runtime.inbox.defer_message",
 }
 """Rules and views of the specification that no surface asks for yet. This list only shrinks."""

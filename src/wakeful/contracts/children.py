@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.values import Value
+from wakeful.contracts.workspaces import TaskWorktree, WorkspacePlace
 
 SpawnPreset: TypeAlias = Literal["private_child", "public_named"]
 WorkspaceMode: TypeAlias = Literal["inherit", "worktree"]
@@ -33,6 +34,8 @@ class ChildSpec(Value):
     preset: SpawnPreset = "private_child"
     initial_message: str = ""
     workspace_mode: WorkspaceMode = "inherit"
+    place: WorkspacePlace | None = None
+    """Of a private child: where its parent's turn works. None: on no files."""
     grant: Limits | None = None
     """What a private child may use, in all its turns together. A public agent has the budget of its maker's turns."""
 
@@ -45,7 +48,7 @@ class ChildSupervision(Value):
     supervision_task_id: str
     """What the parent names to look at the child, to speak to it and to stop it."""
     workspace_mode: WorkspaceMode
-    worktree: dict[str, str] | None = None
+    worktree: TaskWorktree | None = None
     cleanup_owner: Literal["supervision_task"] = "supervision_task"
     followup_target: Literal["parent_supervisor"] = "parent_supervisor"
 

@@ -46,3 +46,34 @@ class WorktreeSession(Value):
     """Blank: no branch was checked out."""
     worktree_path: str
     worktree_branch: str
+
+
+class WorkspacePlace(Value):
+    """Where somebody works: the workspace, and the folder for files and commands."""
+
+    workspace_id: str
+    workspace_anchor: str
+    """Blank: the agent's home."""
+    execution_root: str
+    execution_root_id: str
+    cwd: str
+    mode: WorkspaceMode = "direct"
+    projection_kind: ProjectionKind = "canonical_root"
+    worktree_id: str | None = None
+    """The managed worktree that it is."""
+    original_branch: str = ""
+    worktree_branch: str = ""
+
+
+class TaskWorktree(Value):
+    """The worktree that a task had made for its child, and what became of it."""
+
+    worktree_id: str
+    worktree_path: str
+    worktree_branch: str
+    base_branch: str
+    state: WorktreeState
+    cleanup_status: CleanupStatus | None = None
+    """None: nobody has looked yet."""
+    cleanup_reason: CleanupReason | None = None
+    changed_files: tuple[str, ...] = ()

@@ -65,9 +65,12 @@ class ChildWords(NamedTuple):
     """Why that is nobody's instruction; blank: nothing untrusted is behind it."""
 
 
-def end_of_child(task_id: str, child: ChildStanding, said: ChildWords, duration_ms: int) -> TaskEnded:
-    """The record of the end."""
+def end_of_child(
+    task_id: str, child: ChildStanding, said: ChildWords, duration_ms: int, left_behind: str = ""
+) -> TaskEnded:
+    """The record of the end, with what of the child's work is left to look at."""
     status, kind, words = _judged(child)
+    words = f"{words}; {left_behind}" if left_behind else words
     failure = None
     if kind:
         failure = FailureArtifact(category="task", kind=kind, summary=words, task_id=task_id)

@@ -18,12 +18,14 @@ from wakeful.contracts.children import (
     PARENT,
     ChildSpec,
     SpawnPreset,
+    WorkspaceMode,
 )
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.events import MessageAdmitted
 from wakeful.contracts.messages import SystemOrigin, TaskOrigin
 from wakeful.contracts.tools import PREVIEW_CHARS, ToolDeclaration
+from wakeful.contracts.workspaces import AGENT_HOME, WorkspacePlace
 from wakeful.decisions.delegation import Refusal
 from wakeful.decisions.runtime_answers import SPAWN_AGENT
 
@@ -55,7 +57,10 @@ def spawn_declaration(preset: SpawnPreset) -> ToolDeclaration:
         },
         "workspace_mode": {
             "enum": ["inherit", "worktree"],
-            "description": "inherit (without it): it works where you work.",
+            "description": (
+                "inherit (without it): it works where you work. worktree: it works on a copy of your repository, on a "
+                "branch of its own, which is kept if it holds work."
+            ),
         },
         "budget": {
             "type": "object",
@@ -105,6 +110,8 @@ class Family(NamedTuple):
     """Public agents that it has made."""
     taken: Collection[str] = ()
     """Names of agents that are known here."""
+    place: WorkspacePlace | None = None
+    """Where the turn works; None: on no files."""
     untrusted: str = ""
     """Why what the turn was told, or has read, is no instruction; blank: it is one."""
 
@@ -114,8 +121,11 @@ def spawn_of(arguments: Mapping[str, Any], family: Family, turn_id: str, call_id
     preset: SpawnPreset = arguments.get("preset", "private_child")
     words = arguments.get("initial_message", "").strip()
     named = arguments.get("agent_id")
-    if arguments.get("workspace_mode") == "worktree":
-        return _wrong("workspace_mode", "children have no worktrees of their own yet: leave it out, or give inherit")
+    mode: WorkspaceMode = arguments.get("workspace_mode", "inherit")
+    if mode == "worktree" and preset == "public_named":
+        return _wrong("workspace_mode", "a public agent has no worktree of yours: leave it out, or give inherit")
+    if mode == "worktree" and (family.place is None or family.place.workspace_id == AGENT_HOME):
+        return _wrong("workspace_mode", "you work in no repository: leave it out, or use_workspace a repository first")
     if family.generation >= MOST_GENERATIONS:
         words = f"this agent is of generation {family.generation}, and generation {MOST_GENERATIONS} spawns nobody"
         return Refusal("max_depth_reached", words, {"generation": family.generation, "most": MOST_GENERATIONS})
@@ -127,7 +137,8 @@ def spawn_of(arguments: Mapping[str, Any], family: Family, turn_id: str, call_id
         if family.open_children >= MOST_OPEN_CHILDREN:
             told = f"{family.open_children} children are not over, and {MOST_OPEN_CHILDREN} are the most: wait for one"
             return Refusal("too_many_children", told, {"open": family.open_children, "most": MOST_OPEN_CHILDREN})
-        return ChildSpec(agent_id=child_name(family.agent_id, turn_id, call_id), initial_message=words)
+        name = child_name(family.agent_id, turn_id, call_id)
+        return ChildSpec(agent_id=name, initial_message=words, workspace_mode=mode, place=family.place)
     if named is None:
         return _wrong("agent_id", "a public agent needs the name that it is to have")
     if arguments.get("budget") is not None:

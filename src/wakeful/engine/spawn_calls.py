@@ -34,6 +34,7 @@ def spawn_facts(work: TurnWork, call: Call, dispatch: CallAtGate) -> list[Fact] 
         open_children=len(spawn_desk.board.open_children(row.agent_id) | state.grants.keys()),
         taken=spawn_desk.board.names(),
         untrusted=untrusted,
+        place=work.works_at,
     )
     hide = work.gate.keys().hide_keys
     given: dict[str, Any] = {

@@ -34,6 +34,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph
+from wakeful.contracts.workspaces import WorkspacePlace
 from wakeful.decisions.ledger import left_of
 from wakeful.decisions.levels import Level, PlannerRole, SummaryRole, as_child
 from wakeful.decisions.spawn_terms import Family
@@ -309,6 +310,8 @@ class TurnWork:
     """Folders with files that a conversation with untrusted input wrote, and why: commands may read them."""
     workspace_id: str = ""
     """Of the workspace that it works in; blank: in none."""
+    works_at: WorkspacePlace | None = None
+    """The place, of an agent of a runtime; None: on no files."""
     spawn_desk: SpawnDesk | None = None
     """Where other agents are made; None: nobody is there to look after them, or this agent may make none."""
     open_waits: Mapping[str, WaitRow] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import EventRefused, InvalidRequest
 from wakeful.contracts.events import AnyEvent, WorkspaceAttached, WorkspaceDetached, WorkspaceUsed
-from wakeful.contracts.workspaces import AGENT_HOME, MAX_LABEL, ProjectionKind, WorkspaceMode
+from wakeful.contracts.workspaces import AGENT_HOME, MAX_LABEL, ProjectionKind, WorkspaceMode, WorkspacePlace
 from wakeful.engine.run_request import Engine
 from wakeful.engine.worktrees import WorktreeOrder, create_worktree
 from wakeful.ports.workspaces import ActiveWorkspaceRow, AttachedWorkspaceRow, WorktreeRow
@@ -126,15 +126,7 @@ def _home_plan(choice: WorkspaceChoice, by: str) -> WorkspacePlan:
         raise InvalidRequest("agent_home is used as it is", "Leave mode out, or name another workspace.")
     if choice.cwd is not None:
         raise InvalidRequest("agent_home takes no cwd", "Leave it out: commands begin at its top.")
-    used = WorkspaceUsed(
-        workspace_id=AGENT_HOME,
-        workspace_anchor="",
-        execution_root="",
-        execution_root_id=AGENT_HOME,
-        cwd="",
-        used_by=by,
-    )
-    return WorkspacePlan([used])
+    return WorkspacePlan([home_use(by=by)])
 
 
 async def _plan_path(
@@ -187,6 +179,28 @@ async def _adopted(choice: WorkspaceChoice, row: AttachedWorkspaceRow, real: str
     used = _used(row.workspace_id, row.workspace_anchor, real, _inside(real, choice.cwd), by, "git_worktree_root")
     branch = await asyncio.to_thread(branch_at, real)
     return WorkspacePlan([used.model_copy(update={"worktree_branch": branch})], ADVICE.format(row.workspace_id))
+
+
+def home_use(*, by: str) -> WorkspaceUsed:
+    """An agent works in its home."""
+    return WorkspaceUsed(
+        workspace_id=AGENT_HOME,
+        workspace_anchor="",
+        execution_root="",
+        execution_root_id=AGENT_HOME,
+        cwd="",
+        used_by=by,
+    )
+
+
+def place_of(used: WorkspaceUsed | ActiveWorkspaceRow) -> WorkspacePlace:
+    """The place that a fact or a row is about."""
+    return WorkspacePlace(**{name: getattr(used, name) for name in WorkspacePlace.model_fields})
+
+
+def use_of(place: WorkspacePlace, *, by: str) -> WorkspaceUsed:
+    """An agent works where another one works. A worktree stays the other one's."""
+    return WorkspaceUsed(**place.model_copy(update={"worktree_id": None}).model_dump(), used_by=by)
 
 
 def direct_use(workspace: str, anchor: str, *, by: str) -> WorkspaceUsed:

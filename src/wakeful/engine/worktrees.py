@@ -114,7 +114,7 @@ async def clean_up_task_worktree(engine: Engine, task_id: str, *, by: str = RUNT
     """Remove the worktree of a task that is over where nothing is lost by it, else keep it. Does not raise for a
     worktree that cannot be removed: the task's end is not held up by it. None: the task has none."""
     rows = await engine.store.worktrees_of_task(task_id)
-    return await clean_up_worktree(engine, rows[-1].worktree_id, by=by) if rows else None
+    return await _clean_up(engine, rows[-1].worktree_id, by) if rows else None
 
 
 # --- the life of a worktree ----------------------------------------------------------------------------------------
@@ -147,7 +147,20 @@ async def create_worktree(engine: Engine, agent_id: str, order: WorktreeOrder) -
 
 async def clean_up_worktree(engine: Engine, worktree_id: str, *, by: str = RUNTIME) -> WorktreeCleanup:
     """Remove a worktree where nothing is lost by it, and keep it otherwise. Raises InvalidRequest for one that is not
-    there, or that its agent works in."""
+    there, or that its agent or a child of it works in."""
+    row = await engine.store.worktree(worktree_id)
+    for task in await engine.store.open_tasks():
+        place = task.child.place if task.child is not None else None
+        is_of_task = row is not None and row.task_id == task.task_id
+        if is_of_task or (place is not None and place.worktree_id == worktree_id):
+            raise InvalidRequest(
+                f"the child of task {task.task_id} works in worktree {worktree_id}",
+                f"Wait for it, or stop it: wakeful task stop {task.task_id}",
+            )
+    return await _clean_up(engine, worktree_id, by)
+
+
+async def _clean_up(engine: Engine, worktree_id: str, by: str) -> WorktreeCleanup:
     async with _one_at_a_time(worktree_id):
         row = await engine.store.worktree(worktree_id)
         if row is None:

@@ -18,6 +18,7 @@ from wakeful.engine.run_request import Engine
 from wakeful.gate.large_content import resolve
 from wakeful.ports import Store, TurnRow
 from wakeful.ports.tasks import TaskRow
+from wakeful.runtime.child_places import worktree_of
 from wakeful.runtime.closures import standing_of
 from wakeful.views.child_agents import ActiveChild, ChildFacts, active_child
 
@@ -131,6 +132,7 @@ async def child_facts(engine: Engine, row: TaskRow) -> ChildFacts | None:
         work_summary=item.objective if item is not None else None,
         progress=progress,
         result=result,
+        worktree=await worktree_of(store, row),
     )
 
 

@@ -15,7 +15,7 @@ from wakeful.contracts.authority import Authority, known_authority, lowest
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.children import ChildSpec
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
-from wakeful.contracts.errors import EventRefused, ForTheCaller
+from wakeful.contracts.errors import EventRefused, ForTheCaller, InvalidRequest
 from wakeful.contracts.events import (
     AgentCreated,
     AgentStateChanged,
@@ -44,6 +44,7 @@ from wakeful.runtime.child_agents import (
     newest_ended,
     told_briefs,
 )
+from wakeful.runtime.child_places import leave_worktree, workspaces_for_child
 from wakeful.views.child_agents import observability_of, supervision_of
 
 LOG = logging.getLogger(__name__)
@@ -132,8 +133,7 @@ class RuntimeChildren:
         untrusted = last.words.untrusted
         if not untrusted and facts.is_at_work and facts.progress:
             untrusted = STILL_AT_WORK
-        supervision = supervision_of(row.agent_id, row.task_id, facts.spec)
-        return ChildOfTask(supervision, observability_of(facts), last.words.text, untrusted)
+        return ChildOfTask(supervision_of(facts), observability_of(facts), last.words.text, untrusted)
 
     async def say(self, task_id: str, words: str, *, behind: Authority, key: str) -> bool:
         async with self._lock(task_id):
@@ -141,6 +141,8 @@ class RuntimeChildren:
             if row is None or row.is_over or row.status == "cancelling" or row.child is None:
                 return False
             await self._begun(row, row.child)
+            if await self._store.runtime_agent(row.child.agent_id) is None:
+                return False
             said = delegation(task_id, words, behind, number=key)
             await self._store.admit(row.child.agent_id, [Fact(said, self._clock.now(), MAIN_THREAD)])
             return True
@@ -234,8 +236,16 @@ class RuntimeChildren:
                 source="agent",
                 created_by=row.agent_id,
             )
+            try:
+                places = await workspaces_for_child(self._engine, row, spec)
+            except InvalidRequest as problem:
+                await self._end_unborn(row, spec, problem.message)
+                return
             first = delegation(row.task_id, spec.initial_message, row.derived_from)
-            await self._store.admit(spec.agent_id, [Fact(created, now), Fact(first, now, MAIN_THREAD)])
+            events: list[AnyEvent] = [*places, first]
+            await self._store.admit(
+                spec.agent_id, [Fact(created, now), *(Fact(event, now, MAIN_THREAD) for event in events)]
+            )
         if row.status in ("queued", "interrupted"):
             words = "the child is there" if row.status == "queued" else "found again after a restart"
             await self._change(row, "running", words)
@@ -264,6 +274,7 @@ class RuntimeChildren:
                 agent_name=spec.agent_id, lineage_parent_agent_id=row.agent_id, source="agent", created_by=maker
             )
             facts = [Fact(created, now)]
+            facts += [Fact(event, now, MAIN_THREAD) for event in await workspaces_for_child(self._engine, row, spec)]
             if spec.initial_message:
                 said = bootstrap(row.agent_id, row.task_id, spec.initial_message, row.derived_from)
                 facts.append(Fact(said, now, MAIN_THREAD))
@@ -312,7 +323,8 @@ class RuntimeChildren:
                 control="stopped", cause="runtime", changed_by=RUNTIME, reason="what it was made for is over"
             )
             await self._store.admit(spec.agent_id, [Fact(rest, now)])
-        ended = end_of_child(row.task_id, standing, last.words, max(0, (now - row.created_at) // 1_000))
+        left_behind = await leave_worktree(self._engine, row)
+        ended = end_of_child(row.task_id, standing, last.words, max(0, (now - row.created_at) // 1_000), left_behind)
         lowered: tuple[str, ...] = ("external_evidence",) if last.words.untrusted else ()
         behind = known_authority(lowest((row.derived_from, *lowered)))
         told = result_message(TaskParent(row.summary, behind, row.work_item_id, spec.agent_id), ended)
@@ -324,9 +336,14 @@ class RuntimeChildren:
         await self._write(row, facts)
         self._forget(row.task_id)
 
-    async def _end_unborn(self, row: TaskRow, spec: ChildSpec) -> None:
-        """Stopped before it was there."""
+    async def _end_unborn(self, row: TaskRow, spec: ChildSpec, problem: str = "") -> None:
+        """Stopped before it was there, or it cannot be made."""
+        await leave_worktree(self._engine, row)
         ended = TaskEnded(task_id=row.task_id, status="cancelled", result_summary="it was stopped before it began")
+        if problem:
+            failure = FailureArtifact(category="task", kind="child_not_made", summary=problem, task_id=row.task_id)
+            words = f"it could not be made: {problem}"
+            ended = TaskEnded(task_id=row.task_id, status="failed", result_summary=words, failure_artifact=failure)
         facts: list[AnyEvent] = [
             ended,
             result_message(TaskParent(row.summary, row.derived_from, None, spec.agent_id), ended),

@@ -20,6 +20,7 @@ from wakeful.ports import TurnRow, WakeRow
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.runtime.child_agents import active_children
+from wakeful.runtime.child_places import keep_to_parent
 from wakeful.runtime.notice_delivery import SendNotice, deliver_notice, remind_of_action
 from wakeful.runtime.parked_providers import ProviderParking
 from wakeful.runtime.refusals import RefusalTally
@@ -239,6 +240,7 @@ def living_runtime(
             await pause_agent(engine, agent_id, by=RUNTIME, cause="provider", reason=reason)
             return
         if row is not None and is_made:
+            await keep_to_parent(engine, row)
             request.host = await terms_of(row)
         result = await take_next(engine, request)
         if result is not None and result.status == "failed":

@@ -11,6 +11,7 @@ from wakeful.contracts.events.agents import AgentControl, Ownership, ProfilePres
 from wakeful.contracts.tasks import TaskStatus
 from wakeful.contracts.values import Value
 from wakeful.contracts.waking import ClosureDecision
+from wakeful.contracts.workspaces import TaskWorktree
 
 REASON_CHARS = 200
 BRIEF_CHARS = 500
@@ -41,6 +42,8 @@ class ChildFacts(NamedTuple):
     """The newest brief that is no end."""
     result: str | None = None
     """The newest brief that is one."""
+    worktree: TaskWorktree | None = None
+    """The worktree that its task made for it."""
 
 
 class ActiveChild(Value):
@@ -60,12 +63,13 @@ class ActiveChild(Value):
     child_supervision: ChildSupervision
 
 
-def supervision_of(parent: str, task_id: str, spec: ChildSpec) -> ChildSupervision:
+def supervision_of(child: ChildFacts) -> ChildSupervision:
     return ChildSupervision(
-        parent_agent_id=parent,
-        child_agent_id=spec.agent_id,
-        supervision_task_id=task_id,
-        workspace_mode=spec.workspace_mode,
+        parent_agent_id=child.parent,
+        child_agent_id=child.spec.agent_id,
+        supervision_task_id=child.task_id,
+        workspace_mode=child.spec.workspace_mode,
+        worktree=child.worktree,
     )
 
 
@@ -94,7 +98,7 @@ def active_child(child: ChildFacts, label: str, created_at: float) -> ActiveChil
         control=child.control,
         created_at=created_at,
         child_observability=observability_of(child),
-        child_supervision=supervision_of(child.parent, child.task_id, child.spec),
+        child_supervision=supervision_of(child),
     )
 
 

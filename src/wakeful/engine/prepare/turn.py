@@ -203,6 +203,7 @@ async def prepare(
         people=People(request.approver, decide_action, request.host.ask_caller),
         audience=Audience(request.watcher),
         workspace_id=bound.workspace_id,
+        works_at=bound.place,
     )
     work.gate, work.after_call, work.tainted_roots = await turn_gate(
         engine,

@@ -19,13 +19,13 @@ from wakeful.contracts.errors import InvalidRequest, ToolReported, WorkspaceMiss
 from wakeful.contracts.events import AnyEvent, ToolResult, WorkspaceUsed
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.contracts.tools import ToolError
-from wakeful.contracts.workspaces import AGENT_HOME
+from wakeful.contracts.workspaces import AGENT_HOME, WorkspacePlace
 from wakeful.engine.agent import Agent
 from wakeful.engine.prepare.file_taint import tainted_roots
 from wakeful.engine.prepare.tools import local_tools_of
 from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_work import TurnWork
-from wakeful.engine.workspace_use import WorkspaceChoice, is_given, plan_use
+from wakeful.engine.workspace_use import WorkspaceChoice, is_given, place_of, plan_use
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.turn_gate import AfterCall
 from wakeful.ports.workspaces import ActiveWorkspaceRow, AttachedWorkspaceRow
@@ -49,6 +49,8 @@ class BoundAgent(NamedTuple):
     """None: as the agent says itself."""
     moved: WorkspaceUsed | None = None
     """Of a turn that goes on: where its own calls had brought it."""
+    place: WorkspacePlace | None = None
+    """Of an agent that works on files where a fact says so."""
 
     @property
     def workspace_id(self) -> str:
@@ -76,7 +78,7 @@ async def bind_agent(
         await asyncio.to_thread(folder.mkdir, 0o700, True, True)
     root = row.execution_root or str(folder)
     _check(agent_id, root, row.workspace_id)
-    return BoundAgent(_at(agent, root, profile), _roots(row, folder, root))
+    return BoundAgent(_at(agent, root, profile), _roots(row, folder, root), place=place_of(row))
 
 
 async def _as_begun(
@@ -87,7 +89,10 @@ async def _as_begun(
     _check(agent_id, before.workspace, "")
     used = [entry.fact.event for entry in of_turn if isinstance(entry.fact.event, WorkspaceUsed)]
     profile = await _profile(engine, agent, agent_id)
-    return BoundAgent(_at(agent, before.workspace, profile), None, used[-1] if used else None)
+    row = await engine.store.active_workspace(agent_id)
+    is_there = row is not None and (row.execution_root or str(engine.agent_home(agent_id))) == before.workspace
+    place = place_of(row) if row is not None and is_there else None
+    return BoundAgent(_at(agent, before.workspace, profile), None, used[-1] if used else None, place)
 
 
 async def _profile(engine: Engine, agent: Agent[Any, Any], agent_id: str) -> Profile:
@@ -173,7 +178,7 @@ class WorkspaceDesk:
         assert isinstance(known, dict)
         known.update((tool.name, tool) for tool in tools if tool.name in known)
         self.work.tainted_roots.update(await tainted_roots(self.engine.store, tools))
-        self.work.workspace_id = used.workspace_id
+        self.work.workspace_id, self.work.works_at = used.workspace_id, place_of(used)
         self.root = root
 
     def heard(self, after: AfterCall | None) -> AfterCall:
