@@ -44,7 +44,7 @@ from wakeful.providers.price_list import list_date, list_name
 from wakeful.providers.prices import SELLERS
 from wakeful.providers.profiles import CHECKED, UNKNOWN, ModelProfile
 from wakeful.providers.wire.http import Timeouts
-from wakeful.service.queries.schemas import agent_file, words_under_fields
+from wakeful.service.queries.schemas import agent_file, agent_schema, owner_schema, words_under_fields
 from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX
 from wakeful.settings.owner_file import SETTINGS_FILE
 from wakeful.surfaces.cli.command_table import GROUPS
@@ -109,7 +109,7 @@ AGENTS_INTRO = """\
 
 An agent's file, YAML or JSON, field by field: what `Agent.to_file` writes, `Agent.from_file` and `wakeful run --agent`
 read, and `Agent(...)` takes under the same names. A field in **bold** is required. An unknown field is refused by name.
-`wakeful schema agent` prints the JSON Schema. This page is generated.
+[agent.schema.json](agent.schema.json) is its JSON Schema; `wakeful schema agent` prints it, too. This page is generated.
 """
 CLI_INTRO = """\
 # Commands
@@ -311,6 +311,8 @@ def pages() -> dict[str, str]:
     """File name to content."""
     return {
         "events.schema.json": json.dumps(event_schema(), indent=2) + "\n",
+        "agent.schema.json": json.dumps(agent_schema(), indent=2) + "\n",
+        "owner.schema.json": json.dumps(owner_schema(), indent=2) + "\n",
         "events.md": EVENTS_INTRO + "".join(section(event) for event in EVENTS),
         "conversation.md": CONVERSATION_INTRO
         + "".join(value_section(value) for value in CONVERSATION)

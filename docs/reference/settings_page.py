@@ -15,6 +15,7 @@ from wakeful.retrieval.named_collections import FIELDS as COLLECTION
 from wakeful.service.owner_hooks import KNOWN as HOOK
 from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX
 from wakeful.settings.model_rules import KNOWN as MODELS
+from wakeful.settings.notify_targets import KNOWN as NOTIFY
 from wakeful.settings.owner_file import SECTIONS
 from wakeful.settings.spend_windows import LINES, TIMEZONE
 from wakeful.tools.hooks import DEFAULT_SECONDS
@@ -64,7 +65,14 @@ default_tool_output_tokens = 4000
 
 [retention]
 turns = 30
+
+[notify.phone]
+to_env = "PHONE_URL"
+quiet = "22:00-07:00"
 ```
+
+`wakeful check` says what is wrong with the file, and where. An editor does the same with its schema: see
+[Files](../guides/files.md).
 
 """
 VARIABLES = """
@@ -134,6 +142,9 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
             "table", "none", "Limits for the output of commands and file tools: `[runtime]` below.", "[runtime]"
         ),
         "retention": Row("table", "none", "How long a runtime keeps things: `[retention]` below.", "[retention]"),
+        "notify": Row(
+            "tables", "none", "Where notices of agents go, by name: `[notify.NAME]` below.", "[notify.phone]"
+        ),
     },
     "[models]": {
         "allow": Row(
@@ -257,6 +268,22 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
             "notice_gb = 20",
         ),
     },
+    "[notify.NAME]": {
+        "to": Row(
+            "URL, or the words of a command",
+            "required, or `to_env`",
+            "Notices of agents with `notify: {to: NAME}` are sent there as JSON.",
+            'to = ["notify-send", "wakeful"]',
+        ),
+        "to_env": Row("name of a variable", "none", "The variable that holds the URL.", 'to_env = "PHONE_URL"'),
+        "quiet": Row(
+            "hours", "none", "Only `action_required` is sent then, the rest afterwards.", 'quiet = "22:00-07:00"'
+        ),
+        "timezone": Row("name of a time zone", "`UTC`", "The time zone of `quiet`.", 'timezone = "Europe/Berlin"'),
+        "allow_private": Row(
+            "true or false", "`false`", "The URL may lead to an address of this network.", "allow_private = true"
+        ),
+    },
 }
 NAMES: Mapping[str, Iterable[str]] = {
     "": SECTIONS,
@@ -268,6 +295,7 @@ NAMES: Mapping[str, Iterable[str]] = {
     "[collections.NAME]": COLLECTION,
     "[runtime]": (DEFAULT_SETTING, MAX_SETTING),
     "[retention]": Retention.model_fields,
+    "[notify.NAME]": NOTIFY,
 }
 """The names that the code reads, by table."""
 _VARIABLES = {

@@ -24,6 +24,7 @@ from wakeful.engine.run_request import Engine
 from wakeful.gate.locks import LockTable
 from wakeful.ports import Clock, Ids, Model, Store
 from wakeful.settings.agent_homes import home_of_store
+from wakeful.settings.home import home as own_home
 from wakeful.settings.home import home_secret
 from wakeful.settings.limit_overrides import limit_overrides, reminder_terms
 from wakeful.settings.model_rules import ANY_MODEL, model_rules
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.operations.operation import OpenStore, Operation
     from wakeful.service.queries.doctor import DoctorReport
+    from wakeful.settings.owner_file import OwnerFile
     from wakeful.tools.mcp.source import McpSource
     from wakeful.tools.tool import Tool
+    from wakeful.views.file_problems import FilesReport
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -325,6 +328,72 @@ async def perform(operation: "Operation[Q, A]", asked: Q, store: "Store | str | 
 
     async with opened_store(store, reading=not operation.changes) as opened:
         return await operation.handler(OpenStore(opened, new_engine, own_keys), asked)
+
+
+def check_home(home: "Path | None", tools: "Sequence[Tool[Any]] | None" = None) -> "FilesReport":
+    """The files of a home, checked; None: the home of this installation. Writes nothing.
+
+    Without `tools`, those that files name are taken to be there.
+    """
+    from wakeful.runtime.agent_definitions import definition_files
+    from wakeful.service.queries.file_checks import check_agent_files, check_owner_file, files_report
+    from wakeful.settings.agent_homes import FOLDER
+    from wakeful.settings.owner_file import SETTINGS_FILE
+    from wakeful.views.file_problems import FileProblem
+
+    folder = own_home() if home is None else home
+    used = settings_path()
+    owned = used if home is None else folder / SETTINGS_FILE
+    files = definition_files(folder / FOLDER)
+    problems = []
+    if owned.is_file():
+        files.append(owned)
+        problems += check_owner_file(owned, _check_providers, _key_variables)
+        if owned.absolute() != used.absolute():
+            message = f"it is not in force: the owner's file is {used}"
+            hint = f"Set WAKEFUL_HOME={folder} or WAKEFUL_CONFIG={owned}."
+            problems.append(FileProblem(place=str(owned), message=message, hint=hint, level="warning"))
+    can_ask = _owner_is_readable()
+    agents, wrong = check_agent_files(folder, tools, _model_at_hand if can_ask else lambda _: "")
+    problems += wrong
+    return files_report(folder, files, agents, problems)
+
+
+def _owner_is_readable() -> bool:
+    """Can models be looked up? Not while the owner's file cannot be read: that is told about that file."""
+    from wakeful.settings.owner_file import owner_file
+
+    try:
+        owner_file()
+    except InvalidConfig:
+        return False
+    return True
+
+
+def _model_at_hand(reference: str) -> str:
+    """Blank: the model can be asked; else what is missing. Raises UnknownProvider, InvalidConfig or MalformedScript."""
+    from wakeful.providers.catalogue import SCRIPTED, model_page
+    from wakeful.providers.endpoints import split
+
+    if split(reference)[0] == SCRIPTED:
+        resolve_model(reference)
+        return ""
+    page = model_page(reference)
+    ruled_out = model_rules(os.environ).against(page.model.ref, leaves_machine=False)
+    if ruled_out is not None:
+        raise InvalidConfig(f"the owner's file rules out {reference}: {ruled_out.detail}", "Name another model.")
+    if page.provider.status != "available":
+        return f"{reference} cannot be asked here: {page.provider.note}"
+    near = " or ".join(page.near)
+    return f"{reference} is not in the list of models; did you mean {near}?" if near else ""
+
+
+def _check_providers(file: "OwnerFile") -> None:
+    from wakeful.providers.endpoint_settings import tables
+    from wakeful.providers.endpoints import endpoint
+
+    for name in tables(file.data, str(file.path)):
+        endpoint(name, environ={}, settings=file.data)
 
 
 async def doctor(location: str | Path, live: Sequence[str] = (), *, timeout: float | None = None) -> "DoctorReport":

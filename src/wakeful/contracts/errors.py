@@ -3,8 +3,10 @@
 `wakeful.errors` draws the tree and exports what a program may catch.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from wakeful.contracts.models import FailureKind, ProviderLimit, Stage, TokenUsage, TransportDiagnostics
@@ -78,6 +80,23 @@ class ForTheCaller(WakefulError):
     """The request has to be changed."""
 
     exit_code = 2
+    field: "tuple[str | int, ...]" = ()
+    """Where in a written definition it is: names of fields, and places in lists. Empty: nowhere in particular."""
+
+    def within(self, *field: "str | int") -> Self:
+        """The same problem, in a part of what was given."""
+        self.field = (*field, *self.field)
+        return self
+
+
+@contextmanager
+def inside(*field: "str | int") -> Iterator[None]:
+    """What goes wrong in here is about this field."""
+    try:
+        yield
+    except ForTheCaller as problem:
+        problem.within(*field)
+        raise
 
 
 class NotBuiltYet(ForTheCaller):

@@ -1,5 +1,6 @@
 """Notices as values: what the people of an agent are told without asking, and where it goes."""
 
+import re
 from typing import Any, Final, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
@@ -18,6 +19,9 @@ AttemptOutcome: TypeAlias = Literal["delivered", "failed", "given_up", "not_sent
 
 DEFAULT_ON: Final[tuple[NoticeKind, ...]] = ("action_required", "failure", "budget", "missed")
 MOST_WORDS: Final = 1_000
+QUIET: Final = r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"
+"""Hours of a day."""
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 class NotifyTarget(Value):
@@ -26,10 +30,11 @@ class NotifyTarget(Value):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     to: str | tuple[str, ...]
-    """A URL that is sent JSON by POST, or the words of a command that is given it on its standard input."""
+    """A URL that is sent JSON by POST, the words of a command that is given it on its standard input, or the name of a
+    `[notify.NAME]` of the owner's file."""
     on: tuple[NoticeKind, ...] = DEFAULT_ON
     """Which kinds: action_required, failure, budget, missed, progress."""
-    quiet: str | None = Field(None, pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$")
+    quiet: str | None = Field(None, pattern=QUIET)
     """Hours in which only `action_required` is sent, and the rest afterwards: `22:00-07:00`."""
     timezone: str = "UTC"
     """Of the quiet hours, by its name in the tz database."""
@@ -43,18 +48,23 @@ class NotifyTarget(Value):
 
     @model_validator(mode="after")
     def _leads_somewhere(self) -> Self:
-        if isinstance(self.to, str):
+        if isinstance(self.to, str) and not self.is_name:
             parts = urlsplit(self.to)
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ValueError(f"to is {self.to!r}: give a http or https URL, or a command as a list of words")
-        elif not self.to or not all(self.to):
+        elif not self.to or (not isinstance(self.to, str) and not all(self.to)):
             raise ValueError('to is a command without words: give ["notify-send", "wakeful"]')
         return self
 
     @property
+    def is_name(self) -> bool:
+        """Does the owner's file say where it leads?"""
+        return isinstance(self.to, str) and _NAME.fullmatch(self.to) is not None
+
+    @property
     def place(self) -> str:
         """Where it goes, without what may be secret in it."""
-        if isinstance(self.to, str):
+        if isinstance(self.to, str) and not self.is_name:
             parts = urlsplit(self.to)
             return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
-        return self.to[0]
+        return self.to if isinstance(self.to, str) else self.to[0]

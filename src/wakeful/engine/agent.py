@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from wakeful.contracts.errors import InvalidConfig, NotBuiltYet
+from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, inside
 from wakeful.contracts.model_settings import owner_of
 from wakeful.contracts.setting_names import EXTRAS
 from wakeful.contracts.tools import ToolDeclaration
@@ -22,6 +22,7 @@ from wakeful.decisions.injected_fields import check_collisions
 from wakeful.decisions.tool_choice import choosable
 from wakeful.engine import agent_checks, agent_data
 from wakeful.engine.agent_checks import ModelChoice
+from wakeful.engine.agent_file import read_agent_file, write_agent_file
 from wakeful.engine.agent_options import OPTIONS, AgentKeywords, AgentOptions, checked_options
 from wakeful.engine.output_type import OutputType
 from wakeful.tools import parameters
@@ -160,7 +161,7 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
         if not _is_name(name):
             raise InvalidConfig(
                 f"{name!r} cannot be an agent's name", "use letters, digits, _ . and -, a letter first, 128 at most"
-            )
+            ).within("name")
         who = f"Agent {name!r}"
         if not isinstance(instructions, str) and not callable(instructions):
             raise InvalidConfig(f"{who}: instructions are a string or a function, not {instructions!r}")
@@ -173,10 +174,12 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
         options = checked_options(who, unknown)
         options["profile"] = agent_checks.fitting_profile(who, options["profile"], options["workspace"])
         agent_checks.check_wake_checks(who, options["wake"], options["profile"])
+        with inside("model"):
+            named = agent_checks.checked_model(f"{who}: model", model)
         self.__dict__.update(
             options,
             name=name,
-            model=agent_checks.checked_model(f"{who}: model", model),
+            model=named,
             instructions=instructions,
             tools=own,
             deps_type=deps_type,
@@ -206,8 +209,10 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
         )
         agent_checks.check_hitl(who, self.hitl_tools, self.tools, given, has_sources=bool(self.sources))
         if not self.sources:
-            choosable(who, self.settings.tool_choice, [*(tool.name for tool in self.tools), *given])
-        check_collisions(who, self.injected_tool_args, self.declarations)
+            with inside("settings", "tool_choice"):
+                choosable(who, self.settings.tool_choice, [*(tool.name for tool in self.tools), *given])
+        with inside("injected_tool_args"):
+            check_collisions(who, self.injected_tool_args, self.declarations)
         # Both are asked for here so that a type no model can be told about is refused now and not in a run.
         _ = self.declarations, self.output_schema
 
@@ -322,12 +327,12 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
 
     def to_file(self, path: str | Path) -> None:
         """Write the configuration: YAML, or JSON when the name ends in .json."""
-        agent_data.write(Path(path), self.to_dict())
+        write_agent_file(Path(path), self.to_dict())
 
     @classmethod
     def from_file(cls, path: str | Path, tools: Iterable[Tool[Any]] = ()) -> "Agent[Any, str]":
         """An agent from a JSON or YAML file."""
-        return cls.from_dict(agent_data.read(Path(path)), tools)
+        return cls.from_dict(read_agent_file(Path(path)).data, tools)
 
 
 class AgentTool(DeclaredTool):

@@ -6,6 +6,7 @@ Checks that need nothing but the value stand in `contracts/controls`.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
@@ -15,10 +16,11 @@ from pydantic import ValidationError
 from wakeful.contracts.budgets import Budget, SpendWindow
 from wakeful.contracts.children import SpawnPreset
 from wakeful.contracts.controls import MAX_PARALLEL_SUBAGENTS, is_model_reference
-from wakeful.contracts.errors import InvalidConfig, UnknownTool
+from wakeful.contracts.errors import InvalidConfig, UnknownTool, inside
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.contracts.triggers import TriggerEntry
+from wakeful.contracts.values import Value
 from wakeful.contracts.waking import WakeEntry
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.waking.due_times import NoDueTime, schedule_of
@@ -33,6 +35,8 @@ from wakeful.tools.tool import Tool
 if TYPE_CHECKING:
     from wakeful.ports import Collection, Model
 
+MISSING = "is missing"
+"""The end of the words about a field that has to be there."""
 ModelChoice: TypeAlias = "str | Model"
 """`provider:model`, or a model object."""
 
@@ -148,7 +152,8 @@ def fitting_profile(who: str, profile: Profile | None, workspace: Path | None) -
     if profile is None:
         return default_profile(workspace)
     if profile != "chat" and workspace is None:
-        raise InvalidConfig(f"{who}: profile={profile!r} works on files, and no workspace was given", "workspace='.'")
+        wrong = InvalidConfig(f"{who}: profile={profile!r} works on files, and no workspace was given", "workspace='.'")
+        raise wrong.within("profile")
     return profile
 
 
@@ -177,15 +182,16 @@ def checked_wake(where: str, value: Any) -> tuple[WakeEntry | TriggerEntry, ...]
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InvalidConfig(f"{where}={value!r}", 'give a list: [{"cron": "0 7 * * 1-5", "say": "Check the backups."}]')
     entries: list[WakeEntry | TriggerEntry] = []
-    for given in value:
-        entry = given if isinstance(given, WakeEntry | TriggerEntry) else _wake_entry(where, given)
-        if isinstance(entry, TriggerEntry):
-            if any(isinstance(each, TriggerEntry) and each.trigger == entry.trigger for each in entries):
-                raise InvalidConfig(f"{where} has the trigger {entry.trigger!r} twice", "give each its own name")
-        else:
-            _check_due(where, entry)
-            if entry in entries:
-                raise InvalidConfig(f"{where} has the same entry twice: {entry.cron!r}", "write it once")
+    for place, given in enumerate(value):
+        with inside(place):
+            entry = given if isinstance(given, WakeEntry | TriggerEntry) else _wake_entry(where, given)
+            if isinstance(entry, TriggerEntry):
+                if any(isinstance(each, TriggerEntry) and each.trigger == entry.trigger for each in entries):
+                    raise InvalidConfig(f"{where} has the trigger {entry.trigger!r} twice", "give each its own name")
+            else:
+                _check_due(where, entry)
+                if entry in entries:
+                    raise InvalidConfig(f"{where} has the same entry twice: {entry.cron!r}", "write it once")
         entries.append(entry)
     return tuple(entries)
 
@@ -198,32 +204,46 @@ def checked_notify(where: str, value: Any) -> NotifyTarget | None:
         try:
             target = NotifyTarget.model_validate(value)
         except ValidationError as error:
-            wrong = error.errors()[0]
-            field, known = ".".join(map(str, wrong["loc"])) or "notify", ", ".join(NotifyTarget.model_fields)
-            hint = f'give {{"to": "https://ntfy.example/topic"}}; it has: {known}'
-            raise InvalidConfig(f"{where}: {field}: {wrong['msg']}", hint) from None
+            hint = f'give {{"to": "https://ntfy.example/topic"}}; it has: {", ".join(NotifyTarget.model_fields)}'
+            raise misfit(where, error, NotifyTarget, "notify", hint) from None
     if target is not None:
-        zone_named(target.timezone, f"{where}:")
+        with inside("timezone"):
+            zone_named(target.timezone, f"{where}:")
     return target
+
+
+def misfit(where: str, error: ValidationError, kind: type[Value], whole: str, hint: str) -> InvalidConfig:
+    """What does not fit the shape of a part of an agent, with near names for a field that it has not."""
+    wrong = error.errors()[0]
+    place = tuple(wrong["loc"])
+    if wrong["type"] == "extra_forbidden":
+        near = get_close_matches(str(place[-1]), kind.model_fields, n=2, cutoff=0.6)
+        hint = f"did you mean {' or '.join(near)}? {hint}" if near else hint
+        return InvalidConfig(f"{where}: there is no field {place[-1]!r}", hint).within(*place)
+    if wrong["type"] == "missing":
+        return InvalidConfig(f"{where}: {place[-1]} {MISSING}", hint)
+    said = wrong["msg"].removeprefix("Value error, ")
+    return InvalidConfig(f"{where}: {'.'.join(map(str, place)) or whole}: {said}", hint).within(*place)
 
 
 def check_wake_checks(who: str, entries: Iterable[WakeEntry | TriggerEntry], profile: Profile) -> None:
     """A check is a command: an agent that runs none could never be woken by it. Raises InvalidConfig."""
-    crons = (entry for entry in entries if isinstance(entry, WakeEntry))
-    found = next((entry for entry in crons if entry.check is not None), None)
-    if found is not None and profile == "chat":
-        raise InvalidConfig(
-            f"{who}: the wake entry {found.cron!r} has a check, and this agent runs no commands",
-            "give it a workspace, or take the check out",
-        )
+    for place, entry in enumerate(entries):
+        if isinstance(entry, WakeEntry) and entry.check is not None and profile == "chat":
+            raise InvalidConfig(
+                f"{who}: the wake entry {entry.cron!r} has a check, and this agent runs no commands",
+                "give it a workspace, or take the check out",
+            ).within("wake", place, "check")
 
 
 def _check_due(where: str, entry: WakeEntry) -> None:
-    zone = zone_named(entry.timezone, f"{where}:")
+    with inside("timezone"):
+        zone = zone_named(entry.timezone, f"{where}:")
     try:
         schedule_of(entry.cron, zone, 0)
     except NoDueTime as error:
-        raise InvalidConfig(f"{where}: cron {error}", 'for example "0 7 * * 1-5": weekdays at 7') from None
+        wrong = InvalidConfig(f"{where}: cron {error}", 'for example "0 7 * * 1-5": weekdays at 7')
+        raise wrong.within("cron") from None
 
 
 def _wake_entry(where: str, given: Any) -> WakeEntry | TriggerEntry:
@@ -233,9 +253,7 @@ def _wake_entry(where: str, given: Any) -> WakeEntry | TriggerEntry:
     try:
         return kind.model_validate(dict(given))
     except ValidationError as error:
-        wrong = error.errors()[0]
-        field, known = ".".join(map(str, wrong["loc"])) or "entry", ", ".join(kind.model_fields)
-        raise InvalidConfig(f"{where}: {field}: {wrong['msg']}", f"an entry has: {known}") from None
+        raise misfit(where, error, kind, "entry", f"an entry has: {', '.join(kind.model_fields)}") from None
 
 
 def checked_expiry(where: str, seconds: Any) -> float:
@@ -273,12 +291,12 @@ def check_hitl(
     What a source has is known only when a turn is taken up, and checked then.
     """
     there = [*(tool.name for tool in tools), *given]
-    for name in names:
+    for place, name in enumerate(names):
         if not has_sources and not any(any_named((name,), known) for known in there):
             raise UnknownTool(
                 f"{who}: hitl_tools names {name!r}, which is not among its tools",
                 f"its tools are: {', '.join(there) or 'none'}",
-            )
+            ).within("hitl_tools", place)
 
 
 def checked_skills(where: str, skills: Any) -> tuple[str, ...]:

@@ -4,18 +4,18 @@ Nothing is dropped in silence, in either direction: an unknown field is an error
 value has no written form. Tools travel by name and are found among those the reader supplies; no name is ever imported.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget, SpendWindow
-from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
+from wakeful.contracts.errors import InvalidConfig, UnknownTool, inside
 from wakeful.engine.agent_checks import default_profile
+from wakeful.engine.agent_file import WORDS_FIELD
 from wakeful.engine.agent_options import OPTIONS, AgentOptions, is_default
 from wakeful.engine.option_forms import CannotTravel, texts_read
+from wakeful.tools.local.names import Profile
 from wakeful.tools.tool import Tool
 
 SAMPLING = ("temperature", "max_tokens")
@@ -25,8 +25,6 @@ IDENTITY = ("name", "model", "instructions", "tools")
 WRITTEN = (*IDENTITY, *SAMPLING, *(name for name, each in OPTIONS.items() if each.is_written))
 WINDOWS = {"per_hour": "hour", "per_day": "day", "per_month": "month"}
 """What all runs of an agent together may spend, beside what one may (`per_run`)."""
-FILE_HINT = "Name a YAML or JSON file with name, model and instructions; `wakeful schema agent` has every field."
-LATER = ("instructions_file", "notify")
 ARGUMENTS = (*IDENTITY, "deps", "deps_type", "output_type", *OPTIONS)
 """What a program gives to `Agent(...)`."""
 
@@ -96,22 +94,33 @@ def arguments(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> dict[str, 
         raise InvalidConfig(f"an agent's configuration is an object, not a {type(data).__name__}")
     where = f"the configuration of agent {data.get('name')!r}"
     for field in data:
-        if field in LATER:
-            raise NotBuiltYet(f"{field!r} in {where}", "take it out; `wakeful schema agent` has the fields there are")
+        if field == WORDS_FIELD:
+            hint = "only a file of a home can name another one; give instructions"
+            raise InvalidConfig(f"{where} names a file of instructions, and is no file", hint).within(field)
         if field not in WRITTEN and field != "hooks":  # they are code: only their absence can be written
-            raise UnknownField(str(field), where)
+            raise UnknownField(str(field), where).within(field)
     for field in ("name", "model"):
         if not isinstance(data.get(field), str):
-            raise InvalidConfig(f"{where}: {field} is missing or not a string", f"give {field}: ...")
+            raise InvalidConfig(f"{where}: {field} is missing or not a string", f"give {field}: ...").within(field)
     if not isinstance(data.get("instructions", ""), str):
-        raise InvalidConfig(f"{where}: instructions are a string, not {data['instructions']!r}")
+        wrong = InvalidConfig(f"{where}: instructions are a string, not {data['instructions']!r}")
+        raise wrong.within("instructions")
     fields = {name: data[name] for name in IDENTITY if name in data}
-    fields["tools"] = tuple(_named(name, tools, where) for name in texts_read(f"{where}: tools", data.get("tools")))
     for name, each in OPTIONS.items():
         if name in data:
-            fields[name] = data[name] if each.read is None else each.read(f"{where}: {name}", data[name])
-    fields["settings"] = _settings(data, where)
-    fields["budget"], fields["spend_windows"] = _budget(data, where)
+            with inside(name):
+                fields[name] = data[name] if each.read is None else each.read(f"{where}: {name}", data[name])
+    with inside("tools"):
+        named = named_tools(data, tools, where)
+    fields["tools"] = named.tools
+    if named.profile is not None:
+        fields["profile"] = named.profile
+    if named.servers:
+        fields["mcp"] = tuple(dict.fromkeys((*fields.get("mcp", ()), *named.servers)))
+    with inside("settings"):
+        fields["settings"] = _settings(data, where)
+    with inside("budget"):
+        fields["budget"], fields["spend_windows"] = _budget(data, where)
     return fields
 
 
@@ -126,12 +135,46 @@ def _settings(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return {**value, **top}
 
 
-def _named(name: str, tools: Sequence[Tool[Any]], where: str) -> Tool[Any]:
-    found = find_tool(name, tools)
-    if found is None:
-        supplied = ", ".join(tool.name for tool in tools) or "none"
-        raise UnknownTool(f"{where} names the tool {name!r}, which was not supplied", f"supplied: {supplied}")
-    return found
+class NamedTools(NamedTuple):
+    """What stands under `tools` in a file: tools by name, a profile, and servers with all that they have."""
+
+    tools: tuple[Tool[Any], ...]
+    profile: Profile | None
+    servers: tuple[str, ...]
+
+
+def named_tools(data: Mapping[str, Any], tools: Sequence[Tool[Any]], where: str) -> NamedTools:
+    """Raises UnknownTool with near names, InvalidConfig for a second profile and for a part of a server."""
+    found: list[Tool[Any]] = []
+    servers: list[str] = []
+    profile = data.get("profile")
+    for place, name in enumerate(texts_read(f"{where}: tools", data.get("tools"))):
+        with inside(place):
+            known = find_tool(name, tools)
+            server, slash, rest = name.removeprefix("mcp.").partition("/")
+            if known is not None:
+                found.append(known)
+            elif name in get_args(Profile):
+                if profile not in (None, name):
+                    raise InvalidConfig(f"{where} has the profiles {profile} and {name}", "keep one of them")
+                profile = name
+            elif name.startswith("mcp.") and slash:
+                if rest != "*":
+                    hint = f"write mcp.{server}/*, and say under policy which of its tools are denied"
+                    raise InvalidConfig(f"{where} names {name!r}, a part of a server", hint)
+                servers.append(server)
+            else:
+                raise _not_supplied(name, tools, where)
+    return NamedTools(tuple(found), profile, tuple(servers))
+
+
+def _not_supplied(name: str, tools: Sequence[Tool[Any]], where: str) -> UnknownTool:
+    supplied = [tool.name for tool in tools]
+    near = get_close_matches(name, [*supplied, *get_args(Profile)], n=2, cutoff=0.6)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return UnknownTool(
+        f"{where} names the tool {name!r}, which was not supplied", f"{meant}supplied: {', '.join(supplied) or 'none'}"
+    )
 
 
 def _budget(data: Mapping[str, Any], where: str) -> tuple[Budget | None, tuple[SpendWindow, ...]]:
@@ -145,12 +188,17 @@ def _budget(data: Mapping[str, Any], where: str) -> tuple[Budget | None, tuple[S
         return _run_budget(value, f"{where}: budget"), ()
     for name in value:
         if name != "per_run" and name not in WINDOWS:
-            raise InvalidConfig(f"{where}: budget has {name!r} beside per_...", f"write {name} under per_run")
-    one = value.get("per_run")
-    windows = tuple(
-        _window(value[name], f"{where}: budget.{name}", period) for name, period in WINDOWS.items() if name in value
-    )
-    return None if one is None else _run_budget(one, f"{where}: budget.per_run"), windows
+            wrong = InvalidConfig(f"{where}: budget has {name!r} beside per_...", f"write {name} under per_run")
+            raise wrong.within(str(name))
+    windows = []
+    for name, period in WINDOWS.items():
+        if name in value:
+            with inside(name):
+                windows.append(_window(value[name], f"{where}: budget.{name}", period))
+    if (one := value.get("per_run")) is None:
+        return None, tuple(windows)
+    with inside("per_run"):
+        return _run_budget(one, f"{where}: budget.per_run"), tuple(windows)
 
 
 def _run_budget(value: Any, where: str) -> Budget:
@@ -169,37 +217,3 @@ def _window(value: Any, where: str, period: Any) -> SpendWindow:
         return SpendWindow(period, value["usd"])
     except InvalidBudget as error:
         raise InvalidConfig(f"{where}: {error.message}", error.hint) from None
-
-
-# --- files ---------------------------------------------------------------------------------------------------------
-
-
-def write(path: Path, data: dict[str, Any]) -> None:
-    """YAML, or JSON when the name says so."""
-    if path.suffix == ".json":
-        text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    else:
-        import yaml  # an agent that is never written must not pay for it
-
-        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
-    path.write_text(text, encoding="utf-8")
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The data of a configuration file. Raises InvalidConfig, naming the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidConfig(f"{path} cannot be read: {error.strerror}", FILE_HINT) from None
-    try:
-        if path.suffix == ".json":
-            data = json.loads(text)
-        else:
-            import yaml
-
-            data = yaml.safe_load(text)
-    except Exception as error:  # a parser's own error, json's or yaml's
-        raise InvalidConfig(f"{path}: is not {'JSON' if path.suffix == '.json' else 'YAML'}: {error}") from None
-    if not isinstance(data, dict):
-        raise InvalidConfig(f"{path} holds a {type(data).__name__}, not an agent's configuration", FILE_HINT)
-    return data

@@ -31,6 +31,7 @@ from wakeful.contracts.controls import (
     checked_reference,
     checked_text,
 )
+from wakeful.contracts.errors import ForTheCaller
 from wakeful.contracts.model_settings import ModelSettings, checked_settings
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
@@ -110,7 +111,11 @@ class Option:
 
     def checked(self, who: str, given: Any) -> Any:
         """What an agent holds. Raises InvalidConfig with the agent, the option and the value."""
-        return self._check(who if self._names_itself else f"{who}: {self.name}", given)
+        try:
+            return self._check(who if self._names_itself else f"{who}: {self.name}", given)
+        except ForTheCaller as problem:
+            problem.within(self.name)
+            raise
 
     @property
     def is_written(self) -> bool:

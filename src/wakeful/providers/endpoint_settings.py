@@ -43,7 +43,7 @@ def tables(data: Mapping[str, Any], where: str) -> dict[str, Mapping[str, Any]]:
     if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
         raise InvalidConfig(
             f"{where}: [providers] holds one table a provider", "Write [providers.NAME] above its lines."
-        )
+        ).within("providers")
     return dict(tables)
 
 

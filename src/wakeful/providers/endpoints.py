@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from wakeful.contracts.errors import InvalidConfig, KeyMissing, UnknownProvider
+from wakeful.contracts.errors import InvalidConfig, KeyMissing, UnknownProvider, inside
 from wakeful.providers import azure
 from wakeful.providers.endpoint_settings import address, provider_settings, setting, tables
 from wakeful.providers.prices import LOCAL, ListedPrice
@@ -260,7 +260,8 @@ def endpoint(
         raise _unknown(provider, [*BUILT_IN, *configured])
     found = known or Endpoint(provider, "openai_chat_completions", "", (), key_required=False)
     if provider in configured:
-        found = _with_settings(found, configured[provider], f"{where}: [providers.{provider}]")
+        with inside("providers", provider):
+            found = _with_settings(found, configured[provider], f"{where}: [providers.{provider}]")
     variable = f"{_as_variable(provider)}_BASE_URL"
     if environ.get(variable):
         found = replace(found, base_url=address(environ[variable], variable), source=variable)
@@ -292,7 +293,8 @@ def endpoints(
 def _with_settings(known: Endpoint, table: Mapping[str, Any], where: str) -> Endpoint:
     changed: dict[str, Any] = {}
     for name, value in table.items():
-        changed[name] = setting(name, value, where)
+        with inside(name):
+            changed[name] = setting(name, value, where)
     version = changed.get("api_version", known.api_version)
     if "dialect" in changed and TRANSPORTS.get(changed.get("transport", known.transport)) in ("anthropic", "gemini"):
         raise InvalidConfig(

@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.errors import InvalidConfig, inside
 from wakeful.retrieval.text_files import PATTERNS, TextFiles
-from wakeful.settings.owner_file import owner_file
+from wakeful.settings.owner_file import OwnerFile, owner_file
 
 FIELDS = ("folder", "patterns", "untrusted")
 _made: dict[tuple[Any, ...], TextFiles] = {}
 """One index for all agents of a process that use the same collection."""
 
 
-def named_collection(name: str, environ: Mapping[str, str] = os.environ) -> TextFiles:
+def named_collection(name: str, environ: Mapping[str, str] = os.environ, file: OwnerFile | None = None) -> TextFiles:
     """The collection of that name. Raises InvalidConfig."""
-    file = owner_file(environ)
+    file = owner_file(environ) if file is None else file
     known = file.table("collections")
     if name not in known:
         has = ", ".join(known) or "none"
@@ -28,11 +28,17 @@ def named_collection(name: str, environ: Mapping[str, str] = os.environ) -> Text
             f"it has: {has}; write [collections.{name}] with a folder",
         )
     said = known[name]
+    with inside("collections", name):
+        return _made_of(name, said, file)
+
+
+def _made_of(name: str, said: Any, file: OwnerFile) -> TextFiles:
     if not isinstance(said, Mapping) or not isinstance(said.get("folder"), str):
         raise InvalidConfig(f"{file.path}: collections.{name} names no folder", 'write folder = "path/to/texts"')
     for field in said:
         if field not in FIELDS:
-            raise InvalidConfig(f"{file.path}: collections.{name} has no {field!r}", f"it has: {', '.join(FIELDS)}")
+            wrong = InvalidConfig(f"{file.path}: collections.{name} has no {field!r}", f"it has: {', '.join(FIELDS)}")
+            raise wrong.within(field)
     folder = file.path.parent / Path(said["folder"]).expanduser()
     patterns = tuple(said.get("patterns", PATTERNS))
     key = (name, str(folder), patterns, bool(said.get("untrusted", False)))

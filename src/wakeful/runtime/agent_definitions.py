@@ -5,64 +5,157 @@ file that cannot be loaded harms nobody: its agent runs on with the last definit
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from wakeful.contracts.errors import ForTheCaller
+from wakeful.contracts.errors import ForTheCaller, inside
 from wakeful.contracts.events.agents import AgentSource
-from wakeful.engine import agent_data
 from wakeful.engine.agent import Agent
+from wakeful.engine.agent_checks import MISSING
+from wakeful.engine.agent_file import AgentFile, FileUnreadable, read_agent_file
+from wakeful.engine.named_servers import find_server
 from wakeful.runtime.agent_roster import RosterEntry
+from wakeful.settings.file_lines import FieldPath, FileLines
+from wakeful.settings.notify_targets import check_target
 from wakeful.tools.tool import Tool
+from wakeful.views.file_problems import FileProblem
 
 MEDIA_TYPE = "application/json"
 SUFFIXES = (".yaml", ".yml", ".json")
+_STAND_INS = {"name": "unnamed", "model": "scripted:demo"}
+"""For fields without which nothing else could be checked."""
 
 
-class FileProblem(NamedTuple):
-    """A file that is not in force."""
-
-    place: str
-    agent: str
-    """The agent it is about, as far as it can be told."""
-    message: str
-    hint: str
+def definition_files(folder: Path) -> list[Path]:
+    """The files in a folder that define agents, by name."""
+    there = folder.iterdir() if folder.is_dir() else ()
+    return sorted(path for path in there if path.suffix in SUFFIXES and not path.is_dir())
 
 
 def read_folder(folder: Path, tools: Sequence[Tool[Any]]) -> tuple[list[RosterEntry], list[FileProblem]]:
-    """The agents of a home's files, by file name; and the files that cannot be loaded."""
+    """The agents of a home's files, by file name; and everything that is wrong with files that cannot be loaded."""
     found: list[RosterEntry] = []
     problems: list[FileProblem] = []
-    there = folder.iterdir() if folder.is_dir() else ()
-    paths = sorted(path for path in there if path.suffix in SUFFIXES and not path.is_dir())
-    for path in paths:
-        name = path.stem
-        try:
-            data = agent_data.read(path)
-            name = str(data.get("name", name))
-            entry = entry_of(data, tools, "file", str(path))
-            if any(other.agent.name == entry.agent.name for other in found):
-                message = f"another file has an agent called {entry.agent.name!r}"
-                problems.append(FileProblem(str(path), name, message, "Give each agent its own name."))
-            else:
-                found.append(entry)
-        except ForTheCaller as problem:
-            problems.append(FileProblem(str(path), name, problem.message, problem.hint))
+    for path in definition_files(folder):
+        entry, wrong = read_definition(path, tools)
+        problems += wrong
+        if entry is None:
+            continue
+        name = entry.agent.name
+        if any(other.agent.name == name for other in found):
+            message = f"another file has an agent called {name!r}"
+            problems.append(FileProblem(place=str(path), agent=name, message=message, hint="Rename one of them."))
+        else:
+            found.append(entry)
     return found, problems
+
+
+def read_definition(path: Path, tools: Sequence[Tool[Any]]) -> tuple[RosterEntry | None, list[FileProblem]]:
+    """The agent of one file of a home, or what is wrong with it."""
+    name = path.stem
+    try:
+        file = read_agent_file(path, path.parent.parent)
+    except ForTheCaller as problem:
+        line = problem.line if isinstance(problem, FileUnreadable) else None
+        return None, [FileProblem(place=str(path), line=line, agent=name, message=problem.message, hint=problem.hint)]
+    name = str(file.data.get("name", name))
+    wrong = [_problem(file, name, *each) for each in _problems_of(file.data, tools)]
+    return (None, wrong) if wrong else (entry_of(file.data, tools, "file", str(path)), [])
 
 
 def entry_of(
     data: Mapping[str, Any], tools: Sequence[Tool[Any]], source: AgentSource, place: str | None = None
 ) -> RosterEntry:
     """An agent from its definition. Raises InvalidConfig or UnknownTool."""
-    agent = Agent.from_dict(data, tools)
+    agent = _checked(data, tools)
     return RosterEntry(agent, source, place, _canonical(data))
 
 
 def entry_from(definition: bytes, tools: Sequence[Tool[Any]], source: AgentSource) -> RosterEntry:
     """An agent from a stored definition. Raises InvalidConfig or UnknownTool."""
     return entry_of(json.loads(definition), tools, source)
+
+
+def _checked(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> Agent[Any, str]:
+    """An agent whose names all lead somewhere: tools, servers, and where its notices go."""
+    agent = Agent.from_dict(data, tools)
+    check_target(agent.notify)
+    for place, server in enumerate(agent.mcp):
+        with inside("mcp", place):
+            find_server(server, agent.workspace)
+    return agent
+
+
+def _problems_of(given: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> Iterator[tuple[ForTheCaller, FieldPath]]:
+    """Everything that is wrong with a definition, each with its field: it is left out to find the next."""
+    data: dict[str, Any] = deepcopy(dict(given))
+    removed: dict[FieldPath, list[int]] = {}
+    told: set[str | int] = set()
+    while True:
+        try:
+            _checked(data, tools)
+        except ForTheCaller as problem:
+            field = problem.field
+            if field[:1] and field[0] in told and problem.message.endswith(MISSING):
+                field = field[:1]  # it is missing because it was left out
+            else:
+                yield problem, _as_written(field, removed)
+                told.update(field[:1])
+            if field and field[0] in _STAND_INS:
+                data[str(field[0])] = _STAND_INS[str(field[0])]
+            elif not leave_out(data, field, removed):
+                return
+        else:
+            return
+
+
+def leave_out(data: dict[str, Any], field: FieldPath, removed: dict[FieldPath, list[int]]) -> bool:
+    """Take a field out of a definition, of a list the whole entry; whether that was possible."""
+    field = field[: next((place + 1 for place, part in enumerate(field) if isinstance(part, int)), len(field))]
+    around: Any = data
+    for part in field[:-1]:
+        inner = around[part] if _has(around, part) else None
+        if not isinstance(inner, dict | list):
+            return False
+        around = inner
+    if not field or not _has(around, field[-1]):
+        return False
+    if isinstance(around, list):
+        written = _as_written(field[:-1], removed)
+        places = removed.setdefault(written, list(range(len(around))))
+        places.pop(int(field[-1]))
+    del around[field[-1]]
+    return True
+
+
+def _has(around: Any, part: str | int) -> bool:
+    if isinstance(around, list):
+        return isinstance(part, int) and part < len(around)
+    return isinstance(around, dict) and part in around
+
+
+def _as_written(field: FieldPath, removed: Mapping[FieldPath, list[int]]) -> FieldPath:
+    """The same field, with its places in lists as the file has them."""
+    found: FieldPath = ()
+    for part in field:
+        places = removed.get(found)
+        found = (*found, places[part] if places is not None and isinstance(part, int) and part < len(places) else part)
+    return found
+
+
+def _problem(file: AgentFile, name: str, problem: ForTheCaller, field: FieldPath) -> FileProblem:
+    line = line_of(file.lines, field)
+    named = ".".join(map(str, field))
+    return FileProblem(
+        place=str(file.path), line=line, agent=name, field=named, message=problem.message, hint=problem.hint
+    )
+
+
+def line_of(lines: FileLines, field: FieldPath) -> int | None:
+    """The line that a problem with a field is on. A server may be named among the tools."""
+    return lines.line(field) or (lines.line(("tools",)) if field[:1] == ("mcp",) else None)
 
 
 def _canonical(data: Mapping[str, Any]) -> bytes:

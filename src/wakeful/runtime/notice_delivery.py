@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from wakeful.contracts.envelope import Fact, iso
-from wakeful.contracts.errors import EventRefused
+from wakeful.contracts.errors import EventRefused, InvalidConfig
 from wakeful.contracts.events import ActionReminded, NoticeAttempted
 from wakeful.contracts.notices import AttemptOutcome, NotifyTarget
 from wakeful.decisions.notices import OLDEST, pause_before, quiet_until
@@ -29,8 +29,12 @@ async def deliver_notice(engine: Engine, target_of: TargetOf, send: SendNotice, 
     row, now = await engine.store.notice(wake.cause_id), engine.clock.now()
     if row is None or row.state != "pending":
         return
-    target = await target_of(row.agent_id)
-    event = _without_sending(row, target, now)
+    try:
+        target = await target_of(row.agent_id)
+    except InvalidConfig as problem:
+        event: NoticeAttempted | None = _failed(row, "", problem.message, now)
+    else:
+        event = _without_sending(row, target, now)
     if event is None:
         assert target is not None
         hidden = engine.keys().hide
@@ -71,10 +75,15 @@ def _sent(row: NoticeRow, target: NotifyTarget, error: str, now: int) -> NoticeA
     attempt = row.attempts + 1
     if not error:
         return _attempted(row, "delivered", attempt, to=target.place)
+    return _failed(row, target.place, error, now)
+
+
+def _failed(row: NoticeRow, to: str, error: str, now: int) -> NoticeAttempted:
+    attempt = row.attempts + 1
     pause = pause_before(attempt)
     if pause is None:
-        return _attempted(row, "given_up", attempt, to=target.place, error=error[:500])
-    return _attempted(row, "failed", attempt, to=target.place, error=error[:500], next_at=now + pause)
+        return _attempted(row, "given_up", attempt, to=to, error=error[:500])
+    return _attempted(row, "failed", attempt, to=to, error=error[:500], next_at=now + pause)
 
 
 def _attempted(row: NoticeRow, outcome: AttemptOutcome, attempt: int = 0, **fields: Any) -> NoticeAttempted:

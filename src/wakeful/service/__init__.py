@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from wakeful.ports import Store as Store
     from wakeful.ports import TurnRow as TurnRow
     from wakeful.ports import UnknownRow as UnknownRow
-    from wakeful.runtime.agent_definitions import FileProblem as FileProblem
     from wakeful.runtime.scheduler import Places as Places
     from wakeful.runtime.timers import cancel_timer as cancel_timer
     from wakeful.sandbox.import_guard import guard_imports as guard_imports
@@ -64,7 +63,6 @@ _WHERE = {
     "Agent": "wakeful.engine.agent",
     "AgentTool": "wakeful.engine.agent",
     "Ask": "wakeful.tools.hooks",
-    "FileProblem": "wakeful.runtime.agent_definitions",
     "Places": "wakeful.runtime.scheduler",
     "cancel_timer": "wakeful.runtime.timers",
     "Clock": "wakeful.ports",

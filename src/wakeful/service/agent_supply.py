@@ -21,7 +21,7 @@ from wakeful.contracts.waking import WakeEntry
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.ports.runtime_agents import RuntimeAgentRow
-from wakeful.runtime.agent_definitions import MEDIA_TYPE, FileProblem, entry_from, entry_of, read_folder
+from wakeful.runtime.agent_definitions import MEDIA_TYPE, entry_from, entry_of, read_folder
 from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
 from wakeful.runtime.builtin_templates import DEFAULT_TEMPLATE
 from wakeful.runtime.timers import keep_wakes
@@ -33,6 +33,7 @@ from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, 
 from wakeful.service.commands.workspaces import keep_workspace
 from wakeful.settings.agent_homes import default_agent_id
 from wakeful.tools.tool import Tool
+from wakeful.views.file_problems import FileProblem
 
 
 def created_agent(name: str, source: AgentSource, by: str, template: str | None = None) -> AgentCreated:
@@ -71,7 +72,8 @@ class AgentSupply:
             if known is not None and known.source == "code":
                 message = f"the program has an agent called {entry.agent.name!r}"
                 hint = "Rename one of them."
-                self.problems.append(FileProblem(entry.place or "", entry.agent.name, message, hint))
+                place = entry.place or ""
+                self.problems.append(FileProblem(place=place, agent=entry.agent.name, message=message, hint=hint))
             elif known is None or known.revision != entry.revision:
                 self.roster.put(entry)
                 await self._introduce(entry)

@@ -47,6 +47,7 @@ from wakeful.service.queries.model_probe import ask_for_a_word
 from wakeful.service.queries.notices import hold_record
 from wakeful.service.run_result import RunResult
 from wakeful.service.wake_checks import run_check
+from wakeful.settings.notify_targets import resolve_target
 from wakeful.views.child_agents import ActiveChild
 from wakeful.views.runtime_records import RuntimeHold
 
@@ -256,7 +257,8 @@ def living_runtime(
 
     async def target_of(agent_id: str) -> NotifyTarget | None:
         known = supply.roster.get(agent_id)
-        return known.agent.notify if known is not None and known.agent.notify is not None else notify
+        target = known.agent.notify if known is not None and known.agent.notify is not None else notify
+        return None if target is None else resolve_target(target)
 
     asked: set[str] = set()
     enforced: list[int] = []

@@ -16,14 +16,13 @@ import os
 import shlex
 import tempfile
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from wakeful import programs
-from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.errors import InvalidConfig, inside
 from wakeful.sandbox.environment import scrubbed
-from wakeful.settings.owner_file import OwnerFile, owner_file, settings_path
+from wakeful.settings.owner_file import OwnerFile, check_names, owner_file, settings_path
 from wakeful.tools.command_hooks import CommandHook
 from wakeful.tools.hooks import DEFAULT_SECONDS, Hook
 
@@ -38,27 +37,29 @@ def owner_hooks(environ: Mapping[str, str], keys: Callable[[], frozenset[str]]) 
     try:
         found = path.stat()
     except OSError:
-        return _hooks(owner_file(environ), keys)  # it says what is wrong with the file, if anything is
+        return read_hooks(owner_file(environ), keys)  # it says what is wrong with the file, if anything is
     seen = found.st_mtime_ns, found.st_size, found.st_ino
     known = _read.get(str(path))
     if known is None or known[0] != seen:
-        known = _read[str(path)] = seen, _hooks(owner_file(environ), keys)
+        known = _read[str(path)] = seen, read_hooks(owner_file(environ), keys)
     return known[1]
 
 
-def _hooks(file: OwnerFile, keys: Callable[[], frozenset[str]]) -> tuple[Hook, ...]:
+def read_hooks(file: OwnerFile, keys: Callable[[], frozenset[str]]) -> tuple[Hook, ...]:
+    """The hooks of a file. Raises InvalidConfig with the place."""
     path, listed = file.path, file.data.get("hooks", [])
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise InvalidConfig(f"{path}: hooks is no list of tables", "Write [[hooks]] above the lines of each.")
-    return tuple(_hook(one, f"{path}: hooks[{place}]", path.parent, keys) for place, one in enumerate(listed))
+        wrong = InvalidConfig(f"{path}: hooks is no list of tables", "Write [[hooks]] above the lines of each.")
+        raise wrong.within("hooks")
+    found = []
+    for place, one in enumerate(listed):
+        with inside("hooks", place):
+            found.append(_hook(one, f"{path}: hooks[{place}]", path.parent, keys))
+    return tuple(found)
 
 
 def _hook(table: Mapping[str, Any], where: str, folder: Path, keys: Callable[[], frozenset[str]]) -> Hook:
-    for name in table:
-        if name not in KNOWN:
-            near = get_close_matches(name, KNOWN, n=1)
-            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(KNOWN)}."
-            raise InvalidConfig(f"{where}: there is no setting {name!r}", hint)
+    check_names(table, KNOWN, f"{where}: there is")
     command = _command(table.get("command"), where)
     on_error = table.get("on_error", "closed")
     if on_error not in ("closed", "open"):

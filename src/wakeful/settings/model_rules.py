@@ -9,12 +9,11 @@ A model that they rule out is no candidate of any turn. A rule that cannot be re
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.decisions.policy.patterns import text_test
-from wakeful.settings.owner_file import owner_file
+from wakeful.settings.owner_file import OwnerFile, check_names, owner_file
 
 TABLE = "models"
 VARIABLE = "WAKEFUL_OFFLINE"
@@ -52,21 +51,15 @@ ANY_MODEL = ModelRules()
 """Nobody has said anything."""
 
 
-def model_rules(environ: Mapping[str, str]) -> ModelRules:
+def model_rules(environ: Mapping[str, str], file: OwnerFile | None = None) -> ModelRules:
     """What the owner's file and the environment say. Raises InvalidConfig with the place."""
-    file = owner_file(environ)
+    file = owner_file(environ) if file is None else file
     table = file.table(TABLE)
     where = f"{file.path}: [{TABLE}]"
-    for name in table:
-        if name not in KNOWN:
-            near = get_close_matches(name, KNOWN, n=1)
-            raise InvalidConfig(
-                f"{where} has no setting {name!r}",
-                f"Did you mean {near[0]}?" if near else f"There are: {', '.join(KNOWN)}.",
-            )
+    check_names(table, KNOWN, f"{where} has", TABLE)
     offline = table.get("offline", False)
     if not isinstance(offline, bool):
-        raise InvalidConfig(f"{where} offline is {offline!r}", "Write true or false.")
+        raise InvalidConfig(f"{where} offline is {offline!r}", "Write true or false.").within(TABLE, "offline")
     said = environ.get(VARIABLE, "")
     if said not in ("", "0", "1"):
         raise InvalidConfig(f"{VARIABLE} is {said!r}", "Set it to 1, or unset it.")
@@ -80,5 +73,6 @@ def model_rules(environ: Mapping[str, str]) -> ModelRules:
 def _patterns(table: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
     value = table.get(name, [])
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-        raise InvalidConfig(f"{where} {name} is {value!r}", 'Write a list of models, such as ["anthropic:*"].')
+        hint = 'Write a list of models, such as ["anthropic:*"].'
+        raise InvalidConfig(f"{where} {name} is {value!r}", hint).within(TABLE, name)
     return tuple(value)

@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,18 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.settings.home import home
 
 SETTINGS_FILE = "wakeful.toml"
-SECTIONS = ("store", "models", "budget", "principals", "providers", "hooks", "collections", "runtime", "retention")
+SECTIONS = (
+    "store",
+    "models",
+    "budget",
+    "principals",
+    "providers",
+    "hooks",
+    "collections",
+    "runtime",
+    "retention",
+    "notify",
+)
 """The names that may stand at the top of the file."""
 
 
@@ -25,7 +36,7 @@ class OwnerFile(NamedTuple):
         """One of its tables; empty when it is not there."""
         found = self.data.get(name, {})
         if not isinstance(found, Mapping):
-            raise InvalidConfig(f"{self.path}: {name} is {found!r}", f"Write [{name}] above its lines.")
+            raise InvalidConfig(f"{self.path}: {name} is {found!r}", f"Write [{name}] above its lines.").within(name)
         return found
 
 
@@ -42,22 +53,31 @@ def owner_file(environ: Mapping[str, str] = os.environ) -> OwnerFile:
     """The owner's settings."""
     path = settings_path(environ)
     try:
-        return OwnerFile(path, _checked(tomllib.loads(path.read_text("utf-8")), path))
+        file = read_owner_file(path)
     except FileNotFoundError:
         if environ.get("WAKEFUL_CONFIG"):
             raise InvalidConfig(f"WAKEFUL_CONFIG names {path}, and there is no such file") from None
         return OwnerFile(path, {})
+    check_names(file.data, SECTIONS, f"{path}: there is")
+    return file
+
+
+def read_owner_file(path: Path) -> OwnerFile:
+    """What stands in a file, whatever it is called there. Raises FileNotFoundError, or InvalidConfig with the file."""
+    try:
+        return OwnerFile(path, tomllib.loads(path.read_text("utf-8")))
     except tomllib.TOMLDecodeError as error:
         raise InvalidConfig(f"{path} is not TOML: {error}") from None
+    except FileNotFoundError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidConfig(f"{path} cannot be read: {error}") from None
 
 
-def _checked(data: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A name that nothing reads would be a setting without effect."""
-    for name in data:
-        if name not in SECTIONS:
-            near = get_close_matches(name, SECTIONS, n=1)
-            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(SECTIONS)}."
-            raise InvalidConfig(f"{path}: there is no setting {name!r}", hint)
-    return data
+def check_names(table: Iterable[str], known: Sequence[str], where: str, *field: str) -> None:
+    """A name that nothing reads would be a setting without effect. Raises InvalidConfig with near names."""
+    for name in table:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(known)}."
+            raise InvalidConfig(f"{where} no setting {name!r}", hint).within(*field, name)

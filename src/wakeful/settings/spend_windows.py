@@ -13,24 +13,23 @@ An agent's own windows stand with the agent. A line that cannot be read is an er
 
 from collections.abc import Mapping
 from datetime import UTC, tzinfo
-from difflib import get_close_matches
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import SpendWindow
-from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.errors import InvalidConfig, inside
 from wakeful.contracts.spending import PERIODS, Period
 from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
-from wakeful.settings.owner_file import owner_file
+from wakeful.settings.owner_file import OwnerFile, check_names, owner_file
 
 BUDGET, PRINCIPALS, TIMEZONE = "budget", "principals", "timezone"
 LINES: Mapping[str, Period] = {f"per_{period}": period for period in PERIODS}
 
 
-def owner_windows(environ: Mapping[str, str]) -> OwnerWindows:
+def owner_windows(environ: Mapping[str, str], file: OwnerFile | None = None) -> OwnerWindows:
     """What the owner's file says. Raises InvalidConfig with the place."""
-    file = owner_file(environ)
+    file = owner_file(environ) if file is None else file
     budget = file.table(BUDGET)
     if not budget and not file.table(PRINCIPALS):
         return NO_WINDOWS
@@ -39,20 +38,26 @@ def owner_windows(environ: Mapping[str, str]) -> OwnerWindows:
     for name, table in file.table(PRINCIPALS).items():
         place = f'{file.path}: [{PRINCIPALS}."{name}"]'
         if not isinstance(table, Mapping):
-            raise InvalidConfig(f"{place} is {table!r}", f'Write [{PRINCIPALS}."{name}"] above its lines.')
-        principals[name] = _windows(table, place, ())
-    zone = zone_named(budget[TIMEZONE], where) if TIMEZONE in budget else UTC
-    return OwnerWindows(_windows(budget, where, (TIMEZONE,)), principals, zone)
+            wrong = InvalidConfig(f"{place} is {table!r}", f'Write [{PRINCIPALS}."{name}"] above its lines.')
+            raise wrong.within(PRINCIPALS, name)
+        with inside(PRINCIPALS, name):
+            principals[name] = _windows(table, place, ())
+    zone: tzinfo = UTC
+    with inside(BUDGET):
+        if TIMEZONE in budget:
+            with inside(TIMEZONE):
+                zone = zone_named(budget[TIMEZONE], where)
+        return OwnerWindows(_windows(budget, where, (TIMEZONE,)), principals, zone)
 
 
 def _windows(table: Mapping[str, Any], where: str, others: tuple[str, ...]) -> tuple[SpendWindow, ...]:
-    known = (*LINES, *others)
-    for name in table:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(known)}."
-            raise InvalidConfig(f"{where} has no setting {name!r}", hint)
-    return tuple(_window(table[line], period, f"{where} {line}") for line, period in LINES.items() if line in table)
+    check_names(table, (*LINES, *others), f"{where} has")
+    found = []
+    for line, period in LINES.items():
+        if line in table:
+            with inside(line):
+                found.append(_window(table[line], period, f"{where} {line}"))
+    return tuple(found)
 
 
 def _window(value: Any, period: Period, where: str) -> SpendWindow:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.settings.home import home
-from wakeful.settings.owner_file import owner_file
+from wakeful.settings.owner_file import OwnerFile, owner_file
 
 FILE = "wakeful.db"
 VARIABLE = "WAKEFUL_STORE"
@@ -23,15 +23,16 @@ def home_store(environ: Mapping[str, str] = os.environ) -> Path:
     return home(environ) / FILE
 
 
-def default_store(environ: Mapping[str, str] = os.environ) -> Path:
+def default_store(environ: Mapping[str, str] = os.environ, file: OwnerFile | None = None) -> Path:
     """Where the store is. Raises InvalidConfig for an owner's file that cannot be read."""
     named = environ.get(VARIABLE)
     if named:
         return Path(named).expanduser()
-    file = owner_file(environ)
+    file = owner_file(environ) if file is None else file
     said = file.data.get(FIELD)
     if said is None:
         return home_store(environ)
     if not isinstance(said, str) or not said:
-        raise InvalidConfig(f"{file.path}: {FIELD} is {said!r}", f'Write the path of a file: {FIELD} = "runs.db".')
+        hint = f'Write the path of a file: {FIELD} = "runs.db".'
+        raise InvalidConfig(f"{file.path}: {FIELD} is {said!r}", hint).within(FIELD)
     return file.path.absolute().parent / Path(said).expanduser()

@@ -9,7 +9,7 @@ import pytest
 
 from wakeful import run_sync
 from wakeful.contracts.budgets import Budget, SpendWindow
-from wakeful.contracts.errors import InvalidConfig, NotBuiltYet, UnknownTool
+from wakeful.contracts.errors import InvalidConfig, UnknownTool
 from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
@@ -201,10 +201,9 @@ def test_an_unknown_field_is_rejected_by_name_on_every_surface(tmp_path: Path) -
             Agent.from_file(tmp_path / name)
 
 
-@pytest.mark.parametrize("field", ["notify", "instructions_file"])
-def test_fields_of_later_versions_are_refused_as_such(field: str) -> None:
-    with pytest.raises(NotBuiltYet, match=field):
-        Agent.from_dict({**FULL, field: "x"}, tools=TOOLS)
+def test_data_that_is_no_file_can_name_no_file_and_no_hooks() -> None:
+    with pytest.raises(InvalidConfig, match="names a file of instructions, and is no file"):
+        Agent.from_dict({**FULL, "instructions_file": "x"}, tools=TOOLS)
     assert Agent.from_dict({**FULL, "hooks": []}, tools=TOOLS).to_dict() == FULL
 
 

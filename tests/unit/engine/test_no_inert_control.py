@@ -15,7 +15,6 @@ from kit.bites.policies import POLICY, RULES, TOOLS
 from kit.bites.sandboxes import LIMITS, SANDBOX
 from wakeful import Agent, Budget, ModelSettings, SpendWindow
 from wakeful.contracts.controls import CompactionPolicy
-from wakeful.contracts.errors import NotBuiltYet
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy, Rule, ToolPolicy
 from wakeful.engine import agent_data
 from wakeful.engine.agent_options import OPTIONS
@@ -62,12 +61,6 @@ def test_every_field_of_an_agent_is_looked_at() -> None:
     assert set(OPTIONS) <= {name.partition(".")[0] for name in TABLE}
     given = {*inspect.signature(Agent.__init__).parameters, *agent_data.SAMPLING}
     assert set(agent_data.WRITTEN) <= given, "a file says nothing that a program could not"
-
-
-@pytest.mark.parametrize("field", agent_data.LATER)
-def test_what_nothing_keeps_yet_is_refused_and_not_passed_over(field: str) -> None:
-    with pytest.raises(NotBuiltYet, match=field):
-        Agent.from_dict({"name": "desk", "model": "a:b", field: "x"})
 
 
 async def test_the_table_would_notice_a_setting_that_does_nothing_and_one_that_is_missing(tmp_path: Path) -> None:

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, Runtime, tool
+from wakeful.bootstrap import perform
 from wakeful.errors import InvalidConfig, InvalidRequest, UnknownTool
+from wakeful.service.operations.runtime import TEST_NOTICE, AgentControlRequest
 from wakeful.testing import scripted
+from wakeful.views.runtime_records import NoticeRecord
 
 SCRIPT = "- text: {words}\n"
 
@@ -114,3 +117,48 @@ async def test_what_cannot_be_an_agent_is_refused_and_leaves_nothing(tmp_path: P
         written(tmp_path, "ops", "one")
         (problem,) = await rt.reload()
         assert problem.message == "the program has an agent called 'ops'"
+
+
+async def test_words_of_another_file_are_in_the_revision_and_a_workspace_begins_at_the_home(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "shop").mkdir()
+    path = written(tmp_path, "ops", "one", instructions_file="ops.AGENTS.md", tools=["coding"], workspace="shop")
+    (path.parent / "ops.AGENTS.md").write_text("Look after the backups.")
+    async with Runtime(tmp_path) as rt:
+        assert await said(rt, "ops") == "one"
+        first = await rt.definition("ops")
+        assert first["instructions"] == "Look after the backups."
+        assert first["workspace"] == str(tmp_path / "shop")
+        (path.parent / "ops.AGENTS.md").write_text("Look after the mail.")
+        assert await rt.reload() == []
+        assert len(await rt.revisions("ops")) == 2
+        assert '-instructions: "Look after the backups."' in await rt.diff("ops")
+
+
+async def test_notices_go_where_the_owners_file_says_that_the_name_leads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path))
+    told = tmp_path / "told.jsonl"
+    owner = tmp_path / "wakeful.toml"
+    words = f"cat >> {told}; echo >> {told}"
+    owner.write_text(f"[notify.phone]\nto = ['sh', '-c', '{words}']\nquiet = '00:00-00:00'\n")
+    written(tmp_path, "ops", "one", notify={"to": "phone", "on": ["failure"]})
+    async with Runtime(tmp_path) as rt:
+        arrived = await notice(rt, tmp_path)
+        assert (arrived.state, json.loads(told.read_text())["kind"]) == ("delivered", "test")
+        owner.write_text("")
+        lost = await notice(rt, tmp_path)
+        assert lost.state == "pending" and "there is no [notify.phone]" in lost.error
+
+
+async def notice(rt: Runtime, home: Path) -> NoticeRecord:
+    """Ask for a test notice and wait until it was tried."""
+    tried = len(await rt.notices("ops")) + 1
+    await perform(TEST_NOTICE, AgentControlRequest("ops"), home / "wakeful.db")
+    async for event in rt.follow("ops"):
+        tried -= event.type == "notice.attempted"
+        if not tried:
+            break
+    return (await rt.notices("ops"))[0]

@@ -1,4 +1,4 @@
-"""The published JSON Schemas of what programs read and write: a run's result, wire messages, an agent's file.
+"""The published JSON Schemas of what programs read and write: a run's result, wire messages, the files of a home.
 
 Their fields are declared where they are used: a result's in `RunResult`, a file's in `AgentOptions`.
 """
@@ -14,13 +14,16 @@ from typing import Any, Literal
 from pydantic import Field, create_model
 
 from wakeful.contracts.agent_file import ModelName
+from wakeful.contracts.owner_settings import OwnerSettings
 from wakeful.contracts.schema import DIALECT
 from wakeful.contracts.values import Value
 from wakeful.engine.agent import NAME
+from wakeful.engine.agent_file import WORDS_FIELD
 from wakeful.engine.agent_options import AS_HELD, OPTIONS, AgentOptions
 from wakeful.service.run_result import run_result_document
 from wakeful.views.wire_messages import WIRE_MESSAGE
 
+TOOLS = "Tools by name, a profile (`coding`, `shell_first`, `chat`), and `mcp.NAME/*` for all tools of a server."
 AGENT_FILE = "An agent's file. Tools are named, and found among those that the reader supplies."
 
 
@@ -40,14 +43,20 @@ def agent_schema() -> dict[str, Any]:
     return _schema(agent_file(), "agent", mode="validation")
 
 
+def owner_schema() -> dict[str, Any]:
+    """The schema of the owner's file, `wakeful.toml`."""
+    return _schema(OwnerSettings, "owner", mode="validation")
+
+
 @cache
 def agent_file() -> type[Value]:
     """The shape of an agent's file: who it is, and every option that a file can have."""
     fields: dict[str, Any] = {
         "name": (str, Field(pattern=NAME)),
         "model": (ModelName, Field(description="`provider:model`.")),
-        "instructions": (str, ""),
-        "tools": (tuple[str, ...] | None, ()),
+        "instructions": (str, Field("", description="What it is told in every turn.")),
+        WORDS_FIELD: (str | None, Field(None, description="A file beside this one with the instructions, instead.")),
+        "tools": (tuple[str, ...] | None, Field((), description=TOOLS)),
     }
     held = inspect.get_annotations(AgentOptions)
     words = words_under_fields(AgentOptions)

@@ -69,6 +69,8 @@ COMMANDS = {
                           "wakeful agent stop ops", "stop"),
     "agent resume": Command("agent_control", "agent resume AGENT", "resume a paused or stopped agent",
                             "wakeful agent resume ops", "resume"),
+    "check": Command("check", "check [HOME]", "check the files of agents and wakeful.toml",
+                     "wakeful check\nwakeful check home --tools shop:refund"),
     "notices": Command("runtime_watch", "notices [AGENT]", "list notices, and whether they arrived",
                        "wakeful notices\nwakeful notices ops", "notices"),
     "notify test": Command("runtime_watch", "notify test AGENT", "send a test notice about an agent",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wakeful.service.run_result import RunResult
     from wakeful.surfaces.library.memory_handle import MemoryHandle
     from wakeful.views.child_agents import ActiveChild
+    from wakeful.views.file_problems import FilesReport
     from wakeful.views.message_envelope import MessageEnvelope
     from wakeful.views.runtime_records import (
         AgentLife,
@@ -101,6 +102,17 @@ class Runtime(LivingAgents, RuntimeTriggers, RuntimeWorkspaces):
         self._clock, self._ids = clock, ids
         self._open = AsyncExitStack()
         self._living: LivingRuntime | None = None
+
+    def check(self) -> "FilesReport":
+        """Check the files of the home: `agents/*.yaml` and `wakeful.toml`. Each problem with its file, line and remedy.
+
+        It can be asked before the runtime is opened, and writes nothing.
+        """
+        from wakeful.bootstrap import check_home
+
+        if self._home is None:
+            raise InvalidRequest("this runtime has a store and no home, so no files", "Give it a home: Runtime('home')")
+        return check_home(self._home, self._tools)
 
     async def __aenter__(self) -> "Runtime":
         from wakeful.bootstrap import open_runtime

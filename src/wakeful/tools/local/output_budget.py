@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
-from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.errors import InvalidConfig, inside
 from wakeful.contracts.tools import MAX_RESULT_TOKENS
+from wakeful.settings.owner_file import check_names
 from wakeful.tools.results import BYTES_PER_TOKEN, clean
 
 MAX_TOKENS = 64_000
@@ -27,13 +28,15 @@ class OutputBudget:
     @classmethod
     def from_settings(cls, runtime: Mapping[str, Any], environ: Mapping[str, str]) -> "OutputBudget":
         """From the `runtime` table of the owner's settings; a variable of the environment beats it."""
+        check_names(runtime, (DEFAULT_SETTING, MAX_SETTING), "[runtime] has", "runtime")
         found = {}
         for name, otherwise in ((DEFAULT_SETTING, MAX_RESULT_TOKENS), (MAX_SETTING, MAX_TOKENS)):
             variable = f"WAKEFUL_{name.upper()}"
             if environ.get(variable):
                 found[name] = _count(variable, environ[variable])
             else:
-                found[name] = _count(f"runtime.{name}", runtime.get(name, otherwise))
+                with inside("runtime", name):
+                    found[name] = _count(f"runtime.{name}", runtime.get(name, otherwise))
         return cls(found[DEFAULT_SETTING], found[MAX_SETTING])
 
     def tokens(self, asked: int | None) -> int:

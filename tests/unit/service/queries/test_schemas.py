@@ -1,14 +1,26 @@
 """The published shapes are those of the documents that are really written and read."""
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from wakeful import Agent
+from wakeful.bootstrap import check_home
 from wakeful.contracts.errors import WakefulError
+from wakeful.contracts.retention import Retention
 from wakeful.engine.agent_data import WRITTEN
-from wakeful.service.queries.schemas import agent_schema
+from wakeful.providers.endpoint_settings import KNOWN as PROVIDER
+from wakeful.retrieval.named_collections import FIELDS as COLLECTION
+from wakeful.service.owner_hooks import KNOWN as HOOK
+from wakeful.service.queries.schemas import agent_schema, owner_schema
+from wakeful.settings.model_rules import KNOWN as MODELS
+from wakeful.settings.notify_targets import KNOWN as NOTIFY
+from wakeful.settings.owner_file import SECTIONS
+from wakeful.settings.spend_windows import LINES, TIMEZONE
+from wakeful.tools.local.output_budget import DEFAULT_SETTING, MAX_SETTING
 
 FULL: dict[str, Any] = {
     "name": "ops",
@@ -43,7 +55,7 @@ def errors(data: dict[str, Any]) -> list[str]:
 
 
 def test_the_agents_schema_has_the_fields_that_a_file_may_have() -> None:
-    assert set(agent_schema()["properties"]) == set(WRITTEN)
+    assert set(agent_schema()["properties"]) == {*WRITTEN, "instructions_file"}
 
 
 def test_what_an_agent_writes_down_fits_and_can_be_read() -> None:
@@ -84,3 +96,48 @@ def test_what_the_schema_refuses_an_agent_refuses_too(change: dict[str, Any]) ->
     assert errors({**FULL, **change}) != []
     with pytest.raises(WakefulError):
         Agent.from_dict({**FULL, **change})
+
+
+def test_the_owners_schema_has_the_settings_that_the_readers_know() -> None:
+    known = {
+        "ModelsTable": MODELS,
+        "BudgetTable": (*LINES, TIMEZONE),
+        "WindowsTable": tuple(LINES),
+        "ProviderTable": PROVIDER,
+        "HookTable": HOOK,
+        "CollectionTable": COLLECTION,
+        "RuntimeTable": (DEFAULT_SETTING, MAX_SETTING),
+        "Retention": tuple(Retention.model_fields),
+        "NotifyTable": NOTIFY,
+    }
+    schema = owner_schema()
+    assert set(schema["properties"]) == set(SECTIONS)
+    tables = {name: shape for name, shape in schema["$defs"].items() if name != "WindowSection"}
+    assert {name: set(shape["properties"]) for name, shape in tables.items()} == {
+        name: set(names) for name, names in known.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ('store = "runs.db"\n[models]\nallow = ["a:*"]\n[budget]\nper_day = {usd = 5}\ntimezone = "UTC"', True),
+        ('[[hooks]]\ncommand = ["true"]\n[collections.a]\nfolder = "."\n[notify.phone]\nto_env = "PHONE"', True),
+        ('[providers.vllm]\nbase_url = "http://127.0.0.1/v1"\nkey_env = ["A", "B"]\n[retention]\nturns = 0', True),
+        ("[model]", False),
+        ("[models]\nofline = true", False),
+        ("[budget]\nper_day = 5", False),
+        ('[[hooks]]\npoint = "sometimes"\ncommand = "true"', False),
+        ('[notify.phone]\nquiet = "at night"\nto = "https://ntfy.example"', False),
+        ("[runtime]\nmax_tool_output_tokens = 0", False),
+        ("[collections.a]\nuntrusted = true", False),
+        ("[retention]\nturns = -1", False),
+        ("store = 3", False),
+    ],
+)
+def test_the_owners_schema_and_the_check_say_the_same_of_a_file(text: str, fits: bool, tmp_path: Path) -> None:
+    (tmp_path / "wakeful.toml").write_text(text)
+    validator = Draft202012Validator(owner_schema())
+    assert (not list(validator.iter_errors(tomllib.loads(text)))) == fits
+    report = check_home(tmp_path)
+    assert report.valid == fits, report.problems

@@ -1,0 +1,128 @@
+"""The owner's file, `wakeful.toml`, as its published schema has it: every table and every setting.
+
+It is for editors and for `wakeful schema owner`. What a value may be is decided by the reader of each table.
+"""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field
+
+from wakeful.contracts.agent_file import WindowSection
+from wakeful.contracts.notices import QUIET
+from wakeful.contracts.retention import Retention
+from wakeful.contracts.tools import HookPoint
+from wakeful.contracts.values import Value
+
+Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+
+
+class _Table(Value):
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class ModelsTable(_Table):
+    """Which models agents may ask."""
+
+    allow: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Patterns of `provider:model`; only these may be asked. Left out: any."""
+    deny: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Patterns of models that are never asked."""
+    offline: bool = False
+    """Only models on this machine may be asked."""
+
+
+class WindowsTable(_Table):
+    """Spending limits over time."""
+
+    per_hour: WindowSection | None = None
+    per_day: WindowSection | None = None
+    per_month: WindowSection | None = None
+
+
+class BudgetTable(WindowsTable):
+    """Spending limits for everything that runs here."""
+
+    timezone: str = "UTC"
+    """The time zone of days and months, by its name in the tz database."""
+
+
+class ProviderTable(_Table):
+    """How a provider is reached: docs/reference/providers.md explains each setting."""
+
+    transport: str | None = None
+    base_url: str | None = None
+    key_env: Variable | tuple[Variable, ...] | None = None
+    """The variable that holds the key, or a list of them. A key itself is refused."""
+    auth: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "none"] | None = None
+    key_required: bool | None = None
+    api_version: str | None = None
+    dialect: Literal["openai", "compatible"] | None = None
+    headers: dict[str, str] = {}
+    quirks: dict[str, Any] = {}
+    profile: dict[str, Any] = {}
+    prices: dict[str, Any] = {}
+
+
+class HookTable(_Table):
+    """A command that is asked about calls of tools."""
+
+    point: HookPoint = "pre_tool_use"
+    """When it is asked."""
+    match: str = "*"
+    """Names of tools that it is asked about."""
+    command: str | tuple[Annotated[str, Field(min_length=1)], ...]
+    """It gets JSON on its standard input and answers with a verdict."""
+    timeout: float = Field(10, gt=0)
+    """Seconds."""
+    on_error: Literal["closed", "open"] = "closed"
+    """A hook that fails refuses the call, or changes nothing."""
+    name: str | None = Field(None, min_length=1)
+
+
+class CollectionTable(_Table):
+    """A folder of texts that agents may search."""
+
+    folder: str
+    """Relative to the file."""
+    patterns: tuple[str, ...] | None = None
+    untrusted: bool = False
+    """The texts may come from strangers."""
+
+
+class RuntimeTable(_Table):
+    """Limits for the output of commands and file tools."""
+
+    default_tool_output_tokens: int | None = Field(None, ge=1)
+    max_tool_output_tokens: int | None = Field(None, ge=1)
+
+
+class NotifyTable(_Table):
+    """Where notices go that are sent to this name. It has `to` or `to_env`."""
+
+    to: str | tuple[str, ...] | None = None
+    """A URL, or the words of a command."""
+    to_env: Variable | None = None
+    """The variable that holds the URL."""
+    quiet: str | None = Field(None, pattern=QUIET)
+    """Hours in which only `action_required` is sent."""
+    timezone: str = "UTC"
+    allow_private: bool = False
+    """The URL may lead to an address of this network."""
+
+
+class OwnerSettings(_Table):
+    """The owner's file, `wakeful.toml`."""
+
+    store: str | None = Field(None, min_length=1)
+    """The store of commands that get no `--store`; relative to the file."""
+    models: ModelsTable = ModelsTable()
+    budget: BudgetTable = BudgetTable()
+    principals: dict[str, WindowsTable] = {}
+    """Spending limits for each principal."""
+    providers: dict[str, ProviderTable] = {}
+    hooks: tuple[HookTable, ...] = ()
+    collections: dict[str, CollectionTable] = {}
+    runtime: RuntimeTable = RuntimeTable()
+    retention: Retention = Retention()
+    """How long things are kept, in days; 0: for ever."""
+    notify: dict[str, NotifyTable] = {}
