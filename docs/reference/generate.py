@@ -109,7 +109,7 @@ AGENTS_INTRO = """\
 
 An agent's file, YAML or JSON, field by field: what `Agent.to_file` writes, `Agent.from_file` and `wakeful run --agent`
 read, and `Agent(...)` takes under the same names. A field in **bold** is required. An unknown field is refused by name.
-[agent.schema.json](agent.schema.json) is its JSON Schema; `wakeful schema agent` prints it, too. This page is generated.
+[agent.schema.json](agent.schema.json) is its JSON Schema; `wakeful schema agent` prints it. This page is generated.
 """
 CLI_INTRO = """\
 # Commands

@@ -124,6 +124,7 @@ def first_steps(typed: Terminal) -> None:
         "store verify",
         "store forget",
         "models list --provider vllm",
+        "check .",
     ):
         typed(command)
     for command in ("mcp tools shop", "mcp approve shop", "mcp login shop", "package run request.json"):

@@ -218,7 +218,9 @@ class ModuleRefused(ForTheCaller, ImportError):
 
 
 class InvalidConfig(ForTheCaller):
-    """An agent's configuration does not hold together."""
+    """An agent's configuration does not hold together. `line` is where in its file, if that can be told."""
+
+    line: int | None = None
 
 
 class KeyMissing(InvalidConfig):

@@ -19,14 +19,6 @@ MOST_BYTES = 1_000_000
 _PATHS = ("workspace", "skills")
 
 
-class FileUnreadable(InvalidConfig):
-    """A file that is not there, or does not hold what its name says; `line` is where, if that can be told."""
-
-    def __init__(self, message: str, hint: str = "", line: int | None = None) -> None:
-        super().__init__(message, hint)
-        self.line = line
-
-
 class AgentFile(NamedTuple):
     """What an agent's file says."""
 
@@ -36,7 +28,7 @@ class AgentFile(NamedTuple):
 
 
 def read_agent_file(path: Path, base: Path | None = None) -> AgentFile:
-    """The definition in a file, with the words of `instructions_file` in it. Raises FileUnreadable.
+    """The definition in a file, with the words of `instructions_file` in it. Raises InvalidConfig.
 
     `base` is the folder where a relative workspace, or a folder of skills, begins. None: the current folder.
     """
@@ -45,7 +37,7 @@ def read_agent_file(path: Path, base: Path | None = None) -> AgentFile:
     lines = yaml_lines(text)
     for field in lines.twice:
         named = ".".join(map(str, field))
-        raise FileUnreadable(f"{path}: {named} stands there twice", "Write it once.", lines.line(field))
+        raise _unreadable(f"{path}: {named} stands there twice", "Write it once.", lines.line(field))
     if WORDS_FIELD in data:
         data = _with_words(path, data, lines.line((WORDS_FIELD,)))
     if base is not None:
@@ -69,14 +61,14 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise FileUnreadable(f"{path} cannot be read: {error.strerror}", HINT) from None
+        raise _unreadable(f"{path} cannot be read: {error.strerror}", HINT) from None
     if len(content) > MOST_BYTES:
-        raise FileUnreadable(f"{path} has more than {MOST_BYTES:,} bytes", "Say less, or name a file of the workspace.")
+        raise _unreadable(f"{path} has more than {MOST_BYTES:,} bytes", "Say less, or name a file of the workspace.")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.args[2]) + 1
-        raise FileUnreadable(f"{path} is no text in UTF-8", "Save it as UTF-8.", line) from None
+        raise _unreadable(f"{path} is no text in UTF-8", "Save it as UTF-8.", line) from None
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
@@ -84,13 +76,13 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
         try:
             data = json.loads(text)
         except json.JSONDecodeError as error:
-            raise FileUnreadable(f"{path}: is not JSON: {error}", HINT, error.lineno) from None
+            raise _unreadable(f"{path}: is not JSON: {error}", HINT, error.lineno) from None
         except RecursionError:
-            raise FileUnreadable(f"{path}: is not JSON: it is nested too deep", HINT) from None
+            raise _unreadable(f"{path}: is not JSON: it is nested too deep", HINT) from None
     else:
         data = _parsed_yaml(path, text)
     if not isinstance(data, dict):
-        raise FileUnreadable(f"{path} holds a {type(data).__name__}, not an agent's configuration", HINT, 1)
+        raise _unreadable(f"{path} holds a {type(data).__name__}, not an agent's configuration", HINT, 1)
     return data
 
 
@@ -113,24 +105,24 @@ def _parsed_yaml(path: Path, text: str) -> Any:
         words = ", ".join(part for part in (error.context, error.problem) if part)
         line = None if mark is None else mark.line + 1
         where = "" if mark is None else f" (line {line}, column {mark.column + 1})"
-        raise FileUnreadable(f"{path}: is not YAML: {words}{where}", HINT, line) from None
+        raise _unreadable(f"{path}: is not YAML: {words}{where}", HINT, line) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise FileUnreadable(f"{path}: is not YAML: {error}", HINT) from None
+        raise _unreadable(f"{path}: is not YAML: {error}", HINT) from None
 
 
 def _with_words(path: Path, data: dict[str, Any], line: int | None) -> dict[str, Any]:
     """The same definition with the words of the file that it names."""
     named = data[WORDS_FIELD]
     if "instructions" in data:
-        raise FileUnreadable(f"{path} has instructions and {WORDS_FIELD}", "Keep one of them.", line)
+        raise _unreadable(f"{path} has instructions and {WORDS_FIELD}", "Keep one of them.", line)
     if not isinstance(named, str) or not named:
         hint = "Name a file beside this one, such as ops.AGENTS.md."
-        raise FileUnreadable(f"{path}: {WORDS_FIELD} is {named!r}", hint, line)
+        raise _unreadable(f"{path}: {WORDS_FIELD} is {named!r}", hint, line)
     try:
         words = _text(path.parent / Path(named).expanduser())
-    except FileUnreadable as problem:
+    except InvalidConfig as problem:
         hint = f"It is looked for beside {path.name}."
-        raise FileUnreadable(f"{WORDS_FIELD}: {problem.message}", hint, line) from None
+        raise _unreadable(f"{WORDS_FIELD}: {problem.message}", hint, line) from None
     return {("instructions" if name == WORDS_FIELD else name): value for name, value in data.items()} | {
         "instructions": words
     }
@@ -142,3 +134,9 @@ def _from(base: Path, value: Any) -> Any:
     if isinstance(value, list):
         return [_from(base, each) for each in value]
     return value
+
+
+def _unreadable(message: str, hint: str, line: int | None = None) -> InvalidConfig:
+    problem = InvalidConfig(message, hint)
+    problem.line = line
+    return problem

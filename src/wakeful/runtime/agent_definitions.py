@@ -10,11 +10,11 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from wakeful.contracts.errors import ForTheCaller, inside
+from wakeful.contracts.errors import ForTheCaller, InvalidConfig, inside
 from wakeful.contracts.events.agents import AgentSource
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_checks import MISSING
-from wakeful.engine.agent_file import AgentFile, FileUnreadable, read_agent_file
+from wakeful.engine.agent_file import AgentFile, read_agent_file
 from wakeful.engine.named_servers import find_server
 from wakeful.runtime.agent_roster import RosterEntry
 from wakeful.settings.file_lines import FieldPath, FileLines
@@ -58,7 +58,7 @@ def read_definition(path: Path, tools: Sequence[Tool[Any]]) -> tuple[RosterEntry
     try:
         file = read_agent_file(path, path.parent.parent)
     except ForTheCaller as problem:
-        line = problem.line if isinstance(problem, FileUnreadable) else None
+        line = problem.line if isinstance(problem, InvalidConfig) else None
         return None, [FileProblem(place=str(path), line=line, agent=name, message=problem.message, hint=problem.hint)]
     name = str(file.data.get("name", name))
     wrong = [_problem(file, name, *each) for each in _problems_of(file.data, tools)]

@@ -54,7 +54,7 @@ def agent_file() -> type[Value]:
     fields: dict[str, Any] = {
         "name": (str, Field(pattern=NAME)),
         "model": (ModelName, Field(description="`provider:model`.")),
-        "instructions": (str, Field("", description="What it is told in every turn.")),
+        "instructions": (str, Field("", description="Words that it is told in every turn.")),
         WORDS_FIELD: (str | None, Field(None, description="A file beside this one with the instructions, instead.")),
         "tools": (tuple[str, ...] | None, Field((), description=TOOLS)),
     }
