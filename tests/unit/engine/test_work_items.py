@@ -473,6 +473,23 @@ async def test_a_long_turn_is_reminded_of_its_item_by_the_terms_of_the_environme
     assert asked[3] - asked[2] == 3, "the reminder goes to the model with the result of its round"
 
 
+@pytest.mark.spec("HOL-WTOOL-19")
+async def test_only_a_change_of_work_items_begins_the_count_of_rounds_anew_not_a_refused_one_nor_a_commands_name(
+    builder: Builder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WAKEFUL_WORK_ITEM_STALE_REMINDER_ROUNDS", "3")
+    builder.engine = new_engine(builder.store, clock=builder.clock)
+    name = await builder.picked()
+    (tmp_path / "work").mkdir()
+    named = calls(("exec_command", {"cmd": f"echo update_work_item {name}"}))
+    refused = calls(("update_work_item", {"work_item_id": "wi_nobody", "plan_status": "ready"}))
+    changed = calls(("update_work_item", {"work_item_id": name, "plan_status": "ready"}))
+    kept = await builder.says(refused, named, named, "ok", workspace=tmp_path / "work")
+    assert [each.rounds for each in of_kind(kept, WorkItemReminded)] == [3]
+    anew = await builder.says(changed, named, named, "ok", workspace=tmp_path / "work")
+    assert of_kind(anew, WorkItemReminded) == []
+
+
 async def test_a_reminder_that_the_prompt_has_no_room_for_is_left_out(
     builder: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
