@@ -34,6 +34,13 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "unit/runtime/test_child_models.py"
         "::test_inversion_an_agent_that_nobody_made_keeps_the_model_that_was_taken_from_another",
     ),
+    "what is behind a child is behind all that it tells": (
+        "hostile/test_children.py::test_inversion_the_briefs_of_a_child_that_read_what_is_the_operators_are_not",
+    ),
+    "a child has the folders of its parent, and speaks with nobody else": (
+        "hostile/test_children.py::test_inversion_a_folder_that_is_its_parents_is_not_asked_about",
+        "hostile/test_children.py::test_inversion_its_own_parent_may",
+    ),
     "a wake that was lost is found": (
         "unit/runtime/test_liveness.py::test_inversion_without_the_watchdog_a_lost_wake_is_never_found",
     ),

@@ -22,6 +22,8 @@ from wakeful.runtime.child_places import worktree_of
 from wakeful.runtime.closures import standing_of
 from wakeful.views.child_agents import ActiveChild, ChildFacts, active_child
 
+STILL_AT_WORK = "a child agent that is still at work"
+"""Why its words are nobody's instruction yet: what is behind them is known when its turn has ended."""
 MOST_BRIEFS = 20
 """Newest briefs that are looked at."""
 
@@ -54,6 +56,15 @@ async def last_turn(store: Store, turn: TurnRow) -> LastTurn:
         assert isinstance(whole, AssistantItem)
         found = found._replace(words=found.words._replace(text=whole.text))
     return found
+
+
+async def newest_words(store: Store, child: ChildFacts) -> ChildWords:
+    """What a child said last, and why that, and all that is shown of it, is nobody's instruction."""
+    turn = await newest_ended(store, child.spec.agent_id)
+    words = ChildWords() if turn is None else (await last_turn(store, turn)).words
+    if not words.untrusted and child.is_at_work and (child.progress or child.work_summary):
+        return words._replace(untrusted=STILL_AT_WORK)
+    return words
 
 
 async def newest_ended(store: Store, agent_id: str) -> TurnRow | None:
@@ -138,9 +149,18 @@ async def child_facts(engine: Engine, row: TaskRow) -> ChildFacts | None:
 
 async def active_children(engine: Engine, agent_id: str) -> list[ActiveChild]:
     """The private children of an agent that are not over, the oldest first."""
+    return [child for child, _ in await children_and_words(engine, agent_id)]
+
+
+async def children_and_words(engine: Engine, agent_id: str) -> list[tuple[ActiveChild, ChildWords]]:
+    """The same, each with what it said last."""
     rows = [row for row in (await _supervising(engine, agent_id))[::-1] if not row.is_over]
     found = [(row, await child_facts(engine, row)) for row in rows]
-    return [active_child(facts, row.summary, row.created_at / 1e6) for row, facts in found if facts is not None]
+    return [
+        (active_child(facts, row.summary, row.created_at / 1e6), await newest_words(engine.store, facts))
+        for row, facts in found
+        if facts is not None
+    ]
 
 
 async def _supervising(engine: Engine, agent_id: str) -> list[TaskRow]:

@@ -39,9 +39,8 @@ from wakeful.runtime.child_agents import (
     LastTurn,
     child_facts,
     child_standing,
-    last_turn,
     limits_left,
-    newest_ended,
+    newest_words,
     told_briefs,
 )
 from wakeful.runtime.child_places import leave_worktree, workspaces_for_child
@@ -49,8 +48,6 @@ from wakeful.views.child_agents import observability_of, supervision_of
 
 LOG = logging.getLogger(__name__)
 RUNTIME = "runtime"
-STILL_AT_WORK = "a child agent that is still at work"
-"""Why its words are nobody's instruction yet: what is behind them is known when its turn has ended."""
 StopTask: TypeAlias = Callable[[str], Awaitable[TaskRow]]
 IsHere: TypeAlias = Callable[[str], Awaitable[bool]]
 
@@ -128,12 +125,8 @@ class RuntimeChildren:
         facts = await child_facts(self._engine, row)
         if facts is None:
             return None
-        turn = await newest_ended(self._store, facts.spec.agent_id)
-        last = LastTurn() if turn is None else await last_turn(self._store, turn)
-        untrusted = last.words.untrusted
-        if not untrusted and facts.is_at_work and facts.progress:
-            untrusted = STILL_AT_WORK
-        return ChildOfTask(supervision_of(facts), observability_of(facts), last.words.text, untrusted)
+        last = await newest_words(self._store, facts)
+        return ChildOfTask(supervision_of(facts), observability_of(facts), last.text, last.untrusted)
 
     async def say(self, task_id: str, words: str, *, behind: Authority, key: str) -> bool:
         async with self._lock(task_id):

@@ -7,14 +7,15 @@ from wakeful.contracts.tools import ToolDeclaration, ToolError
 from wakeful.ports.agent_board import AgentBoard
 from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
+from wakeful.tools.results import ToolOutput
 from wakeful.tools.tool import DeclaredTool
 
 AGENT_GET: Final = "agent_get"
 DECLARATION: Final = ToolDeclaration(
     name=AGENT_GET,
     description="Look at how you stand, or an agent that you made: identity and lineage, status, what is waited for, "
-    "the current work item, tasks, model, and how much was done so far. For the state of a single task use "
-    "task_status.",
+    "the current work item, tasks, model, children at work, and how much was done so far. For the state of a single "
+    "task use task_status.",
     input_schema={
         "type": "object",
         "properties": {
@@ -44,7 +45,7 @@ class AgentGetTool(DeclaredTool):
     def start(self, ctx: RunContext[Any], arguments: dict[str, Any]) -> CallHandle:
         return begin(self._look, True, (ctx, arguments), {})
 
-    async def _look(self, ctx: RunContext[Any], given: dict[str, Any]) -> dict[str, Any]:
+    async def _look(self, ctx: RunContext[Any], given: dict[str, Any]) -> ToolOutput:
         wanted = given.get("agent_id")
         found = await self._board.get(ctx.turn_id, wanted)
         if found is None:
@@ -55,4 +56,4 @@ class AgentGetTool(DeclaredTool):
                     recovery_hint="leave agent_id out to look at yourself; children lists those that you made",
                 )
             )
-        return found
+        return ToolOutput(found.shown, untrusted=found.untrusted)

@@ -20,6 +20,7 @@ from wakeful.contracts.values import Value
 from wakeful.contracts.waking import CatchUp, ClosureDecision
 from wakeful.contracts.work_items import PlanStatus, ReadinessLabel, SchedulingState, TodoItem, WorkItemState
 from wakeful.views.agent_state import AgentModelState, AgentState, LifeStatus
+from wakeful.views.child_agents import ActiveChild
 
 
 class AgentRecord(Value):
@@ -94,10 +95,13 @@ class AgentDetails(AgentRecord):
     """Turns that began with the definition in force."""
     children: tuple[ChildRecord, ...] = ()
     """Agents that it made, private ones included."""
+    active_children: tuple[ActiveChild, ...] = ()
+    """Its private children that are not over: how each is doing, and the task that supervises it."""
 
 
 class AgentGetResult(Value):
-    """An agent as a model is shown it: who it is and how it stands, and nothing that anybody said."""
+    """An agent as a model is shown it: who it is and how it stands, and of the words of others only what its own
+    children tell in short."""
 
     identity: AgentIdentity
     agent_home: str
@@ -105,6 +109,7 @@ class AgentGetResult(Value):
     model: AgentModelState
     closure: ClosureDecision
     children: tuple[ChildRecord, ...] = ()
+    active_children: tuple[ActiveChild, ...] = ()
 
 
 class AgentRevision(Value):

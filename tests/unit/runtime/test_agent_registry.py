@@ -315,7 +315,7 @@ async def test_a_model_looks_at_its_own_agent(tmp_path: Path) -> None:
         "ownership": "self_owned",
         "profile_preset": "public_named",
     }
-    assert set(found) == {"identity", "agent_home", "state", "model", "closure", "children"}
+    assert set(found) == {"identity", "agent_home", "state", "model", "closure", "children", "active_children"}
     assert found["state"]["status"] == "awake_running", "it looks while it runs"
     assert {"outcome", "runtime_posture"} <= set(found["closure"]), "what it waits for"
     assert "Look." not in json.dumps(found), "nothing that anybody said"

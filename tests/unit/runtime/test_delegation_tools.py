@@ -1,4 +1,4 @@
-"""How an agent of a runtime rests and begins work beside its turn: with `sleep`, and with no tool but `exec_command`."""
+"""How an agent of a runtime rests and begins work beside its turn: `sleep`, and no tool but `exec_command`."""
 
 from pathlib import Path
 from typing import Any

@@ -8,7 +8,9 @@ from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.contracts.errors import ForTheCaller
 from wakeful.contracts.waking import ContinuationResolution
 from wakeful.engine.run_request import Engine
+from wakeful.ports.agent_board import AgentAnswer
 from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.runtime.child_agents import active_children, children_and_words
 from wakeful.runtime.closures import standing_of
 from wakeful.service.agent_models import ancestry
 from wakeful.service.commands.agents import agent_named
@@ -40,6 +42,7 @@ async def agent_details(engine: Engine, name: str) -> AgentDetails:
         closure=(await standing_of(engine, name, MAIN_THREAD)).closure,
         turns_since_revision=figures.turns - newest[0].turns_before if newest else 0,
         children=tuple([await _child(engine, child) for child in children]),
+        active_children=tuple(await active_children(engine, name)),
     )
 
 
@@ -157,13 +160,16 @@ class RuntimeAgentBoard:
 
     engine: Engine
 
-    async def get(self, turn_id: str, agent_id: str | None) -> dict[str, Any] | None:
+    async def get(self, turn_id: str, agent_id: str | None) -> AgentAnswer | None:
         store = self.engine.store
         turn = await store.turn(turn_id)
         row = None if turn is None else await store.runtime_agent(agent_id or turn.agent_id)
         if turn is None or row is None or turn.agent_id not in (row.agent_id, row.parent):
             return None
-        found = await agent_details(self.engine, row.agent_id)
+        found, children = (
+            await agent_details(self.engine, row.agent_id),
+            await children_and_words(self.engine, row.agent_id),
+        )
         shown = AgentGetResult(
             identity=identity_of(row),
             agent_home=found.agent_home,
@@ -171,5 +177,7 @@ class RuntimeAgentBoard:
             model=found.model,
             closure=found.closure,
             children=found.children,
+            active_children=tuple(child for child, _ in children),
         )
-        return shown.model_dump(mode="json", exclude_none=True)
+        untrusted = next((words.untrusted for _, words in children if words.untrusted), "")
+        return AgentAnswer(shown.model_dump(mode="json", exclude_none=True), untrusted)

@@ -30,7 +30,8 @@ from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, out, plain
 from wakeful.views.agent_state import AgentModelState
-from wakeful.views.runtime_records import AgentDetails
+from wakeful.views.child_agents import ActiveChild
+from wakeful.views.runtime_records import AgentDetails, ChildRecord
 
 NEW_STORE = "wakeful agent create main --model openai:gpt-5.5"
 
@@ -193,8 +194,19 @@ def _lines(found: AgentDetails) -> list[str]:
         lines.append(f"  why        {found.reason or found.cause} ({found.changed_by}, {_ago(found.changed_at)})")
     if state.current_work_item_id is not None:
         lines.append(f"  works on   {state.current_work_item_id}")
-    lines += [f"  child      {child.identity.agent_id}: {child.status}" for child in found.children]
+    at_work = {child.agent_id: child for child in found.active_children}
+    lines += [_child(child, at_work.get(child.identity.agent_id)) for child in found.children]
     return [plain(line) for line in lines]
+
+
+def _child(child: ChildRecord, at_work: ActiveChild | None) -> str:
+    """`ops.c1: asleep, running (task_c1): Dig a hole.`"""
+    name = f"  child      {child.identity.agent_id}: {child.status}"
+    if at_work is None:
+        return name
+    seen = at_work.child_observability
+    why = seen.blocked_reason or seen.waiting_reason
+    return f"{name}, {seen.phase}{f' ({why})' if why else ''}, {at_work.supervision_task_id}: {at_work.label}"
 
 
 def _changed(found: AgentDetails) -> str:

@@ -120,7 +120,8 @@ class TaskStatusTool(_TaskTool):
 
     async def _run(self, ctx: RunContext[object], task_id: Words) -> ToolOutput:
         row = await self._task(ctx, task_id)
-        return ToolOutput({"task": task_snapshot(row, await self._board.child(row))})
+        child = await self._board.child(row)
+        return ToolOutput({"task": task_snapshot(row, child)}, untrusted=_told_by(child))
 
 
 class TaskOutputTool(_TaskTool):
@@ -149,8 +150,7 @@ class TaskOutputTool(_TaskTool):
         preview = child_preview(child) if child is not None else await asyncio.to_thread(output_preview, row)
         envelope = task_output(row, preview, waited=waits, child=child)
         metadata = {"task_id": task_id, "retrieval_status": envelope["retrieval_status"]}
-        untrusted = child.untrusted if child is not None else ""
-        return ToolOutput(envelope, truncated=False, metadata=metadata, untrusted=untrusted)
+        return ToolOutput(envelope, truncated=False, metadata=metadata, untrusted=_told_by(child))
 
 
 class TaskInputTool(_TaskTool):
@@ -206,15 +206,17 @@ class TaskInputTool(_TaskTool):
             why = "there is nothing in the message"
         elif not await self._board.say(row.task_id, words, behind=ctx.derived_from, key=ctx.idempotency_key):
             why = "the child has ended"
+        child = await self._board.child(row)
         return ToolOutput(
             {
-                "task": task_snapshot(row, await self._board.child(row)),
+                "task": task_snapshot(row, child),
                 "accepted_input": not why,
                 "input_target": "child_agent",
                 "bytes_written": 0 if why else len(words.encode(errors="replace")),
                 "summary_text": why or "the child has the message",
             },
             partial=bool(why),
+            untrusted=_told_by(child),
         )
 
 
@@ -234,13 +236,20 @@ class TaskStopTool(_TaskTool):
         was_over = row.is_over
         if not was_over:
             row = await self._board.stop(task_id, force=force, reason="asked for by the agent")
+        child = await self._board.child(row)
         return ToolOutput(
             {
-                "task": task_snapshot(row, await self._board.child(row)),
+                "task": task_snapshot(row, child),
                 "stop_requested": not was_over,
                 "force_stop_requested": force and not was_over,
-            }
+            },
+            untrusted=_told_by(child),
         )
+
+
+def _told_by(child: ChildOfTask | None) -> str:
+    """Why what is shown of a child is nobody's instruction: its briefs and its work are its own words."""
+    return child.untrusted if child is not None else ""
 
 
 def child_preview(child: ChildOfTask) -> OutputPreview:
