@@ -14,6 +14,9 @@ from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from wakeful.surfaces.cli.shown_values import out, plain
+from wakeful.views.presentation.plain_text import short
+
+__all__ = ["NARROW", "coloured", "columns", "fold", "folded", "prose", "short", "width", "wrapped"]
 
 NARROW = 80
 GAP = "  "
@@ -25,20 +28,11 @@ _HANG_MOST = 40
 """Columns that a folded line is indented at most."""
 _LAST_COLUMN = re.compile(r"^.*\S {2,}(?=\S)|^ *")
 _RED, _CYAN, _PLAIN = "\x1b[1;31m", "\x1b[36m", "\x1b[0m"
-_ID_LETTERS = 16
-"""Of the 26 of an id: ten of its time and six at random mean one record."""
 
 
 def width() -> int:
     """`$COLUMNS`, or the terminal's, or 80."""
     return max(40, shutil.get_terminal_size((NARROW, 24)).columns)
-
-
-def short(name: str) -> str:
-    """An id as people see and type it: `turn_01K4M3...` without its last letters. Other names stay as they are."""
-    word, _, letters = name.rpartition("_")
-    is_id = len(letters) == 26 and letters.isalnum() and letters.upper() == letters
-    return f"{word}_{letters[:_ID_LETTERS]}" if word and is_id else name
 
 
 def columns(rows: Sequence[Sequence[str]], titles: Sequence[str], *, wide: bool = False) -> list[str]:
