@@ -2,9 +2,9 @@
 
 from typing import Literal, Protocol, TypeAlias
 
-Feed: TypeAlias = Literal["all", "outsiders", "lease"]
+Feed: TypeAlias = Literal["all", "outsiders", "lease", "operator"]
 """What a watch follows. all: every fact. outsiders: facts that are not the owner's. lease: turns that were let go, and
-owners that are gone."""
+owners that are gone. operator: rows of the feed over all agents, which `watch_feed` follows."""
 
 
 class Watch(Protocol):
@@ -24,4 +24,8 @@ class Feeds(Protocol):
 
     def watch_wakes(self) -> Watch:
         """Follow what may become due, of every agent: whatever outsiders write, and threads that are let go."""
+        ...
+
+    def watch_feed(self) -> Watch:
+        """Follow the feed over all agents: woken by commits that add rows to it, and by no others."""
         ...

@@ -5,8 +5,9 @@ between, and it may be repeated: killed anywhere, the log is whole, its chain ve
 """
 
 from collections.abc import Collection
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from wakeful.ports.tables import Table
 from wakeful.ports.turns import TurnRow
 
 STEP_ROWS = 1_000
@@ -37,6 +38,21 @@ class StoreSize(NamedTuple):
     """The log of each agent."""
 
 
+def left_mark(position: int, before: int) -> str:
+    """The retention mark of a table: up to which position rows have left, and from before which time they were."""
+    return f"{position} {before}"
+
+
+def left_upto(mark: str | None) -> int:
+    """The last position that has left; 0: none has."""
+    return 0 if mark is None else int(mark.partition(" ")[0])
+
+
+def left_before(mark: str) -> int:
+    """Rows that have left are from before this time."""
+    return int(mark.partition(" ")[2])
+
+
 class RetentionStore(Protocol):
     """Removes what it is told to. With `dry`, nothing is removed, and the answer says what would be."""
 
@@ -50,6 +66,11 @@ class RetentionStore(Protocol):
         """Replace the whole log of an agent by one `log.checkpointed`, if its newest event is from before that time.
         Rows that are to stay are kept in that fact; turns, messages, threads and artifacts go with the log. Raises
         EventRefused for a log that has to stay."""
+        ...
+
+    async def expire_rows(self, table: Table[Any], *, before: int, after: int = 0, dry: bool = False) -> FreedSpace:
+        """Remove the oldest rows of a table that numbers them, as long as they are from before that time: a step. The
+        newest row stays. What left is noted under the table's name (`left_mark`) in the same transaction."""
         ...
 
     async def finish_cuts(self) -> FreedSpace:

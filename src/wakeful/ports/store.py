@@ -15,6 +15,7 @@ from wakeful.ports.log import Log
 from wakeful.ports.mailbox import Mailbox
 from wakeful.ports.memory import MemoryRows
 from wakeful.ports.notices import Notices, RuntimeHolds
+from wakeful.ports.operator_feed import OperatorFeed
 from wakeful.ports.retention import RetentionStore
 from wakeful.ports.runtime_agents import RuntimeAgents
 from wakeful.ports.spending import Spending
@@ -54,6 +55,7 @@ class TableReads(
     MemoryRows,
     Notices,
     RuntimeHolds,
+    OperatorFeed,
     Triggers,
     Workspaces,
     Protocol,

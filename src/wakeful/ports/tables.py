@@ -106,6 +106,13 @@ class Table(Generic[Row]):
     numbered: bool = False
     """The rows have numbers, and indexes hold these instead of the key: pays where a table has many indexes."""
 
+    position: str = ""
+    """A field that the store fills: the rows of all agents are numbered in the order in which they were committed. A
+    row keeps its number for life, and no number is given twice. Such a table has a unique index on its key."""
+    aged_by: str = ""
+    """The field with the time of a row, in a table whose oldest rows leave by age: a rebuild brings back none of them
+    (`RetentionStore.expire_rows`)."""
+
     @cached_property
     def fields(self) -> tuple[str, ...]:
         return tuple(hints_of(self.row))
@@ -123,6 +130,13 @@ class Table(Generic[Row]):
 
     def values_of(self, row: Row, fields: Sequence[str]) -> tuple[Any, ...]:
         return reader_of(self, tuple(fields))(row)
+
+    def unnumbered(self, row: Row) -> Row:
+        """The row without what the store fills: what follows from its fact."""
+        if not self.position:
+            return row
+        made: Row = row._replace(**{self.position: 0})  # type: ignore[attr-defined]
+        return made
 
     @cached_property
     def key_of(self) -> Callable[[Row], TableKey]:

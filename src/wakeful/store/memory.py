@@ -35,6 +35,7 @@ from wakeful.ports import (
     WorkflowRow,
 )
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES, BusyThread
+from wakeful.ports.operator_feed import FEED
 from wakeful.ports.turns import TURN_OF_KEY, TURNS, TURNS_OF_THREAD
 from wakeful.store import chain
 from wakeful.store.encoding import (
@@ -85,6 +86,7 @@ class _Agent:
 
     def __init__(self, agent_id: str, memory: "Memory") -> None:
         self.agent_id = agent_id
+        self._watches = memory.watches
         self.log: list[tuple[bytes, bytes, bytes]] = []
         """Header, body, hash: one row an append."""
         self.firsts: list[int] = []
@@ -116,6 +118,8 @@ class _Agent:
             self.firsts.append(self.seq + 1)
             self.seq += len(row.payloads)
         self.book.record(facts, made)
+        if FEED in made.rows:
+            self._watches.wake_feed()
 
     def cut_to_last(self) -> None:
         """Forget all rows but the newest."""
@@ -512,6 +516,9 @@ class MemoryStore(TableReads):
     def watch_wakes(self) -> Watch:
         return self._memory.watches.open_wakes()
 
+    def watch_feed(self) -> Watch:
+        return self._memory.watches.open_feed()
+
     async def rebuild_views(self) -> None:
         tables, books = MemoryTables(), dict[str, Book]()
         read: dict[str, int] = {}
@@ -522,6 +529,7 @@ class MemoryStore(TableReads):
                     book.read_again(decode(entry.head, entry.payload), entry.seq)
                     read[agent.agent_id] = entry.seq
             await asyncio.sleep(0)  # others append meanwhile, and what they appended is read next
+        tables.keep_numbers(self._memory.tables, self._memory.marks)
         self._memory.tables = tables
         for agent_id, book in books.items():
             self._memory.agents[agent_id].book = book

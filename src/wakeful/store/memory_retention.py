@@ -1,11 +1,13 @@
 """`RetentionStore` in memory: the same rows and the same chain, without space to give back."""
 
 from collections.abc import Collection
+from itertools import takewhile
 from typing import Any, Protocol
 
 from wakeful.contracts.envelope import Fact
 from wakeful.ports import TurnRow
-from wakeful.ports.retention import FreedSpace, StoreSize
+from wakeful.ports.retention import FreedSpace, StoreSize, left_mark
+from wakeful.ports.tables import Table
 from wakeful.store.blob_names import names_in, names_in_blob
 from wakeful.store.encoding import OUTSIDER, encode, lengths_of, read_row
 from wakeful.store.hollow_rows import hollowed
@@ -66,6 +68,16 @@ class MemoryRetention:
             agent.epochs.pop(turn_id, None)
             agent.callers.pop(turn_id, None)
         return FreedSpace(items, freed)
+
+    async def expire_rows(self, table: Table[Any], *, before: int, after: int = 0, dry: bool = False) -> FreedSpace:
+        tables = self._memory.tables
+        rows = sorted(tables.all(table), key=lambda row: getattr(row, table.position))[:-1]
+        later = [row for row in rows if getattr(row, table.position) > after]
+        old = [*takewhile(lambda row: getattr(row, table.aged_by) < before, later)]
+        if old and not dry:
+            tables.change({table: {table.key_of(row): None for row in old}})
+            self._memory.marks[table.name] = left_mark(getattr(old[-1], table.position), before)
+        return FreedSpace(len(old))
 
     async def finish_cuts(self) -> FreedSpace:
         return FreedSpace()

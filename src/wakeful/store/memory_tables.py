@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple
 
+from wakeful.ports.retention import left_before
 from wakeful.ports.tables import Condition, Match, Row, RowQuery, Table, TableIndex, TableKey, Value, reader_of
 from wakeful.store.tables import TABLES
 from wakeful.store.tables.row_rules import Need, RowKey, RowList
@@ -71,6 +72,8 @@ class _Rows(Generic[Row]):
         self.rows: dict[TableKey, Row] = {}
         self._agents = agents
         self._indexes: dict[TableIndex, _SortedKeys[Row]] = {}
+        self._newest = 0
+        """The position that was given last, where rows have them."""
 
     def index(self, index: TableIndex) -> _SortedKeys[Row]:
         made = self._indexes.get(index)
@@ -82,9 +85,29 @@ class _Rows(Generic[Row]):
     def set(self, key: TableKey, row: Row | None) -> None:
         before = self.rows.pop(key, None) if row is None else self.rows.get(key)
         if row is not None:
+            if position := self.table.position:
+                row = self._numbered(position, before, row)
             self.rows[key] = row
         for index in self._indexes.values():
             index.change(key, before, row)
+
+    def _numbered(self, position: str, before: Row | None, row: Row) -> Row:
+        """With the position that it has, or with the next one."""
+        if before is None:
+            self._newest += 1
+        at = self._newest if before is None else getattr(before, position)
+        made: Row = row._replace(**{position: at})  # type: ignore[attr-defined]
+        return made
+
+    def keep_numbers(self, before: "_Rows[Row]", has_left: Callable[[Row], bool]) -> None:
+        """Rows that were made again have the positions that they had; those that had left are not among them."""
+        made, self.rows, self._newest = self.rows, {}, before._newest
+        known = [key for key in before.rows if key in made]
+        new = [key for key in made if key not in before.rows and not has_left(made[key])]
+        for key in known:
+            self.rows[key] = made[key]._replace(**{self.table.position: getattr(before.rows[key], self.table.position)})  # type: ignore[attr-defined]
+        for key in new:
+            self.set(key, made[key])
 
 
 class _Tables(dict[Table[Any], _Rows[Any]]):
@@ -115,6 +138,8 @@ class _Plan(NamedTuple):
 @cache
 def _plan(table: Table[Any], query: RowQuery) -> _Plan:
     index = next((index for index in table.indexes if index.name == query.served_by), None)
+    if table.position and query.order == (table.position,) and index is None:
+        index = TableIndex(table.position, query.order)
     if index is None:
         return _Plan(None, tuple, False, *_place_of(table, query.where))
     first = [query.equal.index(name) for name in takewhile(query.equal.__contains__, index.fields)]
@@ -204,6 +229,16 @@ class MemoryTables:
             for key, row in rows.items():
                 before = kept.rows.get(key) if merge is not None else None
                 kept.set(key, row if before is None or merge is None else merge(before, row))
+
+    def keep_numbers(self, before: "MemoryTables", marks: Mapping[str, str]) -> None:
+        """These rows were made from the log again: positions are those of the tables before."""
+        for table in (table for table in TABLES if table.position):
+            limit = left_before(marks[table.name]) if table.name in marks else None
+
+            def has_left(row: Any, name: str = table.aged_by, limit: int | None = limit) -> bool:
+                return limit is not None and bool(getattr(row, name) < limit)
+
+            self._tables[table].keep_numbers(before._tables[table], has_left)
 
     def _order(self, table: Table[Row], fields: Sequence[str]) -> Callable[[Row], tuple[Any, ...]]:
         values = reader_of(table, tuple(fields))

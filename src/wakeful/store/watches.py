@@ -25,6 +25,10 @@ class Wake(NamedTuple):
         return Wake(agent_id, threads.pop() if len(threads) == 1 else None, "outsiders")
 
 
+OF_FEED = Wake("", None, "operator")
+"""Rows were added to the feed over all agents."""
+
+
 class Watches:
     """The open watches of one store."""
 
@@ -35,8 +39,16 @@ class Watches:
         self._of_wakes: set[_Watch] = set()
         """Those that follow what may become due, whichever agent's it is."""
 
+        self._of_feed: set[_Watch] = set()
+        """Those that follow the feed over all agents."""
+
     def __bool__(self) -> bool:
-        return bool(self._open or self._of_wakes)
+        return bool(self._open or self._of_wakes or self._of_feed)
+
+    @property
+    def has_feed(self) -> bool:
+        """Does anybody follow the feed over all agents?"""
+        return bool(self._of_feed)
 
     def open(self, agent_id: str, thread_id: str | None = None, feed: Feed = "all") -> Watch:
         watch = _Watch(self, agent_id, thread_id, feed)
@@ -48,8 +60,14 @@ class Watches:
         self._of_wakes.add(watch)
         return watch
 
+    def open_feed(self) -> Watch:
+        watch = _Watch(self, "", None, "operator")
+        self._of_feed.add(watch)
+        return watch
+
     def forget(self, watch: "_Watch") -> None:
         self._of_wakes.discard(watch)
+        self._of_feed.discard(watch)
         of_agent = self._open.get(watch.agent_id, {})
         watches = of_agent.get(watch.thread_id, set())
         watches.discard(watch)
@@ -73,6 +91,9 @@ class Watches:
 
     def wake(self, wake: Wake) -> None:
         """This was committed, here or elsewhere."""
+        if wake.feed == "operator":
+            self.wake_feed()
+            return
         of_agent = self._open.get(wake.agent_id)
         if of_agent is not None:
             for thread_id in of_agent if wake.thread_id is None else (None, wake.thread_id):
@@ -87,9 +108,15 @@ class Watches:
         for watch in self._of_wakes:
             watch.wake()
 
+    def wake_feed(self) -> None:
+        """The feed over all agents has new rows."""
+        for watch in self._of_feed:
+            watch.wake()
+
     def wake_all(self) -> None:
         """Nothing will be committed any more."""
         self.wake_scheduler()
+        self.wake_feed()
         for of_agent in self._open.values():
             for watches in of_agent.values():
                 for watch in watches:

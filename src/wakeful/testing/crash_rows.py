@@ -3,10 +3,13 @@
 Asked after every kill. Nothing is changed: the rows are made a second time, in memory.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from wakeful.ports import Match, Store, Table, TableKey
 from wakeful.ports.mailbox import MESSAGES
+from wakeful.ports.retention import left_before
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book
 from wakeful.store.tables import TABLES
@@ -21,9 +24,17 @@ async def find_misfits(store: Store) -> list[str]:
             book.read_again(entry.fact, entry.seq)
     found: list[str] = []
     for table in TABLES:
-        stored = _by_key(table, await store.find_rows(table, [Match({})], order=table.key))
-        if stored != _by_key(table, made.all(table)):
-            found.append(f"the rows of {table.name} are not those that follow from the log")
+        rows = await store.find_rows(table, [Match({})], order=table.key)
+        stored, following = _by_key(table, rows), _by_key(table, made.all(table))
+        if stored != following:
+            mark = await store.retention.retention_mark(table.name) if table.aged_by else None
+            left = 0 if mark is None else left_before(mark)
+            lost = [row for key, row in following.items() if key not in stored]
+            wrong = [key for key, row in stored.items() if following.get(key) != row]
+            if wrong or any(getattr(row, table.aged_by, left) >= left for row in lost):
+                found.append(f"the rows of {table.name} are not those that follow from the log")
+        if table.position and not _are_in_order(table, rows):
+            found.append(f"the rows of {table.name} are not numbered in the order of their agent's log")
     return found + await _without_wake(store)
 
 
@@ -44,4 +55,10 @@ async def _without_wake(store: Store) -> list[str]:
 
 
 def _by_key(table: Table[Any], rows: Any) -> dict[TableKey, Any]:
-    return {table.key_of(row): row for row in rows}
+    return {table.key_of(row): table.unnumbered(row) for row in rows}
+
+
+def _are_in_order(table: Table[Any], rows: Sequence[Any]) -> bool:
+    """Rows of one agent, in the order of its log, have greater and greater positions."""
+    numbers = [(row.agent_id, getattr(row, table.position)) for row in rows]
+    return all(one[0] != next_[0] or one[1] < next_[1] for one, next_ in pairwise(numbers))

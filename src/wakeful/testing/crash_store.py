@@ -204,6 +204,9 @@ class CrashingStore(TableReads):
     def watch_wakes(self) -> Watch:
         return self._here().watch_wakes()
 
+    def watch_feed(self) -> Watch:
+        return self._here().watch_feed()
+
     async def rebuild_views(self) -> None:
         await (await self._real()).rebuild_views()
 

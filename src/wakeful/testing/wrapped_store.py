@@ -166,6 +166,9 @@ class WrappedStore(TableReads):
     def watch_wakes(self) -> Watch:
         return self.inner.watch_wakes()
 
+    def watch_feed(self) -> Watch:
+        return self.inner.watch_feed()
+
     async def rebuild_views(self) -> None:
         await self.inner.rebuild_views()
 

@@ -14,6 +14,7 @@ from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreDamaged
 from wakeful.ports import AdmissionAnswer, Claim, Damage, TurnRow
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES, BusyThread
+from wakeful.ports.operator_feed import FEED
 from wakeful.ports.turns import TURN_OF_KEY, TURNS
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, PackedRow
@@ -52,6 +53,8 @@ class SqliteLog:
         """Turn id to the number of its agent, and its first event: both are for life."""
         self.written: dict[int, tuple[int, bytes]] = {}
         """What the transaction under way has appended: each agent's number, with its newest sequence and hash."""
+        self.has_fed = False
+        """The transaction under way has added to the feed over all agents."""
         self._costs_so_far: dict[str, CostTally | None] = {}
         """What was said of requests to models in turns that began here; None: the log knows better."""
         self._version: int | None = None
@@ -266,6 +269,7 @@ class SqliteLog:
     def rolled_back(self) -> None:
         """The transaction under way did not happen."""
         self.written.clear()
+        self.has_fed = False
         self._forget_ends()
         self._costs_so_far = dict.fromkeys(self._costs_so_far)
 
@@ -313,6 +317,7 @@ class SqliteLog:
         if made.rows:
             self._tables.write(agent, made.rows)
             self._cache.change(made.rows, found, turn_id)
+            self.has_fed = self.has_fed or FEED in made.rows
         self.written.pop(agent, None)  # last in order, as it is the newest
         self.written[agent] = (seq, digest)
         end = Place(agent, seq, digest, made.agent_name or name)

@@ -33,6 +33,7 @@ from wakeful.ports import (
     Watch,
     WorkflowRow,
 )
+from wakeful.ports.operator_feed import FEED, FEED_IN_ORDER
 from wakeful.store.encoding import EncodedFact
 from wakeful.store.leases import TTL, Elapsed, elapsed
 from wakeful.store.sqlite.anchor import Seals, read_anchor
@@ -104,6 +105,8 @@ class SqliteReader(TableReads):
         self._watches = Watches()
         self._heads: dict[str, int] = {}
         """The end of each stream that is followed, when it was last looked at."""
+        self._feed_head = 0
+        """The newest row of the feed over all agents, when it was last looked at."""
         self._ticker: asyncio.Task[None] | None = None
         self._data_version = connection.pragma("data_version")
         self._unusable: Callable[[], StoreProblem] | None = None
@@ -255,6 +258,14 @@ class SqliteReader(TableReads):
         self._tick()
         return watch
 
+    def watch_feed(self) -> Watch:
+        self._check_open()
+        if not self._watches.has_feed:
+            self._feed_head = self._newest_of_feed()
+        watch = self._watches.open_feed()
+        self._tick()
+        return watch
+
     async def verify(self) -> list[Damage]:
         self._check_open()
         return await asyncio.to_thread(_verify, self._again, self._path, self._seals)
@@ -365,10 +376,20 @@ class SqliteReader(TableReads):
             return
         self._data_version = version
         self._watches.wake_scheduler()
+        if self._watches.has_feed and (newest := self._newest_of_feed()) != self._feed_head:
+            self._feed_head = newest
+            self._watches.wake_feed()
         before, self._heads = self._heads, {agent_id: self._head(agent_id) for agent_id in self._watches.agents()}
         for agent_id, head in self._heads.items():
             if head != before.get(agent_id):
                 self._watches.wake(Wake(agent_id, None, "outsiders"))
+
+    def _newest_of_feed(self) -> int:
+        try:
+            newest = self._tables.page(FEED, FEED_IN_ORDER, limit=1, backwards=True)
+        except apsw.Error:  # whoever reads the feed is told
+            return -1
+        return newest[0].position if newest else 0
 
     def _head(self, agent_id: str) -> int:
         try:

@@ -15,11 +15,13 @@ from typing import Any
 import apsw
 
 from wakeful.contracts.errors import EventRefused, StoreDamaged
+from wakeful.ports.retention import left_before
 from wakeful.ports.tables import Table, TableKey
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, translated
 from wakeful.store.sqlite.migrations import REBUILD_DUE
+from wakeful.store.sqlite.retention_steps import MARK
 from wakeful.store.sqlite.streams import Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.tables import TABLES
@@ -79,12 +81,31 @@ class _Rebuild:
             found = {table.key_of(row): row for row in page}
             seen.update(found)
             yield [key for key, row in found.items() if self._is_wrong(table, key, row)]
-        missing = [key for key, row in self._books.tables.items(table) if key not in seen and self._is_known(row)]
+        rows = self._books.tables.items(table)
+        left = self._left_before(table)
+        missing = [
+            key
+            for key, row in rows
+            if key not in seen and self._is_known(row) and not (left and getattr(row, table.aged_by) < left)
+        ]
+        if table.position:  # they are numbered as they are written
+            made = self._books.tables
+            missing.sort(key=lambda key: getattr(made.get(table, key), table.aged_by))
         for place in range(0, len(missing), STEP):
             yield missing[place : place + STEP]
 
     def _is_wrong(self, table: Table[Any], key: TableKey, row: Any) -> bool:
-        return self._is_known(row) and self._books.tables.get(table, key) != row
+        if not self._is_known(row):
+            return False
+        found = self._books.tables.get(table, key)
+        return found is None or table.unnumbered(found) != table.unnumbered(row)
+
+    def _left_before(self, table: Table[Any]) -> int:
+        """Rows from before this time have left by their age; 0: none have."""
+        mark = (
+            self._sql.one("SELECT value FROM meta WHERE key = ?", (f"{MARK}{table.name}",)) if table.aged_by else None
+        )
+        return 0 if mark is None else left_before(str(mark[0]))
 
     def _is_known(self, row: Any) -> bool:
         """Does it follow from a log that could be read?"""

@@ -16,6 +16,7 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import StoreDamaged
 from wakeful.ports import TurnRow
 from wakeful.ports.retention import FreedSpace, StoreSize
+from wakeful.ports.tables import Table
 from wakeful.store.blob_names import HASH, names_in, names_in_blob
 from wakeful.store.encoding import NO_ROW, OUTSIDER, EncodedFact, encode, read_row
 from wakeful.store.log_cut import checkpoint_of
@@ -73,6 +74,10 @@ class SqliteRetention:
             return FreedSpace(len(entries), sum(len(entry.payload or b"") for entry in entries))
         gone = [key[0] for key in event.gone.get("turns", ())]
         return await self._write(lambda: self._steps.cut_log(place, agent_id, fact, stored, gone))
+
+    async def expire_rows(self, table: Table[Any], *, before: int, after: int = 0, dry: bool = False) -> FreedSpace:
+        do = self._read if dry else self._write
+        return await do(lambda: self._steps.expire_rows(table, before, after, dry))
 
     async def finish_cuts(self) -> FreedSpace:
         return await self._write(self._steps.finish_cuts)

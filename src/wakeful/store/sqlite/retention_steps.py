@@ -3,11 +3,13 @@ checks before its first write.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeAlias
+from itertools import takewhile
+from typing import Any, TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.ports import TurnRow
-from wakeful.ports.retention import STEP_ROWS, FreedSpace
+from wakeful.ports.retention import STEP_ROWS, FreedSpace, left_mark
+from wakeful.ports.tables import Table
 from wakeful.store.encoding import EncodedFact, PackedRow, lengths_of
 from wakeful.store.hollow_rows import hollowed
 from wakeful.store.single_facts import hollow_single, read_single
@@ -17,7 +19,8 @@ from wakeful.store.sqlite.streams import SHIFT, Place, Streams
 
 _CUTTING = "cutting:"
 """In `meta`, with the number of an agent: its log was cut, and not all of it is removed yet."""
-_MARK = "retention:"
+MARK = "retention:"
+"""In `meta`, with the name of a walk or of a table."""
 
 Append: TypeAlias = Callable[[str, Sequence[Fact], Sequence[PackedRow]], object]
 
@@ -137,12 +140,30 @@ class RetentionSteps:
             self._sql.do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (SPACE_RELEASED, str(left)))
         return max(0, int(free) - pages)
 
+    def expire_rows(self, table: Table[Any], before: int, after: int, dry: bool) -> FreedSpace:
+        """The oldest rows by their positions, as long as they are old enough; never the newest, whose number must not
+        be given again."""
+        position, at = table.position, table.column[table.aged_by].name
+        newest = self._sql.one(f"SELECT max({position}) FROM {table.name}")
+        found = self._sql.all(
+            f"SELECT {position}, {at} FROM {table.name} WHERE {position} > ? ORDER BY {position} LIMIT ?",
+            (after, STEP_ROWS),
+        )
+        old = [*takewhile(lambda row: row[1] < before and newest is not None and row[0] < newest[0], found)]
+        if not old:
+            return FreedSpace()
+        last = old[-1][0]
+        if not dry:
+            self._sql.do(f"DELETE FROM {table.name} WHERE {position} <= ?", (last,))
+            self.set_mark(table.name, left_mark(last, before))
+        return FreedSpace(len(old), more=last if len(old) == STEP_ROWS else None)
+
     def mark(self, name: str) -> str | None:
-        found = self._sql.one("SELECT value FROM meta WHERE key = ?", (_MARK + name,))
+        found = self._sql.one("SELECT value FROM meta WHERE key = ?", (MARK + name,))
         return None if found is None else str(found[0])
 
     def set_mark(self, name: str, value: str) -> None:
-        self._sql.do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_MARK + name, value))
+        self._sql.do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK + name, value))
 
 
 def _expiring(entries: Collection[EncodedFact], kinds: Collection[str]) -> set[int]:

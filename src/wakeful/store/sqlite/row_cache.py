@@ -66,7 +66,7 @@ class RowCache:
     ) -> None:
         """An append was written, given these rows. New ones are kept if it is one of this turn, which is run here."""
         for table, rows in changed.items():
-            if table.merge is not None:
+            if table.merge is not None or table.position:  # no rule reads those
                 continue
             lists = self._lists.get(table)
             for key, row in rows.items():

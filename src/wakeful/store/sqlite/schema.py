@@ -17,10 +17,11 @@ _TYPES: dict[ColumnKind, str] = {
 def create(table: Table[Any]) -> list[str]:
     """The statements for a table and its indexes: the text of a new migration."""
     lines = [_column(table, column) for column in table.columns]
-    if len(table.key) > 1:
+    if len(table.key) > 1 and not table.position:
         lines.append(f"PRIMARY KEY ({columns_of(table, table.key)})")
     body = ",\n    ".join(lines)
-    made = f"CREATE TABLE {table.name} (\n    {body}\n) STRICT{'' if table.numbered else ', WITHOUT ROWID'}"
+    kind = "STRICT" if table.numbered or table.position else "STRICT, WITHOUT ROWID"
+    made = f"CREATE TABLE {table.name} (\n    {body}\n) {kind}"
     return [made, *(_index(table, index) for index in table.indexes)]
 
 
@@ -39,7 +40,7 @@ def condition(table: Table[Any], where: Condition, prefix: str = "") -> str:
 
 def _column(table: Table[Any], column: Column) -> str:
     need = "" if column.optional else " NOT NULL"
-    key = " PRIMARY KEY" if table.key == (column.field,) else ""
+    key = " PRIMARY KEY" if (column.field,) == ((table.position,) if table.position else table.key) else ""
     return f"{column.name} {_TYPES[column.kind]}{need}{key}"
 
 

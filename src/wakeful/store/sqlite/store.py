@@ -30,7 +30,7 @@ from wakeful.store.sqlite.owners import Owners
 from wakeful.store.sqlite.reader import SqliteReader, retried
 from wakeful.store.sqlite.rebuild import rebuild
 from wakeful.store.sqlite.writer import PATIENCE, Writer
-from wakeful.store.watches import Wake
+from wakeful.store.watches import OF_FEED, Wake
 
 CHECKPOINT_EVERY = 200
 SAFE_AFTER = 0.05
@@ -284,6 +284,9 @@ class SqliteStore(SqliteReader):
                 self._marks.pop(agent, None)
                 self._marks[agent] = mark
             written.clear()
+        if self._log.has_fed:
+            self._log.has_fed = False
+            wakes = [*wakes, OF_FEED]
         for wake in wakes:
             self._watches.wake(wake)
         self._doorbell.ring(wakes)

@@ -71,9 +71,11 @@ class SqliteTables:
         return self.page(table, RowQuery(table.key, served_by="key"), (), after, limit)
 
     def replace(self, table: Table[Row], key: TableKey, row: Row | None, agent: int) -> None:
-        """Put this row in the place of whatever has its key, with the fields that do not change, too."""
+        """Put this row in the place of whatever has its key, with the fields that do not change, too. A number that the
+        store gave it stays."""
         made = _statements(table)
-        self._sql.do(made.drop, key)
+        if row is None or not table.position:
+            self._sql.do(made.drop, key)
         if row is not None:
             self._sql.do(made.put, made.values(agent, row))
 
@@ -92,6 +94,7 @@ class _TableStatements:
         kinds = [column.kind for column in columns]
         self.has_agent = "agent" in kinds
         self._agent = kinds.index("agent") if self.has_agent else 0
+        self._position = next((at for at, one in enumerate(columns) if one.field == table.position), None)
         self._encoded = [(place, _ENCODE[kind]) for place, kind in enumerate(kinds) if kind in _ENCODE]
         kinds = [table.column[name].kind for name in fields]
         self._decoded = [(place, _DECODE[kind]) for place, kind in enumerate(kinds) if kind in _DECODE]
@@ -119,6 +122,8 @@ class _TableStatements:
         values = [*self._in_order(row)]
         if self.has_agent:
             values[self._agent] = agent
+        if self._position is not None:
+            values[self._position] = None
         for place, encode in self._encoded:
             if values[place] is not None:
                 values[place] = encode(values[place])
@@ -166,7 +171,7 @@ def find_sql(table: Table[Any], matches: Sequence[Match], order: Sequence[str]) 
 
 def _put(table: Table[Any]) -> str:
     values = ", ".join("?" * len(table.columns))
-    kept = {*table.key, *table.fixed}
+    kept = {*table.key, *table.fixed, table.position}
     changed = ", ".join(f"{one.name} = excluded.{one.name}" for one in table.columns if one.field not in kept)
     if not changed:
         return f"INSERT OR REPLACE INTO {table.name} VALUES ({values})"

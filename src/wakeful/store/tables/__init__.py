@@ -13,6 +13,7 @@ from wakeful.ports.briefs import BRIEFS
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
 from wakeful.ports.memory import EPISODES, MEMORY_CHANGES, MEMORY_USES, PROMPTED_MEMORY, WORKING_MEMORY
 from wakeful.ports.notices import NOTICES, PARKED_PROVIDERS, RUNTIME_HOLDS
+from wakeful.ports.operator_feed import FEED
 from wakeful.ports.runtime_agents import RUNTIME_AGENTS
 from wakeful.ports.spending import HOLDS, SPENDING
 from wakeful.ports.tables import Table
@@ -44,6 +45,7 @@ from wakeful.store.tables.memory import (
     WORKING_MEMORY_RULES,
 )
 from wakeful.store.tables.notices import HOLD_OF_ALL_RULES, NOTICE_RULES, NOTICE_WAKES, PARKED_RULES
+from wakeful.store.tables.operator_feed import FEED_RULES
 from wakeful.store.tables.row_rules import Needs, RowRule, Rules, joined
 from wakeful.store.tables.runtime_agents import RUNTIME_AGENT_RULES
 from wakeful.store.tables.spending import HOLD_RULES, SPENDING_RULES
@@ -92,6 +94,7 @@ _RULES: Mapping[Table[Any], Rules] = {
     NOTICES: NOTICE_RULES,
     RUNTIME_HOLDS: HOLD_OF_ALL_RULES,
     PARKED_PROVIDERS: PARKED_RULES,
+    FEED: FEED_RULES,
     TRIGGERS: TRIGGER_RULES,
     TRIGGER_DELIVERIES: DELIVERY_RULES,
     REFUSED_INPUT: REFUSED_RULES,

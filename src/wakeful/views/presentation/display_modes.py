@@ -12,12 +12,11 @@ from typing import Final, Literal, TypeAlias
 
 from wakeful.contracts.errors import InvalidRequest
 from wakeful.views.presentation.operator_events import OperatorEventPresentation
-from wakeful.views.presentation.placements import TOOL_ENDS, VISIBILITIES
+from wakeful.views.presentation.placements import RESULTS, TOOL_ENDS
 from wakeful.views.presentation.plain_text import one_line
 
 DisplayMode: TypeAlias = Literal["info", "verbose", "debug"]
 DISPLAY_NUMBERS: Final[dict[str, DisplayMode]] = {"3": "info", "4": "verbose", "5": "debug"}
-RESULTS: Final = VISIBILITIES[:3]
 MOST_LINES: Final = 12
 """Of the details of one event."""
 DETAIL_WIDTH: Final = 160

@@ -29,6 +29,8 @@ Category: TypeAlias = Literal[
     "trace",
 ]
 VISIBILITIES: Final[tuple[Visibility, ...]] = ("action_required", "work_done", "turn_result", "progress", "trace")
+RESULTS: Final = VISIBILITIES[:3]
+"""What the display mode `info` shows."""
 Field: TypeAlias = Callable[[str], Any]
 """Reads a field of an event's payload; None where it has none."""
 

@@ -159,6 +159,12 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "all_pending_hints": [store.all_pending_hints],
         "notice": [lambda: store.notice("ntc_1")],
         "notices": [store.notices, lambda: store.notices("agent_1")],
+        "feed_after": [lambda: store.feed_after(7, limit=3), lambda: store.feed_after(7, limit=3, results=True)],
+        "newest_of_feed": [
+            lambda: store.newest_of_feed(limit=3, results=True),
+            lambda: store.newest_of_feed("agent_1", limit=3),
+            lambda: store.newest_of_feed("agent_1", limit=3, results=True),
+        ],
         "runtime_hold": [store.runtime_hold],
         "parked_provider": [lambda: store.parked_provider("openai")],
         "parked_providers": [store.parked_providers],

@@ -31,6 +31,7 @@ UPDATE threads SET turns = 99, began_at = 1;
 DELETE FROM artifacts;
 UPDATE spending SET spent = '77';
 DELETE FROM wakes;
+UPDATE feed SET visibility = 'trace', is_result = 0;
 UPDATE agents SET name = 'nobody';
 """
 """Rows that are wrong, also in fields that never change, that are missing, and that nothing stands for."""
