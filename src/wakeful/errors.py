@@ -22,6 +22,7 @@ WakefulError                 `message` says what happened, `hint` what to do nex
 │   │   ├── KeyMissing               a provider's key is not there
 │   │   ├── UnknownField             an agent's file has a field that nobody knows
 │   │   └── UnknownSetting           a setting of a model that nobody knows
+│   ├── CursorGone               a cursor of a feed whose rows have left
 │   ├── ContextWindowUnknown     something needs the size of a model's window, and nobody knows it
 │   ├── KeyReused                the key belongs to another prompt or agent
 │   ├── DepsMissing              tools need deps and none were given
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import ArtifactNotFound as ArtifactNotFound
     from wakeful.contracts.errors import CallNotFound as CallNotFound
     from wakeful.contracts.errors import ContextWindowUnknown as ContextWindowUnknown
+    from wakeful.contracts.errors import CursorGone as CursorGone
     from wakeful.contracts.errors import DepsMissing as DepsMissing
     from wakeful.contracts.errors import EventRefused as EventRefused
     from wakeful.contracts.errors import ForTheCaller as ForTheCaller
@@ -145,6 +147,7 @@ _WHERE = {
     "ArtifactNotFound": "wakeful.contracts.errors",
     "CallNotFound": "wakeful.contracts.errors",
     "ContextWindowUnknown": "wakeful.contracts.errors",
+    "CursorGone": "wakeful.contracts.errors",
     "DepsMissing": "wakeful.contracts.errors",
     "EventRefused": "wakeful.contracts.errors",
     "OwnerFenced": "wakeful.contracts.errors",

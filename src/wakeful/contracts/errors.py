@@ -126,6 +126,10 @@ class KeyReused(ForTheCaller):
     """The same key with another prompt or another agent."""
 
 
+class CursorGone(ForTheCaller):
+    """A cursor points before the oldest row that is kept, or into another store."""
+
+
 class InvalidRequest(ForTheCaller):
     """An option of this run could have no effect as it stands."""
 

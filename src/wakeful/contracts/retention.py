@@ -29,6 +29,8 @@ class Retention(Value):
     """Results that were too long for the model, in full; what the model was shown stays."""
     blobs: Days = 1
     """Stored contents to which nothing refers any more."""
+    feed: Days = 30
+    """The feed over all agents; the events that it names stay in their logs."""
     notice_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
     """A notice is written when the store grows beyond this size; `0`: never."""
 
@@ -53,9 +55,11 @@ class RetentionReport(Value):
     """Tasks whose output files are gone."""
     blobs: int = 0
     """Contents to which nothing refers."""
+    feed: int = 0
+    """Rows of the feed over all agents."""
     freed_bytes: int = 0
     """What was stored of all that."""
 
     @property
     def is_empty(self) -> bool:
-        return not any((self.turns, self.events, self.streams, self.outputs, self.tasks, self.blobs))
+        return not any((self.turns, self.events, self.streams, self.outputs, self.tasks, self.blobs, self.feed))

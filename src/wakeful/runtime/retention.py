@@ -1,9 +1,9 @@
 """Retention at work: what has reached its age leaves the store, a step at a time, between other work.
 
 The order of a pass: logs that were cut before, details of turns, logs of temporary agents, results that were kept
-whole, output of tasks, blobs that nothing refers to, space. Each walk goes along the turns by their end and notes how
-far it has come, so that a pass costs what is new since the last one; `everything` begins at the beginning. What may go
-is said by `decisions.retention`. Killed anywhere, the next pass goes on.
+whole, output of tasks, blobs that nothing refers to, rows of the feed, space. Each walk goes along the turns by their
+end and notes how far it has come, so that a pass costs what is new since the last one; `everything` begins at the
+beginning. What may go is said by `decisions.retention`. Killed anywhere, the next pass goes on.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.retention import DAY_US, GB, Retention, RetentionReport
 from wakeful.decisions.retention import expiring_kinds, is_noticed
 from wakeful.ports import Clock, Store, TurnRow
+from wakeful.ports.operator_feed import FEED
 from wakeful.ports.turns import TURNS, TURNS_BY_END, TURNS_OF_THREAD
 
 LOG = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ class RetentionPass:
         await self._expire_outputs()
         await self._expire_task_output()
         await self._sweep_blobs()
+        await self._expire_feed()
         if not self._dry:
             left = 1
             while left:
@@ -207,6 +209,15 @@ class RetentionPass:
         self._add(blobs=freed.items, freed_bytes=freed.bytes)
         if not self._dry:
             await store.set_retention_mark(_SWEPT, str(self._now))
+
+    async def _expire_feed(self) -> None:
+        cutoff = self._settings.before(self._settings.feed, self._now)
+        after: int | None = 0
+        while cutoff is not None and after is not None:
+            freed = await self._store.retention.expire_rows(FEED, before=cutoff, after=after, dry=self._dry)
+            self._add(feed=freed.items)
+            after = freed.more
+            await asyncio.sleep(0)
 
     # --- beside them ---------------------------------------------------------------------------------------------
 

@@ -60,7 +60,6 @@ from wakeful.contracts.events import (
     ModelFailed,
     ModelRequested,
     OutputExpired,
-    RoutingFallbackApplied,
     RuntimeToolRequested,
     RuntimeToolResolved,
     TaskEnded,
@@ -71,7 +70,6 @@ from wakeful.contracts.events import (
     TurnPauseRequested,
     TurnResumed,
     TurnSuspended,
-    WarningIssued,
 )
 from wakeful.contracts.events.context import WindowStart
 from wakeful.contracts.spending import WindowPassed, WindowRef
@@ -264,20 +262,10 @@ _FOLDED = CompactionCompleted(
     folded_messages=1,
     window=WindowStart(from_turn=DAY_TURN, items=0),
 )
-_ELSEWHERE = RoutingFallbackApplied(
-    routing_id="rtg_1",
-    from_model_ref="a:b",
-    to_model_ref="a:c",
-    reason="server_error",
-    attempt=1,
-    fallback_chain=("a:b",),
-)
 A_DAY: list[list[Fact]] = [
     [takes(DAY_TURN, "d1"), said(DAY_TURN), tool_started(DAY_TURN)],
     [tool_result(DAY_TURN)],
     [Fact(_FOLDED, NOON, THREAD, DAY_TURN)],
-    [Fact(_ELSEWHERE, NOON, THREAD, DAY_TURN, 1)],
-    [Fact(WarningIssued(code="slow", message="it took long"), NOON, THREAD, DAY_TURN)],
     [Fact(BriefCreated(brief_id="brief_day", brief_kind="result", text="Done."), NOON, THREAD, DAY_TURN)],
     [ended(DAY_TURN)],
 ]

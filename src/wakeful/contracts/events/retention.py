@@ -62,6 +62,8 @@ class RetentionApplied(RuntimeFact):
     tasks: int = 0
     """Tasks whose output is gone."""
     blobs: int = 0
+    feed: int = 0
+    """Rows of the feed over all agents."""
     freed_bytes: int = 0
     """An estimate: what was stored of all that."""
 

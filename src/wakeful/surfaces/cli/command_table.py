@@ -71,6 +71,10 @@ COMMANDS = {
                             "wakeful agent resume ops", "resume"),
     "check": Command("check", "check [HOME]", "check the files of agents and wakeful.toml",
                      "wakeful check\nwakeful check home --tools shop:refund"),
+    "tail": Command("tail", "tail [AGENT]", "the newest lines of all agents, or of one",
+                    "wakeful tail\nwakeful tail ops --display verbose --follow", "tail"),
+    "transcript": Command("tail", "transcript AGENT", "an agent's conversation with its operator",
+                          "wakeful transcript ops", "transcript"),
     "notices": Command("runtime_watch", "notices [AGENT]", "list notices, and whether they arrived",
                        "wakeful notices\nwakeful notices ops", "notices"),
     "notify test": Command("runtime_watch", "notify test AGENT", "send a test notice about an agent",
@@ -250,8 +254,8 @@ GROUPS = {
     ),
     "Agents of a runtime": (
         "send", "agent", "agent show", "agent create", "agent model", "agent history", "agent diff", "agent pause",
-        "agent stop", "agent resume", "agent archive", "agent delete", "stop", "timer list", "timer cancel", "notices",
-        "notify test", "memory list", "memory show", "memory edit", "memory forget",
+        "agent stop", "agent resume", "agent archive", "agent delete", "stop", "tail", "transcript", "timer list",
+        "timer cancel", "notices", "notify test", "memory list", "memory show", "memory edit", "memory forget",
     ),
     "Workspaces": (
         "workspace list", "workspace attach", "workspace use", "workspace detach", "workspace clean",

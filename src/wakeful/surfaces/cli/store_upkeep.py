@@ -122,6 +122,7 @@ def _tell(report: RetentionReport) -> None:
         ("long outputs", report.outputs, "the preview stays"),
         ("outputs of tasks", report.tasks, "the summary stays"),
         ("contents that nothing refers to", report.blobs, ""),
+        ("rows of the feed", report.feed, "their events stay"),
     ]
     shown = [(what, str(count), note) for what, count, note in rows if count]
     out(columns(shown, ("WOULD BE REMOVED" if report.dry_run else "REMOVED", "COUNT", "")))

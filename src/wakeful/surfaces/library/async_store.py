@@ -51,6 +51,17 @@ from wakeful.service.operations.memory import (
     MemoryQuery,
 )
 from wakeful.service.operations.operation import NoRequest, Operation
+from wakeful.service.operations.operator_feed import (
+    LIST_FEED,
+    REPLAY_EVENTS,
+    SHOW_TAIL,
+    SHOW_TRANSCRIPT,
+    FeedQuery,
+    ReplayQuery,
+    TailQuery,
+    TranscriptQuery,
+    follow_feed,
+)
 from wakeful.service.operations.spending import GRANT, LIST_SPENDING, SHOW_COSTS, CostQuestion, SpendGrant
 from wakeful.service.operations.threads import LIST_MESSAGES, LIST_THREADS, MessageQuery, ThreadQuery
 from wakeful.service.operations.triggers import (
@@ -98,6 +109,9 @@ if TYPE_CHECKING:
     from wakeful.views.cost import CostReport
     from wakeful.views.explanation import CallExplanation
     from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
+    from wakeful.views.presentation.display_modes import DisplayMode
+    from wakeful.views.presentation.feed_entries import FeedEntry, TranscriptLine
+    from wakeful.views.presentation.replayed_events import ReplayedEvent
     from wakeful.views.prompt_report import PromptReport
     from wakeful.views.runtime_records import SentMessage
     from wakeful.views.store_records import (
@@ -216,6 +230,40 @@ class AsyncStore(PathLike[str]):
         async with bootstrap.reading_store(self._path) as opened:
             async for event in read_events(opened, asked, follow_it=follow):
                 yield event
+
+    # --- what operators see -------------------------------------------------------------------------------------------
+
+    async def feed(
+        self, after: str | None = None, *, follow: bool = False, display: "DisplayMode" = "verbose"
+    ) -> "AsyncIterator[FeedEntry]":
+        """What operators see of all agents of a runtime, in the order in which it was stored; each has its `cursor`.
+
+        `after` is the cursor of the last entry you have. With `follow`, new entries are yielded as they are stored, by
+        whatever process. `display="info"` gives results alone. Raises CursorGone.
+        """
+        async with bootstrap.reading_store(self._path) as opened:
+            if follow:
+                async for entry in follow_feed(opened, FeedQuery(after, display=display)):
+                    yield entry
+                return
+            while page := await LIST_FEED.handler(opened, FeedQuery(after, PAGE, display)):
+                for entry in page:
+                    yield entry
+                after = page[-1].cursor
+
+    async def tail(
+        self, agent: str | None = None, *, limit: int = 20, display: "DisplayMode" = "info"
+    ) -> "list[FeedEntry]":
+        """The newest entries of the feed, of one agent or of all, the oldest of them first."""
+        return await self._perform(SHOW_TAIL, TailQuery(agent, _count(limit), display))
+
+    async def replayed(self, agent: str, *, after: int = 0, limit: int = PAGE) -> "list[ReplayedEvent]":
+        """An agent's events behind an `event_seq`, each with its provenance in an envelope apart from its payload."""
+        return await self._perform(REPLAY_EVENTS, ReplayQuery(agent, after, _count(limit)))
+
+    async def transcript(self, agent: str, *, thread: str | None = None, turns: int = 20) -> "list[TranscriptLine]":
+        """An agent's conversation with its operator: messages, briefs, and failures of providers between them."""
+        return await self._perform(SHOW_TRANSCRIPT, TranscriptQuery(agent, thread, _count(turns)))
 
     # --- what waits for a person --------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from wakeful.contracts.messages import Priority
 from wakeful.contracts.values import JsonValue
 from wakeful.service import Agent, Tool, checked_notify
 from wakeful.surfaces.library.living_agents import LivingAgents
+from wakeful.surfaces.library.runtime_feed import RuntimeFeed
 from wakeful.surfaces.library.runtime_triggers import RuntimeTriggers
 from wakeful.surfaces.library.runtime_workspaces import RuntimeWorkspaces
 
@@ -43,7 +44,7 @@ STORE, AGENTS = "wakeful.db", "agents"
 """The database and the folder of files, in a home."""
 
 
-class Runtime(LivingAgents, RuntimeTriggers, RuntimeWorkspaces):
+class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
     """Agents that live: `async with Runtime("home", agents=[ops]) as rt: await rt.send("ops", "Check the backups.")`.
 
     `home` is a folder, and its store is `wakeful.db` in it; `store` names another file, or a store that is open. Agents

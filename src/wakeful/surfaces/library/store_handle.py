@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from wakeful.views.cost import CostReport
     from wakeful.views.explanation import CallExplanation
     from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
+    from wakeful.views.presentation.display_modes import DisplayMode
+    from wakeful.views.presentation.feed_entries import FeedEntry, TranscriptLine
+    from wakeful.views.presentation.replayed_events import ReplayedEvent
     from wakeful.views.prompt_report import PromptReport
     from wakeful.views.runtime_records import SentMessage
     from wakeful.views.store_records import (
@@ -148,6 +151,28 @@ class StoreHandle(PathLike[str]):
         the `sequence` of the last event you have, `limit` the number of events you want.
         """
         return each_outside_loop(self._store.events(turn, follow=follow, after=after, limit=limit, reveal=reveal))
+
+    def feed(
+        self, after: str | None = None, *, follow: bool = False, display: "DisplayMode" = "verbose"
+    ) -> "Iterator[FeedEntry]":
+        """What operators see of all agents of a runtime, in the order in which it was stored; each has its `cursor`.
+
+        `after` is the cursor of the last entry you have. With `follow`, new entries are yielded as they are stored, by
+        whatever process. `display="info"` gives results alone. Raises CursorGone.
+        """
+        return each_outside_loop(self._store.feed(after, follow=follow, display=display))
+
+    def tail(self, agent: str | None = None, *, limit: int = 20, display: "DisplayMode" = "info") -> "list[FeedEntry]":
+        """The newest entries of the feed, of one agent or of all, the oldest of them first."""
+        return wait_outside_loop(self._store.tail(agent, limit=limit, display=display))
+
+    def replayed(self, agent: str, *, after: int = 0, limit: int = PAGE) -> "list[ReplayedEvent]":
+        """An agent's events behind an `event_seq`, each with its provenance in an envelope apart from its payload."""
+        return wait_outside_loop(self._store.replayed(agent, after=after, limit=limit))
+
+    def transcript(self, agent: str, *, thread: str | None = None, turns: int = 20) -> "list[TranscriptLine]":
+        """An agent's conversation with its operator: messages, briefs, and failures of providers between them."""
+        return wait_outside_loop(self._store.transcript(agent, thread=thread, turns=turns))
 
     def approvals(self, turn: str | None = None, *, decided: bool = False) -> "list[Approval]":
         """Pending approvals and questions, oldest first; with `decided`, also those that were decided or expired."""

@@ -86,8 +86,8 @@ _BY_KIND: Final[Mapping[str, Placement]] = {
     "worktree.removed": Placement("progress", "workspace"),
     "worktree.retained": Placement("progress", "workspace"),
     "model.failed": Placement("progress", "runtime"),
-    "routing.fallback.applied": Placement("progress", "runtime"),
-    "runtime.warning": Placement("progress", "runtime"),
+    "routing.fallback.applied": Placement("trace", "runtime"),  # the failure before it says the same
+    "runtime.warning": Placement("trace", "runtime"),
     "runtime.control_changed": Placement("progress", "runtime"),
     "provider.unparked": Placement("progress", "runtime"),
     "budget.granted": Placement("progress", "runtime"),

@@ -1,0 +1,133 @@
+"""`wakeful tail` and `wakeful transcript`: what agents do and say, as their operator sees it."""
+
+import asyncio
+import sys
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from wakeful.bootstrap import reading_store
+from wakeful.service.operations.operator_feed import (
+    SHOW_TAIL,
+    SHOW_TRANSCRIPT,
+    FeedQuery,
+    TailQuery,
+    TranscriptQuery,
+    follow_feed,
+)
+from wakeful.surfaces.cli.agent_control import AgentArgument
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
+from wakeful.surfaces.cli.outcomes import INTERRUPTED
+from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
+from wakeful.surfaces.cli.runtime_watch import OneAgent
+from wakeful.surfaces.cli.screen import fold, width
+from wakeful.views.presentation.display_modes import DisplayMode, detail_lines, display_mode
+from wakeful.views.presentation.feed_entries import FeedEntry, TranscriptLine
+from wakeful.views.presentation.plain_text import json_text, plain
+
+MADE_BY = 'wakeful send ops "hello"'
+AGENT_WIDTH = 12
+DETAIL = "         | "
+
+
+def tail(
+    agent: OneAgent = None,
+    display: Annotated[
+        str,
+        typer.Option(
+            "--display", metavar="MODE", help="info (3): results. verbose (4): activity. debug (5): with previews."
+        ),
+    ] = "info",
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new lines as they come, until Ctrl-C.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many of the newest lines.")] = 20,
+    json: JsonOption = False,
+    wide: WideOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Show the newest lines of all agents of a runtime, or of one: what needs you, results, activity."""
+    mode = display_mode(display)
+    place = store_to_read(store)
+    found = ask(SHOW_TAIL, TailQuery(agent, limit, mode), place)
+    printer = _Printer(mode, json=json, wide=wide)
+    if not found and not json and not follow:
+        sys.stdout.write("nothing yet\n" if mode != "info" else "nothing yet; more detail: --display verbose\n")
+    printer.print(found)
+    if follow:
+        try:
+            asyncio.run(_follow(agent, found[-1].cursor if found else None, place, printer))
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+
+
+async def _follow(agent: str | None, after: str | None, place: StoreAddress, printer: "_Printer") -> None:
+    async with reading_store(place.path) as opened:
+        async for entry in follow_feed(opened, FeedQuery(after, display=printer.mode)):
+            if agent in (None, entry.envelope.agent_id):
+                printer.print([entry])
+
+
+class _Printer:
+    """Entries of the feed, a line each; in debug with details below."""
+
+    def __init__(self, mode: DisplayMode, *, json: bool, wide: bool) -> None:
+        self.mode = mode
+        self._json = json
+        self._most = 10_000 if wide else width()
+        self._day = ""
+
+    def print(self, entries: Iterable[FeedEntry]) -> None:
+        for entry in entries:
+            if self._json:
+                sys.stdout.write(json_text(entry.model_dump(mode="json", exclude_none=True)) + "\n")
+                continue
+            when = datetime.fromisoformat(entry.envelope.ts).astimezone()
+            if (day := f"{when:%Y-%m-%d}") != self._day:
+                self._day = day
+                sys.stdout.write(f"{day}\n")
+            self._write(f"{when:%H:%M:%S} {entry_line(entry)}")
+            for line in detail_lines(entry.presentation, self.mode):
+                self._write(f"{DETAIL}{line}")
+        sys.stdout.flush()
+
+    def _write(self, line: str) -> None:
+        sys.stdout.write((line if len(line) <= self._most else line[: self._most - 1] + "…") + "\n")
+
+
+def entry_line(entry: FeedEntry) -> str:
+    """The agent, and the one line; what needs somebody says so first."""
+    asks = "NEEDS YOU  " if entry.presentation.visibility == "action_required" else ""
+    return f"{plain(entry.envelope.agent_id):<{AGENT_WIDTH}} {asks}{entry.presentation.summary}"
+
+
+def transcript(
+    agent: AgentArgument,
+    thread: Annotated[str | None, typer.Option("--thread", metavar="NAME", help="One thread. Default: all.")] = None,
+    turns: Annotated[int, typer.Option("--turns", metavar="N", min=1, help="How many of the newest turns.")] = 20,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Show an agent's conversation with its operator: messages, briefs, and failures of providers between them."""
+    found = ask(SHOW_TRANSCRIPT, TranscriptQuery(agent, thread, turns), store_to_read(store))
+    if json:
+        for line in found:
+            sys.stdout.write(json_text(line.model_dump(mode="json", exclude_none=True)) + "\n")
+    elif not found:
+        sys.stdout.write("no messages yet\n")
+    else:
+        for line in found:
+            sys.stdout.write("\n".join(_spoken(line)) + "\n")
+
+
+def _spoken(line: TranscriptLine) -> list[str]:
+    """Who, and the whole text, folded below it."""
+    who = {"operator_message": "you", "provider_failure": "provider"}.get(line.kind, plain(line.agent_id))
+    when = datetime.fromisoformat(line.ts).astimezone()
+    first = f"{when:%Y-%m-%d %H:%M} {who}"
+    if line.kind == "brief" and line.presentation.title not in ("Result", "Note"):
+        first += f"  ({line.presentation.title.lower()})"
+    elif line.turn_id is None:
+        first += "  (waits)"
+    texts = plain(line.text).splitlines() or [""]
+    return [first, *(each for text in texts for each in fold(text, first="  ", rest="  "))]
