@@ -226,6 +226,13 @@ def everything_at_once(typed: Terminal) -> None:
     typed("timer cancel timer_1")
     typed("notices")
     typed("notify test ops")
+    typed("send ops 'Are you there?'")
+    typed("tail")
+    typed("tail ops --display verbose")
+    typed("tail --json")
+    typed("tail --display loud")
+    typed("transcript ops")
+    typed("transcript ops --json")
 
 
 @journey

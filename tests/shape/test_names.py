@@ -118,8 +118,10 @@ MODULE_PARTICIPLE = re.compile(r"(\w+_)?[a-z]+(ing|ed)")
 MODULES_IN_ING = {
     "approval_binding", "context_editing", "encoding", "mapping", "pricing",
     "recording", "routing", "spending", "steering", "waking",
+    "operator_feed", "runtime_feed",
 }  # fmt: skip
-"""Nouns in -ing: bindings and encodings are things, context editing is a provider's own name for what it offers."""
+"""Nouns in -ing: bindings and encodings are things, context editing is a provider's own name for what it offers.
+A feed is a thing as well."""
 
 
 def classes(root: Path) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -15,9 +15,12 @@ from wakeful.errors import AgentNotFound, CursorGone, InvalidRequest
 from wakeful.ports import ModelRequest
 from wakeful.service.queries.operator_feed import FeedReader
 from wakeful.testing import FixedClock, scripted
+from wakeful.views.presentation.display_modes import DisplayMode
 from wakeful.views.presentation.feed_entries import FeedEntry
+from wakeful.views.presentation.placements import Category
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
+MODES: tuple[DisplayMode, ...] = ("info", "verbose", "debug")
 SECRET = "hunter2-hunter2"
 
 
@@ -77,6 +80,86 @@ async def test_the_feed_tells_what_all_agents_do_in_words(tmp_path: Path) -> Non
         assert await everything(rt, after=found[3].cursor) == found[4:]
         with pytest.raises(InvalidRequest, match="there is no display mode 'loud'"):
             await everything(rt, display="loud")
+
+
+@pytest.mark.spec("HOL-PRES-02", "HOL-PRES-03", "HOL-PRES-04", "HOL-DISPLAY-01")
+async def test_every_event_of_a_life_has_one_presentation(tmp_path: Path) -> None:
+    async with Runtime(tmp_path, agents=[clerk(calls(("look_up", {"order": "A17"})), "Shipped.")]) as rt:
+        await rt.answer(await rt.send("clerk", "Where is A17?"))
+        found = [(each.envelope.kind, each.presentation) for each in await rt.replayed("clerk")]
+    fields = {"visibility", "category", "title", "body", "summary", "source_event_kind"}
+    for kind, shown in found:
+        assert set(shown.model_dump()) == fields, "neither a severity nor a hint where to deliver it"
+        assert shown.category in get_args(Category)
+        assert shown.visibility in ("action_required", "work_done", "turn_result", "progress", "trace")
+        assert shown.source_event_kind == kind
+        assert shown.title and shown.summary and "\n" not in shown.summary
+
+
+@pytest.mark.spec("HOL-PRES-06", "HOL-PRES-10", "HOL-DISPLAY-06", "HOL-DISPLAY-09")
+async def test_signals_to_refresh_and_raw_events_of_tools_are_no_lines_of_a_conversation(tmp_path: Path) -> None:
+    async with Runtime(tmp_path, agents=[clerk(calls(("look_up", {"order": "A17"})), "Shipped.")]) as rt:
+        await rt.answer(await rt.send("clerk", "Where is A17?"))
+        await rt.pause("clerk")
+        raw = {each.envelope.kind: each.presentation for each in await rt.replayed("clerk")}
+        state = raw["agent.state_changed"]
+        assert (state.visibility, state.category) == ("trace", "state_sync")
+        for kind in ("tool.started", "tool.result"):
+            assert (raw[kind].visibility, raw[kind].category) == ("trace", "tool")
+        shown = {mode: [each.envelope.kind for each in await rt.tail(display=mode)] for mode in MODES}
+        assert shown["info"] == ["brief.created"]
+        assert shown["verbose"] == ["message.admitted", "assistant.recorded", "tool.result", "brief.created"]
+        assert shown["debug"] == shown["verbose"], "more of each, and no raw trace: that has its inspector"
+
+
+@pytest.mark.spec("HOL-PRES-07", "HOL-PRES-08", "HOL-PRES-09", "HOL-DISPLAY-05")
+async def test_a_round_says_its_words_or_else_the_tools_it_asked_for(tmp_path: Path) -> None:
+    both = {"text": "Looking.", **calls(("look_up", {"order": "A17"}))}
+    agent = clerk(both, calls(("look_up", {"order": "B2"}), ("look_up", {"order": "C3"})), {"reasoning": "hm"}, "None.")
+    async with Runtime(tmp_path, agents=[agent]) as rt:
+        await rt.answer(await rt.send("clerk", "Where are they?"))
+        rounds = [each for each in await rt.replayed("clerk") if each.envelope.kind == "assistant.recorded"]
+        assert [each.presentation.summary for each in rounds] == [
+            "Assistant progress: Looking.",
+            "Model requested tools: look_up, look_up",
+            "Model round completed without words or tools",
+        ]
+        assert {each.presentation.visibility for each in rounds} == {"progress"}
+
+
+@pytest.mark.spec("HOL-DISPLAY-02", "HOL-DISPLAY-03", "HOL-DISPLAY-04", "HOL-DISPLAY-07")
+async def test_how_near_a_brief_is_follows_from_what_its_turn_came_to(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def reply(request: ModelRequest) -> Any:
+        said = steps.pop(0)
+        return said() if callable(said) else said
+
+    def done() -> Any:
+        return {"text": "The room is tidy.", **calls(("complete_work_item", {"work_item_id": made[0]}))}
+
+    steps: list[Any] = ["Fine.", calls(("create_work_item", {"objective": "Tidy up."})), "Begun."]
+    agent = Agent("clerk", scripted(reply), work_items=True)
+    async with Runtime(tmp_path, agents=[agent]) as rt:
+        await rt.answer(await rt.send("clerk", "How are you?"))
+        await rt.answer(await rt.send("clerk", "Tidy up."))
+        made += [item.id for item in await rt.work_items("clerk")]
+        steps += [done, "Anything else?"]
+        await rt.answer(await rt.send("clerk", "Go on."))
+        steps += [calls(("wait_for", {"reason": "which one?", "wake": "operator_input"}))]
+        await rt.answer(await rt.send("clerk", "Choose one."))
+        steps += [{"fail": [{"kind": "contract_error", "message": "no such parameter"}]}]
+        await rt.answer(await rt.send("clerk", "The blue one."))
+        found = [(each.presentation.visibility, each.presentation.title) for each in await rt.tail(display="info")]
+        assert found == [
+            ("turn_result", "Result"),
+            ("turn_result", "Result"),
+            ("work_done", "Work done"),
+            ("turn_result", "Result"),
+            ("action_required", "Needs you"),
+            ("turn_result", "Failure"),
+        ]
+        assert len(await rt.replayed("clerk", limit=1_000)) > 5 * len(found), "raw events stay as they are"
 
 
 async def test_what_needs_somebody_is_told_as_its_notice_is(tmp_path: Path) -> None:

@@ -37,7 +37,6 @@ def said(text: str = "", *calls: str) -> AssistantRecorded:
     return AssistantRecorded(item=AssistantItem(parts=(*words, *parts)), calls=asked, text_preview=text)
 
 
-@pytest.mark.spec("HOL-PRES-02", "HOL-PRES-03", "HOL-PRES-04", "HOL-DISPLAY-01")
 @pytest.mark.parametrize("kind", OF_KIND)
 def test_every_kind_of_event_has_one_presentation(kind: str) -> None:
     shown = present(raw(OF_KIND[kind]))
@@ -66,7 +65,6 @@ def test_a_kind_of_another_version_is_a_trace() -> None:
     )
 
 
-@pytest.mark.spec("HOL-PRES-07", "HOL-PRES-08", "HOL-PRES-09", "HOL-DISPLAY-05")
 def test_a_round_says_its_words_or_else_the_tools_it_asked_for() -> None:
     words = present(raw(said("Looking at the\nbackups.", "exec_command")))
     assert words.summary == "Assistant progress: Looking at the backups."
@@ -76,7 +74,6 @@ def test_a_round_says_its_words_or_else_the_tools_it_asked_for() -> None:
     assert (words.visibility, words.category) == ("progress", "assistant_progress")
 
 
-@pytest.mark.spec("HOL-PRES-06", "HOL-PRES-10", "HOL-DISPLAY-06")
 def test_signals_to_refresh_and_tools_at_work_are_no_part_of_a_conversation() -> None:
     state = present(raw(AgentStateChanged(control="paused", changed_by="ann", reason="lunch")))
     assert (state.visibility, state.category) == ("trace", "state_sync")
@@ -89,7 +86,6 @@ def test_signals_to_refresh_and_tools_at_work_are_no_part_of_a_conversation() ->
     assert not is_shown(present(raw(OF_KIND["tool.started"])), "verbose"), "one line a call"
 
 
-@pytest.mark.spec("HOL-DISPLAY-02", "HOL-DISPLAY-03", "HOL-DISPLAY-04")
 def test_a_brief_is_as_near_as_it_says() -> None:
     def of(visibility: Any, kind: Any = "result") -> OperatorEventPresentation:
         event = BriefCreated(brief_id="b", brief_kind=kind, visibility=visibility, text_ref="@-1")
@@ -116,7 +112,6 @@ def test_a_notice_and_the_line_of_its_event_say_the_same() -> None:
         assert shown.visibility in ("action_required", "turn_result"), f"{event.kind} is told, and not in info"
 
 
-@pytest.mark.spec("HOL-DISPLAY-07", "HOL-DISPLAY-08", "HOL-DISPLAY-09", "HOL-DISPLAY-10")
 def test_modes_have_names_and_numbers_and_show_more_and_more() -> None:
     assert [display_mode(each) for each in ("info", "3", "VERBOSE", "4", "debug", "5")] == [
         "info",

@@ -59,7 +59,7 @@ class TranscriptQuery:
 
 
 async def _feed(opened: OpenStore, asked: FeedQuery) -> "list[FeedEntry]":
-    return await _reader(opened).page(asked.after, limit=asked.limit, results=_results(asked.display))
+    return await _reader(opened).page(asked.after, limit=asked.limit, display=asked.display)
 
 
 async def _tail(opened: OpenStore, asked: TailQuery) -> "list[FeedEntry]":
@@ -67,7 +67,7 @@ async def _tail(opened: OpenStore, asked: TailQuery) -> "list[FeedEntry]":
 
     if asked.agent is not None:
         await agent_named(opened.store, asked.agent)
-    return await _reader(opened).newest(asked.agent, limit=asked.limit, results=_results(asked.display))
+    return await _reader(opened).newest(asked.agent, limit=asked.limit, display=asked.display)
 
 
 async def _replay(opened: OpenStore, asked: ReplayQuery) -> "list[ReplayedEvent]":
@@ -88,14 +88,8 @@ async def _transcript(opened: OpenStore, asked: TranscriptQuery) -> "list[Transc
 
 async def follow_feed(opened: OpenStore, asked: FeedQuery) -> "AsyncIterator[FeedEntry]":
     """The feed behind a cursor, then what comes, each entry once. The limit is not looked at."""
-    async for entry in _reader(opened).follow(asked.after, results=_results(asked.display)):
+    async for entry in _reader(opened).follow(asked.after, display=asked.display):
         yield entry
-
-
-def _results(display: str) -> bool:
-    from wakeful.views.presentation.display_modes import display_mode
-
-    return display_mode(display) == "info"
 
 
 def _reader(opened: OpenStore) -> "FeedReader":

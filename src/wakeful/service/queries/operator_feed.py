@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from wakeful.contracts.envelope import StoredFact, named
-from wakeful.contracts.errors import CursorGone
+from wakeful.contracts.errors import CursorGone, InvalidRequest
 from wakeful.contracts.events import BriefCreated, TurnStarted, WorkItemCompleted
 from wakeful.engine.brief_texts import brief_text
 from wakeful.engine.turn_messages import admitted_message
@@ -22,6 +22,7 @@ from wakeful.ports import Store
 from wakeful.ports.operator_feed import FEED, FeedRow
 from wakeful.ports.retention import left_upto
 from wakeful.service.queries.turns import EventReader
+from wakeful.views.presentation.display_modes import DisplayMode, display_mode, is_shown
 from wakeful.views.presentation.feed_entries import FeedEntry
 from wakeful.views.presentation.replayed_events import ReplayedEvent, provenance_of, replayed
 
@@ -34,9 +35,14 @@ TURNS = 256
 LOOK_AGAIN_SECONDS = 30.0
 
 
+def _count(limit: int) -> int:
+    if limit < 1:
+        raise InvalidRequest(f"limit={limit}", "Give a whole number, at least 1.")
+    return limit
+
+
 class _Entry(NamedTuple):
     position: int
-    is_result: bool
     shown: FeedEntry
 
 
@@ -112,24 +118,31 @@ class FeedReader:
 
     # --- pages -------------------------------------------------------------------------------------------------------
 
-    async def page(self, after: str | None = None, *, limit: int = PAGE, results: bool = False) -> list[FeedEntry]:
+    async def page(
+        self, after: str | None = None, *, limit: int = PAGE, display: DisplayMode = "verbose"
+    ) -> list[FeedEntry]:
         """The next entries behind a cursor, the oldest first; without one, from the oldest that is kept on.
 
         Raises CursorGone.
         """
+        results = display_mode(display) == "info"
         position = await self._position(after)
-        rows = await self._store.feed_after(position, limit=limit, results=results)
+        rows = await self._store.feed_after(position, limit=_count(limit), results=results)
         return [entry.shown for entry in await self._entries(rows)]
 
-    async def newest(self, agent: str | None = None, *, limit: int = PAGE, results: bool = False) -> list[FeedEntry]:
+    async def newest(
+        self, agent: str | None = None, *, limit: int = PAGE, display: DisplayMode = "verbose"
+    ) -> list[FeedEntry]:
         """The newest entries, of all agents or of one, the oldest of them first."""
-        rows = await self._store.newest_of_feed(agent, limit=limit, results=results)
+        results = display_mode(display) == "info"
+        rows = await self._store.newest_of_feed(agent, limit=_count(limit), results=results)
         return [entry.shown for entry in await self._entries(rows[::-1])]
 
     # --- following ---------------------------------------------------------------------------------------------------
 
-    async def follow(self, after: str | None = None, *, results: bool = False) -> AsyncIterator[FeedEntry]:
+    async def follow(self, after: str | None = None, *, display: DisplayMode = "verbose") -> AsyncIterator[FeedEntry]:
         """What is stored behind a cursor, then what comes: no gap, each once. Raises CursorGone."""
+        mode = display_mode(display)
         position = await self._position(after)
         await self._join()
         try:
@@ -140,7 +153,7 @@ class FeedReader:
                 found = self._in_memory(position) if position >= self._from else await self._stored(position)
                 for entry in found:
                     position = entry.position
-                    if entry.is_result or not results:
+                    if is_shown(entry.shown.presentation, mode):
                         yield entry.shown
                 if not found:
                     await news.wait()
@@ -213,7 +226,7 @@ class FeedReader:
                     presentation=event.presentation,
                     payload=event.payload,
                 )
-                found.append(_Entry(row.position, row.is_result, shown))
+                found.append(_Entry(row.position, shown))
         return found
 
     # --- cursors -----------------------------------------------------------------------------------------------------

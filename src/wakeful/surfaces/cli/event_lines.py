@@ -1,9 +1,13 @@
-"""One line for an event of the log, and for an entry of the transcript, as people read them."""
+"""Lines for an event of the log, an entry of the feed, and what a transcript holds, as people read them."""
+
+from datetime import datetime
 
 from rich.text import Text
 
 from wakeful.contracts.envelope import RuntimeEvent
+from wakeful.surfaces.cli.screen import fold
 from wakeful.views.presentation.event_details import event_detail
+from wakeful.views.presentation.feed_entries import FeedEntry, TranscriptLine
 from wakeful.views.presentation.plain_text import one_line, plain
 from wakeful.views.transcript import (
     AssistantRound,
@@ -25,6 +29,7 @@ STYLES = {
 }
 KIND_WIDTH = 29
 """As long as the names in a turn of an agent."""
+AGENT_WIDTH = 12
 INDENT = "  "
 """Events of a child are indented."""
 
@@ -57,3 +62,22 @@ def transcript_line(entry: TranscriptEntry) -> Text:
             return Text.assemble(("     tool  ", "magenta"), one_line(f"{entry.data.tool_name}: {shown}", 200))
         case RuntimeFailure():
             return Text.assemble(("  failure  ", "red"), one_line(entry.data.message, 200))
+
+
+def entry_line(entry: FeedEntry) -> str:
+    """The agent, and the one line; what needs somebody says so first."""
+    asks = "NEEDS YOU  " if entry.presentation.visibility == "action_required" else ""
+    return f"{plain(entry.envelope.agent_id):<{AGENT_WIDTH}} {asks}{entry.presentation.summary}"
+
+
+def spoken_lines(line: TranscriptLine) -> list[str]:
+    """The speaker, and below it the whole text."""
+    who = {"operator_message": "you", "provider_failure": "provider"}.get(line.kind, plain(line.agent_id))
+    when = datetime.fromisoformat(line.ts).astimezone()
+    first = f"{when:%Y-%m-%d %H:%M} {who}"
+    if line.kind == "brief" and line.presentation.title not in ("Result", "Note"):
+        first += f"  ({line.presentation.title.lower()})"
+    elif line.turn_id is None:
+        first += "  (waits)"
+    texts = plain(line.text).splitlines() or [""]
+    return [first, *(each for text in texts for each in fold(text, first="  ", rest="  "))]

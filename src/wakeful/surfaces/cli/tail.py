@@ -18,17 +18,17 @@ from wakeful.service.operations.operator_feed import (
     follow_feed,
 )
 from wakeful.surfaces.cli.agent_control import AgentArgument
+from wakeful.surfaces.cli.event_lines import entry_line, spoken_lines
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.outcomes import INTERRUPTED
 from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
 from wakeful.surfaces.cli.runtime_watch import OneAgent
-from wakeful.surfaces.cli.screen import fold, width
+from wakeful.surfaces.cli.screen import width
 from wakeful.views.presentation.display_modes import DisplayMode, detail_lines, display_mode
-from wakeful.views.presentation.feed_entries import FeedEntry, TranscriptLine
-from wakeful.views.presentation.plain_text import json_text, plain
+from wakeful.views.presentation.feed_entries import FeedEntry
+from wakeful.views.presentation.plain_text import json_text
 
 MADE_BY = 'wakeful send ops "hello"'
-AGENT_WIDTH = 12
 DETAIL = "         | "
 
 
@@ -95,12 +95,6 @@ class _Printer:
         sys.stdout.write((line if len(line) <= self._most else line[: self._most - 1] + "…") + "\n")
 
 
-def entry_line(entry: FeedEntry) -> str:
-    """The agent, and the one line; what needs somebody says so first."""
-    asks = "NEEDS YOU  " if entry.presentation.visibility == "action_required" else ""
-    return f"{plain(entry.envelope.agent_id):<{AGENT_WIDTH}} {asks}{entry.presentation.summary}"
-
-
 def transcript(
     agent: AgentArgument,
     thread: Annotated[str | None, typer.Option("--thread", metavar="NAME", help="One thread. Default: all.")] = None,
@@ -117,17 +111,4 @@ def transcript(
         sys.stdout.write("no messages yet\n")
     else:
         for line in found:
-            sys.stdout.write("\n".join(_spoken(line)) + "\n")
-
-
-def _spoken(line: TranscriptLine) -> list[str]:
-    """Who, and the whole text, folded below it."""
-    who = {"operator_message": "you", "provider_failure": "provider"}.get(line.kind, plain(line.agent_id))
-    when = datetime.fromisoformat(line.ts).astimezone()
-    first = f"{when:%Y-%m-%d %H:%M} {who}"
-    if line.kind == "brief" and line.presentation.title not in ("Result", "Note"):
-        first += f"  ({line.presentation.title.lower()})"
-    elif line.turn_id is None:
-        first += "  (waits)"
-    texts = plain(line.text).splitlines() or [""]
-    return [first, *(each for text in texts for each in fold(text, first="  ", rest="  "))]
+            sys.stdout.write("\n".join(spoken_lines(line)) + "\n")

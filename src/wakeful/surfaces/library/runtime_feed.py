@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
+    from wakeful.service.operations.operation import OpenStore
     from wakeful.service.queries.operator_feed import FeedReader
     from wakeful.views.presentation.display_modes import DisplayMode
     from wakeful.views.presentation.feed_entries import FeedEntry, TranscriptLine
+    from wakeful.views.presentation.replayed_events import ReplayedEvent
 
 
 class RuntimeFeed:
@@ -19,7 +21,7 @@ class RuntimeFeed:
     async def feed(
         self, after: str | None = None, *, follow: bool = False, display: "DisplayMode" = "verbose"
     ) -> "AsyncIterator[FeedEntry]":
-        """What operators see of all agents, in the order in which it was stored: each entry has its `cursor`.
+        """Entries for operators about all agents, in the order in which they were stored: each has its `cursor`.
 
         With `after`, what comes behind that cursor; else everything that is kept. With `follow`, new entries are
         yielded as they are stored: no gap, each once. `display="info"` gives results alone. Raises CursorGone when
@@ -27,29 +29,49 @@ class RuntimeFeed:
         """
         from wakeful.bootstrap import own_keys
         from wakeful.service.queries.operator_feed import PAGE, FeedReader
-        from wakeful.views.presentation.display_modes import display_mode
 
-        results = display_mode(display) == "info"
         if self._feed_reader is None:
             self._feed_reader = FeedReader(self._here.engine.store, keys=own_keys())
         reader = self._feed_reader
         if follow:
-            async for entry in reader.follow(after, results=results):
+            async for entry in reader.follow(after, display=display):
                 yield entry
             return
-        while page := await reader.page(after, limit=PAGE, results=results):
+        while page := await reader.page(after, limit=PAGE, display=display):
             for entry in page:
                 yield entry
             after = page[-1].cursor
+
+    async def tail(
+        self, agent: str | None = None, *, limit: int = 20, display: "DisplayMode" = "info"
+    ) -> "list[FeedEntry]":
+        """The newest entries of the feed, of one agent or of all, the oldest of them first. Raises AgentNotFound."""
+        from wakeful.service.operations.operator_feed import SHOW_TAIL, TailQuery
+
+        return await SHOW_TAIL.handler(self._opened, TailQuery(agent, limit, display))
+
+    async def replayed(self, agent: str, *, after: int = 0, limit: int = 100) -> "list[ReplayedEvent]":
+        """An agent's events behind an `event_seq`, each with its provenance in an envelope apart from its payload."""
+        from wakeful.service.operations.operator_feed import REPLAY_EVENTS, ReplayQuery
+
+        return await REPLAY_EVENTS.handler(self._opened, ReplayQuery(agent, after, limit))
 
     async def transcript(self, agent: str, *, thread: str | None = None, turns: int = 20) -> "list[TranscriptLine]":
         """An agent's conversation with its operator: messages and briefs of the newest `turns`, the oldest first, with
         the failures of providers between them, and what became of each. Raises AgentNotFound.
         """
-        from wakeful.bootstrap import own_keys
-        from wakeful.service.queries.agent_transcript import transcript_of
+        from wakeful.service.operations.operator_feed import SHOW_TRANSCRIPT, TranscriptQuery
 
-        return await transcript_of(self._here.engine.store, agent, thread=thread, turns=turns, keys=own_keys())
+        return await SHOW_TRANSCRIPT.handler(self._opened, TranscriptQuery(agent, thread, turns))
+
+    @property
+    def _opened(self) -> "OpenStore":
+        """The store of this runtime, for operations that only read it."""
+        from wakeful.bootstrap import own_keys
+        from wakeful.service.operations.operation import OpenStore
+
+        engine = self._here.engine
+        return OpenStore(engine.store, lambda store: engine, own_keys)
 
     @property
     def _here(self) -> "LivingRuntime":
