@@ -229,10 +229,8 @@ def everything_at_once(typed: Terminal) -> None:
     typed("send ops 'Are you there?'")
     typed("tail")
     typed("tail ops --display verbose")
-    typed("tail --json")
     typed("tail --display loud")
     typed("transcript ops")
-    typed("transcript ops --json")
 
 
 @journey

@@ -155,7 +155,7 @@ class StoreHandle(PathLike[str]):
     def feed(
         self, after: str | None = None, *, follow: bool = False, display: "DisplayMode" = "verbose"
     ) -> "Iterator[FeedEntry]":
-        """What operators see of all agents of a runtime, in the order in which it was stored; each has its `cursor`.
+        """Entries for operators about all agents of a runtime, in the order in which they were stored, with cursors.
 
         `after` is the cursor of the last entry you have. With `follow`, new entries are yielded as they are stored, by
         whatever process. `display="info"` gives results alone. Raises CursorGone.
