@@ -261,6 +261,12 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
         "blobs": Row(
             "days; 0: for ever", f"`{KEPT.blobs:g}`", "Stored contents to which nothing refers any more.", "blobs = 2"
         ),
+        "feed": Row(
+            "days; 0: for ever",
+            f"`{KEPT.feed:g}`",
+            "The feed over all agents; the events that it names stay in their logs.",
+            "feed = 7",
+        ),
         "notice_gb": Row(
             "gigabytes; 0: never",
             f"`{KEPT.notice_gb:g}`",
