@@ -47,8 +47,10 @@ trees: $(READY)  ## random trees under random budgets: 10,000, or as many as TRE
 
 WORLDS ?= 10000
 
-worlds: $(READY)  ## random lives of agents on a virtual clock: 10,000, or as many as WORLDS= says
-	WAKEFUL_SIMULATED_WORLDS=$(WORLDS) $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/unit/runtime/test_simulation.py
+FIRST ?= 0
+
+worlds: $(READY)  ## random lives of agents on a virtual clock: 10,000, or as many as WORLDS= says, from seed FIRST= on
+	WAKEFUL_SIMULATED_WORLDS=$(WORLDS) WAKEFUL_FIRST_WORLD=$(FIRST) $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/unit/runtime/test_simulation.py
 
 kills: $(READY)  ## kill lives of agents at every commit; `make test` takes 20 points of each, by the day's seed
 	WAKEFUL_KILL_POINTS=0 $(BIN)/python -m pytest -q --timeout=0 tests/crash/test_runtime_sweeps.py

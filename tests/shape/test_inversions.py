@@ -45,10 +45,12 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "unit/runtime/test_liveness.py::test_inversion_without_the_watchdog_a_lost_wake_is_never_found",
     ),
     "simulated lives: each invariant sees what breaks it": (
-        f"{WORLDS}::test_inversion_a_store_that_loses_messages_is_caught",
-        f"{WORLDS}::test_inversion_a_scheduler_that_never_hears_of_an_agent_is_caught",
-        f"{WORLDS}::test_inversion_a_stopped_agent_that_takes_messages_is_caught",
+        *(
+            f"{WORLDS}::test_inversion_a_broken_store_is_caught[{broken}-]"
+            for broken in ("Forgetful", "Deaf", "Trusting", "Careless", "Laundering", "Skipping")
+        ),
         f"{WORLDS}::test_inversion_a_tool_that_repeats_its_effect_is_caught",
+        f"{WORLDS}::test_inversion_a_model_that_costs_more_than_it_says_is_caught",
     ),
     "retention: what is open is not touched": (
         "unit/runtime/test_retention.py::test_inversion_a_rule_that_does_not_ask_for_open_turns_takes_what_they_need",

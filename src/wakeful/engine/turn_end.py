@@ -17,6 +17,7 @@ from wakeful.contracts.events import (
     ToolResult,
     WaitCreated,
     WorkItemCompleted,
+    WorkItemCreated,
     WorkQueueScheduled,
 )
 from wakeful.contracts.waking import CHECK_THREAD
@@ -168,15 +169,22 @@ async def _work_facts(
     if blocker is not None:
         items = [_blocked(item, blocker.blocked_by) if item == bound else item for item in items]
     found = activation(items, focus, waits)
-    if found is None:
-        return [*map(work.fact, made)]
     is_planned = await store.wake(row.agent_id, MAIN_THREAD, WORK) is not None
+    if found is None:
+        # An item of the round that a limit cut short is written with the turn's end: nobody has a row of it yet.
+        new = [fact.event.work_item_id for fact in facts if isinstance(fact.event, WorkItemCreated)]
+        if new and not is_planned:
+            made.append(WorkQueueScheduled(work_item_id=new[0], due_at=now))
+        return [
+            Fact(event, now, MAIN_THREAD) if isinstance(event, WorkQueueScheduled) else work.fact(event)
+            for event in made
+        ]
     if row.thread_id != MAIN_THREAD:
         # Work goes on in `main`. A turn elsewhere sees to it that somebody looks, and changes no plan that is there.
         return [*map(work.fact, made), *(() if is_planned else (Fact(_scheduled(found.item, now), now, MAIN_THREAD),))]
     ended = facts[_place_of_end(facts)].event
     assert isinstance(ended, Terminal)
-    if own.control == "running" and not goes_on_by_itself(ended, found.signal):
+    if own.control == "running" and not goes_on_by_itself(ended, found.signal, events):
         return [*map(work.fact, [*made, *([WorkQueueScheduled()] if is_planned else [])])]
     kinds = [(message.message_kind, message.authority_class) for message in conversation.messages]
     spacing = spacing_after(found.item, TurnSigns(is_self_started(kinds), frozenset(_signs(work, events))))

@@ -102,7 +102,7 @@ async def child_standing(engine: Engine, row: TaskRow, child_id: str) -> tuple[C
         has_begun=newest is not None,
         is_running=any([await store.is_held(child_id, thread.thread_id) for thread in busy if thread.turns]),
         has_open_turn=any(thread.turns for thread in busy),
-        has_messages=any(thread.queued for thread in busy),
+        has_messages=any(thread.queued for thread in busy) or bool(await store.deferred(child_id, MAIN_THREAD)),
         open_tasks=tuple(tasks),
         turn_status=state if state in ("completed", "incomplete", "failed", "cancelled") else None,
         turn_message=last.message,

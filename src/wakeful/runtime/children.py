@@ -293,11 +293,8 @@ class RuntimeChildren:
     async def _stop_all(self, child_id: str, standing: ChildStanding) -> None:
         """Ask everything of a child to end: what waits, what runs, what it has begun."""
         now = self._clock.now()
+        await self._expire_messages(child_id, "the child was stopped")
         for thread in await self._store.busy_threads(child_id):
-            for message in await self._store.queued(child_id, thread.thread_id):
-                expired = MessageExpired(message_id=message.message_id, reason="the child was stopped")
-                with contextlib.suppress(EventRefused):
-                    await self._store.admit(child_id, [Fact(expired, now, thread.thread_id)])
             for turn in await self._store.turns_of_thread(child_id, thread.thread_id, open_only=True):
                 if turn.turn_id not in self._interrupted and standing.control == "running":
                     self._interrupted.add(turn.turn_id)
@@ -308,6 +305,17 @@ class RuntimeChildren:
         for task_id in standing.open_tasks:
             await self._stop_task(task_id)
 
+    async def _expire_messages(self, child_id: str, reason: str) -> None:
+        """No turn will take them any more."""
+        store = self._store
+        waiting = await store.deferred(child_id, MAIN_THREAD)
+        for thread in await store.busy_threads(child_id):
+            waiting += await store.queued(child_id, thread.thread_id)
+        for message in waiting:
+            expired = MessageExpired(message_id=message.message_id, reason=reason)
+            with contextlib.suppress(EventRefused):
+                await store.admit(child_id, [Fact(expired, self._clock.now(), message.thread_id)])
+
     async def _end(self, row: TaskRow, spec: ChildSpec, standing: ChildStanding, last: LastTurn) -> None:
         """Let nothing more of the child run, and tell its parent: once, with what the child left of its grant."""
         now = self._clock.now()
@@ -316,6 +324,7 @@ class RuntimeChildren:
                 control="stopped", cause="runtime", changed_by=RUNTIME, reason="what it was made for is over"
             )
             await self._store.admit(spec.agent_id, [Fact(rest, now)])
+        await self._expire_messages(spec.agent_id, "the child is over")
         left_behind = await leave_worktree(self._engine, row)
         ended = end_of_child(row.task_id, standing, last.words, max(0, (now - row.created_at) // 1_000), left_behind)
         lowered: tuple[str, ...] = ("external_evidence",) if last.words.untrusted else ()

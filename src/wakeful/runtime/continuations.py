@@ -75,7 +75,8 @@ async def resolve_queue(
             is_own = is_self_started([(kind_to_agent(message), message.authority_class)])
             if turns and (is_own or is_child_result(message)):
                 pause = pause or await _pause(engine, agent_id, turns)
-                until = (turns[-1].ended_at or now) + pause.microseconds
+                # Where somebody set the clock back, the turn before ended in the future.
+                until = min(turns[-1].ended_at or now, now) + pause.microseconds
             if pause is not None and until > now:
                 await _hold_back(engine, agent_id, thread_id, message, pause, until)
                 has_changed = True

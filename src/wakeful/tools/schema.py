@@ -4,6 +4,8 @@ The schema is what a model is shown and what the gate checks; the validator then
 object into the caller's own class. Arguments that were left out stay out, so that the function's own defaults hold.
 """
 
+from collections.abc import Callable, Mapping
+from inspect import Signature
 from typing import Annotated, Any, NamedTuple, NotRequired, get_type_hints
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -15,6 +17,7 @@ from typing_extensions import TypedDict
 
 from wakeful.contracts.errors import ForTheModel, InvalidConfig
 from wakeful.contracts.validation import path_of
+from wakeful.tools import parameters
 from wakeful.tools.parameters import Parameters
 
 
@@ -53,35 +56,54 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def compile_parameters(parameters: Parameters, described: dict[str, str]) -> CompiledSchema:
+def compile_parameters(taken: Parameters, described: dict[str, str]) -> CompiledSchema:
     """The schema and the validator of a function. Raises InvalidConfig, naming function and parameter."""
     fields = {
         parameter.name: _field(hint, parameter.default is not parameter.empty, described.get(parameter.name))
-        for parameter, hint in _hints(parameters)
+        for parameter, hint in _hints(taken)
     }
     try:
         adapter, schema = _adapter(fields)
     except (PydanticUserError, PydanticSchemaGenerationError, PydanticInvalidForJsonSchema) as error:
-        raise _unfit(parameters.label, fields, error) from None
+        raise _unfit(taken.label, fields, error) from None
     schema.pop("title", None)
     schema.setdefault("properties", {})
-    for parameter in parameters.named:
+    for parameter in taken.named:
         _show_default(schema["properties"][parameter.name], parameter.default, parameter.empty)
     secret = [name for name, inner in schema["properties"].items() if _is_secret(inner)]
     return CompiledSchema(schema, adapter, tuple(secret))
 
 
-def _hints(parameters: Parameters) -> list[tuple[Any, Any]]:
+class OwnParameters(NamedTuple):
+    """What a tool of ours takes, as a method says it."""
+
+    signature: Signature
+    compiled: CompiledSchema
+
+
+_OWN: dict[tuple[object, tuple[tuple[str, str], ...]], OwnParameters] = {}
+
+
+def compile_method(method: Callable[..., Any], described: Mapping[str, str]) -> OwnParameters:
+    """The parameters of a method of a tool that is made anew for every turn: compiled for the first of them."""
+    key = getattr(method, "__func__", method), tuple(described.items())
+    if key not in _OWN:
+        read = parameters.read(method)
+        _OWN[key] = OwnParameters(read.signature, compile_parameters(read, dict(described)))
+    return _OWN[key]
+
+
+def _hints(taken: Parameters) -> list[tuple[Any, Any]]:
     """Each parameter with its annotation, text annotations resolved."""
     resolved = []
-    for parameter in parameters.named:
+    for parameter in taken.named:
         hint = Any if parameter.annotation is parameter.empty else parameter.annotation
         try:
             holder = type("_", (), {"__annotations__": {"hint": hint}})
-            hint = get_type_hints(holder, parameters.globals, parameters.locals, include_extras=True)["hint"]
+            hint = get_type_hints(holder, taken.globals, taken.locals, include_extras=True)["hint"]
         except Exception as error:
             raise InvalidConfig(
-                f"{parameters.label}(): the type {hint!r} of {parameter.name!r} cannot be resolved: {error}",
+                f"{taken.label}(): the type {hint!r} of {parameter.name!r} cannot be resolved: {error}",
                 "import the name outside `if TYPE_CHECKING`, or define it before the tool is used",
             ) from None
         resolved.append((parameter, hint))

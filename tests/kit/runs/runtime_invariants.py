@@ -2,17 +2,24 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 
-from wakeful.contracts.authority import Authority
 from wakeful.contracts.envelope import MAIN_THREAD, StoredFact
 from wakeful.contracts.events import (
+    AgentCreated,
     AgentStateChanged,
     LivenessViolated,
     MessageAdmitted,
+    ModelCompleted,
+    ModelRequested,
+    TaskCreated,
+    TaskEnded,
+    TimerArmed,
     TimerFired,
     TimerFolded,
     TimerMissed,
     ToolStarted,
+    TriggerDelivered,
     TurnStarted,
     WaitCancelled,
     WaitCreated,
@@ -25,34 +32,42 @@ from wakeful.decisions.policy.provenance import is_instruction
 from wakeful.ports.wakes import WORK
 from wakeful.store.memory import MemoryStore
 
+Logs = Mapping[str, Sequence[StoredFact]]
 FROM_OUTSIDE = ("operator_prompt", "channel_event", "webhook_event", "callback_event")
+ACTING = ("act", "start")
+"""Tools that change something."""
+OUTSIDE = "external_evidence"
+SECONDS_BETWEEN = {"*/20 * * * *": 1_200, "0 7 * * *": 86_400}
+"""By cron line: due times in the world."""
 MOST_TURNS_BY_ITSELF = 12
 """Within an hour, of one thread, with nothing to show for it: three are free, then the pauses grow."""
-HOUR = 3_600_000_000
+HOUR_US = 3_600_000_000
+PRICE = Decimal("0.10")
+"""Of one request."""
 
 
-def what_is_wrong_with(agent: str, entries: Sequence[StoredFact], acting: str) -> Iterator[str]:
-    """In the log of one agent. `acting` is the tool that changes something."""
+def what_is_wrong_with(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
+    """In the log of one agent."""
     yield from _let_in_while_stopped(agent, entries)
     yield from _due_times(entries)
     yield from _waits(agent, entries)
-    yield from _raised_authority(agent, entries, acting)
+    yield from _raised_authority(agent, entries)
     yield from _spinning(agent, entries)
     yield from _lost_wakes(agent, entries)
 
 
-async def what_is_left(
-    store: MemoryStore, agents: Sequence[str], sent: Mapping[str, tuple[str, str]], now: int
-) -> list[str]:
+async def what_is_left(store: MemoryStore, logs: Logs, sent: Mapping[str, tuple[str, str]], now: int) -> list[str]:
     """Among the rows: messages lost or taken twice, threads that nobody runs, waits and work without an end."""
     found: list[str] = []
     admitted: Counter[str] = Counter()
     taken: Counter[str] = Counter()
-    for agent in agents:
-        for entry in await store.read(agent):
+    owner: dict[str, str] = {}
+    for agent, entries in logs.items():
+        for entry in entries:
             event = entry.fact.event
             if isinstance(event, MessageAdmitted):
                 admitted[event.message_id] += 1
+                owner[event.message_id] = agent
             elif isinstance(event, TurnStarted):
                 taken.update(event.message_ids)
         late = [wait for wait in await store.open_waits(agent) if wait.due_at < now]
@@ -66,10 +81,75 @@ async def what_is_left(
             found.append(f"message {message} of {agent} was acknowledged and is not in the log once")
         elif row.state != "processed":
             found.append(f"message {message} of {agent} was acknowledged and is {row.state}")
+    for message, agent in owner.items():
+        row = await store.message(message)
         if taken[message] > 1:
             found.append(f"message {message} of {agent} was taken by {taken[message]} turns")
+        if row is None or row.state not in ("processed", "expired"):
+            found.append(f"message {message} of {agent} is {row.state if row is not None else 'gone'} at the end")
     busy = await store.busy_threads()
-    return found + [f"thread {thread.thread_id} of {thread.agent_id} is open and nobody runs it" for thread in busy]
+    found += [f"thread {thread.thread_id} of {thread.agent_id} is open and nobody runs it" for thread in busy]
+    found += [f"task {task.task_id} of {task.agent_id} never ended" for task in await store.open_tasks()]
+    due = await store.due_wakes(now, limit=100)
+    return found + [f"{wake.subject} of {wake.agent_id} is due, and nothing comes of it" for wake in due]
+
+
+def what_is_wrong_between(logs: Logs) -> Iterator[str]:
+    """Tasks and what is told of them, in whichever log that is."""
+    messages = [
+        entry.fact.event
+        for entries in logs.values()
+        for entry in entries
+        if isinstance(entry.fact.event, MessageAdmitted)
+    ]
+    told: Counter[str] = Counter(each.task_id or "" for each in messages if each.message_kind == "task_result")
+    behind: dict[str, list[MessageAdmitted]] = {}
+    for message in messages:
+        behind.setdefault(message.task_id or "", []).append(message)
+    for agent, entries in logs.items():
+        begun: dict[str, TaskCreated] = {}
+        ended: Counter[str] = Counter()
+        for entry in entries:
+            event = entry.fact.event
+            if isinstance(event, TaskCreated):
+                begun[event.task_id] = event
+            elif isinstance(event, TaskEnded):
+                ended[event.task_id] += 1
+        for task, event in begun.items():
+            if (ended[task], told[task]) != (1, 1):
+                yield f"task {task} of {agent} ended {ended[task]} times and was told {told[task]} times"
+            if event.derived_from == OUTSIDE:
+                raised = [each.message_id for each in behind.get(task, ()) if each.derived_from != OUTSIDE]
+                yield from (f"message {each} hides that task {task} of {agent} comes from outside" for each in raised)
+
+
+def overspent(logs: Logs, agent: str, hourly: Decimal, granted: Mapping[int, Decimal]) -> Iterator[str]:
+    """More than an hour's money, by an agent and all that it made."""
+    hours: Counter[int] = Counter()
+    for name, entries in logs.items():
+        if agent not in _lineage(logs, name):
+            continue
+        asked = 0
+        for entry in entries:
+            event = entry.fact.event
+            if isinstance(event, ModelRequested):
+                asked = entry.fact.at
+            elif isinstance(event, ModelCompleted):
+                hours[asked // HOUR_US] += 1
+    for hour, requests in hours.items():
+        allowed = hourly + granted.get(hour, Decimal(0))
+        if requests * PRICE > allowed:
+            yield f"{agent} spent {requests * PRICE} dollars in hour {hour}, and {allowed} were allowed"
+
+
+def _lineage(logs: Logs, name: str) -> list[str]:
+    found: list[str] = []
+    parent: str | None = name
+    while parent is not None and parent in logs:
+        found.append(parent)
+        first = logs[parent][0].fact.event
+        parent = first.lineage_parent_agent_id if isinstance(first, AgentCreated) else None
+    return found
 
 
 def _let_in_while_stopped(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
@@ -83,13 +163,22 @@ def _let_in_while_stopped(agent: str, entries: Sequence[StoredFact]) -> Iterator
 
 
 def _due_times(entries: Sequence[StoredFact]) -> Iterator[str]:
-    settled: dict[str, int] = {}
+    """Each is accounted for once, and none is left out: counted from the cron line, not from what a fact says."""
+    following: dict[str, int] = {}
+    steps: dict[str, int] = {}
     for entry in entries:
         event = entry.fact.event
-        if isinstance(event, TimerFired | TimerFolded | TimerMissed):
-            if event.due_at <= settled.get(event.timer_id, 0):
-                yield f"due time {event.due_at} of {event.timer_id} was settled again, by {event.kind}"
-            settled[event.timer_id] = event.due_at if isinstance(event, TimerFired) else event.last
+        if isinstance(event, TimerArmed):
+            following[event.timer_id] = event.due_at
+            steps[event.timer_id] = SECONDS_BETWEEN.get(event.cron or "", 0) * 1_000_000
+        elif isinstance(event, TimerFired | TimerFolded | TimerMissed):
+            expected, step = following[event.timer_id], steps[event.timer_id]
+            first, last, number = event.due_at, event.due_at, 1
+            if not isinstance(event, TimerFired):
+                last, number = event.last, event.number
+            if first != expected or last - first != (number - 1) * step:
+                yield f"{event.kind} settles {number} from {first} of {event.timer_id}, and {expected} was the next"
+            following[event.timer_id] = last + step
 
 
 def _waits(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
@@ -103,23 +192,32 @@ def _waits(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
     yield from (f"wait {wait} of {agent} ended {count} times" for wait, count in ends.items() if count > 1)
 
 
-def _raised_authority(agent: str, entries: Sequence[StoredFact], acting: str) -> Iterator[str]:
-    """A turn that comes from outside, however long the way, changes nothing that nobody approved."""
-    lowest: dict[str, Authority] = {}
+def _raised_authority(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
+    """What comes from outside, however long the way, is known as that, and changes nothing that nobody approved."""
+    lowest: dict[str, str] = {}
     from_outside: set[str] = set()
-    began: list[str] = []
+    with_body: dict[str, str] = {}
     for entry in entries:
-        event = entry.fact.event
-        if isinstance(event, MessageAdmitted):
-            lowest[event.message_id] = event.derived_from or event.authority_class
+        event, turn = entry.fact.event, entry.fact.turn_id or ""
+        if isinstance(event, TriggerDelivered):
+            if event.body_bytes and event.message_id is not None:
+                with_body[event.message_id] = event.trigger_id
+        elif isinstance(event, MessageAdmitted):
+            behind = event.derived_from or event.authority_class
+            lowest[event.message_id] = behind
+            if behind != OUTSIDE and (event.message_kind == "webhook_event" or event.message_id in with_body):
+                yield f"message {event.message_id} of {agent} hides that it comes from outside"
         elif isinstance(event, TurnStarted):
-            if any(lowest.get(message) == "external_evidence" for message in event.message_ids):
-                from_outside.add(entry.fact.turn_id or "")
-        elif isinstance(event, ToolStarted) and event.dispatched and event.tool_name.endswith(acting):
-            began.append(entry.fact.turn_id or "")
-    for turn in began:
-        if turn in from_outside:
-            yield f"{acting} of {agent} began unasked in {turn}, which comes from outside"
+            if any(lowest.get(message) == OUTSIDE for message in event.message_ids):
+                from_outside.add(turn)
+        elif isinstance(event, ToolStarted) and event.dispatched and event.tool_name.endswith(ACTING):
+            if turn in from_outside:
+                yield f"{event.tool_name} of {agent} began unasked in {turn}, which comes from outside"
+        elif isinstance(event, TaskCreated):
+            if event.parent_turn_id in from_outside and event.derived_from != OUTSIDE:
+                yield f"task {event.task_id} of {agent} hides that it comes from outside"
+        elif isinstance(event, WaitCreated) and turn in from_outside and event.derived_from != OUTSIDE:
+            yield f"wait {event.wait_id} of {agent} hides that it comes from outside"
 
 
 def _lost_wakes(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
@@ -146,6 +244,6 @@ def _spinning(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
                 row.clear()
                 continue
             row.append(entry.fact.at)
-            if len(row) > MOST_TURNS_BY_ITSELF and row[-1] - row[-MOST_TURNS_BY_ITSELF] < HOUR:
+            if len(row) > MOST_TURNS_BY_ITSELF and row[-1] - row[-MOST_TURNS_BY_ITSELF] < HOUR_US:
                 yield f"{agent} began {len(row)} turns by itself within an hour"
                 row.clear()

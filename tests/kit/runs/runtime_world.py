@@ -1,39 +1,48 @@
-"""A seeded world around a runtime: messages, waits, timers, work, pauses, stops, jumps of time and kills, in any order.
+"""A seeded world around a runtime: messages, triggers, waits, timers, work, tasks, children, money that runs out,
+pauses, stops, jumps of time and kills, in any order.
 
 `live(seed)` lets it run on a virtual clock and gives back what is wrong at the end, in words; nothing: all invariants
-held (`runtime_invariants`). The same seed is the same story. `wrap` and `repeats` put in a part that is broken on
+held (`runtime_invariants`). The same seed is the same story. `wrap` and `fault` put in a part that is broken on
 purpose: what is wrong then must be found.
 """
 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
-from kit.runs.runtime_invariants import what_is_left, what_is_wrong_with
-from wakeful import Agent, Approve, RunContext, Runtime, tool
+from kit.runs.runtime_invariants import HOUR_US, overspent, what_is_left, what_is_wrong_between, what_is_wrong_with
+from kit.runs.world_agents import AGENTS, HOURLY, SPENDER, WORDS, WORKER, Deeds, Fault, agents_of
+from wakeful import Approve, Runtime
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.messages import Priority
+from wakeful.contracts.retention import Retention
+from wakeful.contracts.spending import agent_scope
 from wakeful.contracts.waking import CatchUp
 from wakeful.errors import AgentStopped
-from wakeful.ports import ModelRequest, Store
+from wakeful.ports import Store
 from wakeful.service.commands.approvals import decide
+from wakeful.service.commands.spend_windows import grant
 from wakeful.store.memory import MemoryStore
-from wakeful.testing import FixedClock, SequentialIds, scripted
+from wakeful.testing import FixedClock, SequentialIds
 from wakeful.testing.crash_rows import find_misfits
 
-AGENTS = ("ada", "bob", "cleo")
-WORKER = "cleo"
-"""The one with work items."""
 THREADS = ("main", "chat-1", "chat-2")
+TRIGGER = "ci"
+"""The named trigger that brings messages; the other one of an agent hints."""
 HOUR, DAY = 3_600.0, 86_400.0
-STEPS = 30
+STEPS = 24
+PACES = (0, 2, 5, 15, 40, 150)
+"""How far agents get between two things that happen."""
+MOST_ROUNDS = 80
+"""Hours that pass at the end until nothing is owed any more: money comes by the hour."""
 CATCH_UP: tuple[CatchUp, ...] = ("one", "all", "none")
-WORDS = ("hello", "please act", "please wait", "please sleep", "please plan")
 
 
 class _AtOnce(ThreadPoolExecutor):
@@ -53,129 +62,122 @@ class World:
     """What happened so far, beside the store: what was acknowledged, and what tools did."""
 
     seed: int
-    repeats: bool = False
-    """The tool makes its effect again when it is asked again: what a keyed tool must not do."""
+    fault: Fault = ""
     wrap: Callable[[Store], Any] = lambda store: store
     clock: FixedClock = field(default_factory=FixedClock)
     ids: SequentialIds = field(default_factory=SequentialIds)
     acknowledged: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By message: its agent and thread."""
+    granted: dict[int, Decimal] = field(default_factory=dict)
+    """By hour: dollars that somebody allowed besides."""
     refused: int = 0
-    effects: list[str] = field(default_factory=list)
-    """The keys of effects, each time one was made."""
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
-        self.patience = asyncio.Event()
-        """Set: tools that take a while have come to their end."""
         self.memory = MemoryStore()
         self.store = self.wrap(self.memory)
-        self.agents = [self._agent(name) for name in AGENTS]
+        self.deeds = Deeds(self.chance, self.fault)
+        self.agents = agents_of(self.deeds)
+        keeps = Retention() if self.seed % 8 == 0 else Retention(blobs=0)
+        self.options: dict[str, Any] = {"clock": self.clock, "ids": self.ids, "grace": 0, "retention": keeps}
 
-    def _agent(self, name: str) -> Agent[None, str]:
-        @tool(effect="keyed")
-        async def act(ctx: RunContext[None]) -> str:
-            """Do something, and take a while to say so."""
-            if self.repeats or ctx.idempotency_key not in self.effects:
-                self.effects.append(ctx.idempotency_key)
-            if self.chance.random() < 0.5:
-                await self.patience.wait()
-            return "done"
-
-        def answer(request: ModelRequest) -> object:
-            if request.answered:
-                return "ok"
-            call = self._call(str(request.history[-1].text), works=name == WORKER)
-            return "ok" if call is None else {"calls": [{"name": call[0], "arguments": call[1]}]}
-
-        return Agent(name, scripted(answer), tools=[act], work_items=name == WORKER)
-
-    def _call(self, text: str, *, works: bool) -> tuple[str, dict[str, Any]] | None:
-        """What a model does about the words it is woken with."""
-        chance = self.chance
-        item = next((word.rstrip(",.:") for word in text.split() if word.startswith("wi_")), None)
-        if works and item is not None:
-            if "Pick one" in text:
-                return "pick_work_item", {"work_item_id": item}
-            return None if chance.random() < 0.5 else ("complete_work_item", {"work_item_id": item})
-        if "please act" in text:
-            return "act", {}
-        if works and "please plan" in text:
-            return "create_work_item", {"objective": "Tidy up."}
-        if "please wait" in text:
-            wake = chance.choice(("operator_input", "external", "timer"))
-            return "wait_for", {"reason": "the bus", "wake": wake, "deadline_ms": chance.choice((1_000, 7_200_000))}
-        if "please sleep" in text:
-            return "sleep", {"reason": "tired"} | chance.choice(({}, {"duration_ms": 600_000}))
-        return None
-
-    def runtime(self) -> Runtime:
-        return Runtime(store=self.store, agents=self.agents, clock=self.clock, ids=self.ids, grace=0, max_turns=4)
+    @asynccontextmanager
+    async def runtime(self) -> AsyncIterator[Runtime]:
+        async with Runtime(store=self.store, agents=self.agents, max_turns=4, **self.options) as rt:
+            self.deeds.rt = rt
+            self.deeds.is_open.set()
+            yield rt
+            self.deeds.is_open.clear()  # and it is gone in the middle of what it did
 
 
-async def live(seed: int, *, wrap: Callable[[Store], Any] = lambda store: store, repeats: bool = False) -> list[str]:
+async def live(seed: int, *, wrap: Callable[[Store], Any] = lambda store: store, fault: Fault = "") -> list[str]:
     """One story, and what is wrong at its end."""
     asyncio.get_running_loop().set_default_executor(_AtOnce())
-    world = World(seed, repeats, wrap)
+    world = World(seed, fault, wrap)
     left = STEPS
     while left > 0:
-        world.patience.clear()
+        world.deeds.patience.clear()
         async with world.runtime() as rt:
             for _ in range(min(left, world.chance.randrange(1, 12))):
                 left -= 1
                 await _something(world, rt)
-                for _ in range(world.chance.randrange(200)):
+                for _ in range(world.chance.choice(PACES)):
                     await asyncio.sleep(0)  # the agents get so far with it, and no further
-        # The runtime is gone in the middle of what it did.
-    world.patience.set()
+    world.deeds.patience.set()
     async with world.runtime() as rt:
         await _come_to_an_end(world, rt)
     return await _wrong(world)
 
 
 async def _come_to_an_end(world: World, rt: Runtime) -> None:
-    """Nothing new is asked for: everything that was owed comes to its end within two days."""
+    """Nothing new is asked for: everything that was owed comes to its end, if hours pass."""
     for timer in await rt.timers():
         await rt.cancel_timer(timer.timer_id)
     for agent in AGENTS:
         await rt.resume(agent)
-    for hours in (0.1, 0.1, 0.5, 0.5, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 30):
+    for _ in range(MOST_ROUNDS):
+        await _settle(world, rt)
+        if not await _owed(world):
+            break
+        world.clock.advance(HOUR)
+    world.clock.advance(30 * HOUR)
+    await _settle(world, rt)
+
+
+async def _settle(world: World, rt: Runtime) -> None:
+    """Until nothing runs and nothing is due: people decide, commands end, and what comes of that has run."""
+    for _ in range(MOST_ROUNDS):
         await rt.settled()
-        await _decide(world, all_of_them=True)
-        world.clock.advance(hours * HOUR)
-    await rt.settled()
-    await _decide(world, all_of_them=True)
-    await rt.settled()
+        acted = await _decide(world, all_of_them=True)
+        running = [row for row in await world.store.open_tasks() if row.kind == "command_task"]
+        if not acted and not running:
+            return
+        world.deeds.end_commands(all_of_them=True)
+        for _ in range(20 if running else 0):
+            await asyncio.sleep(0)  # their ends are written down
+
+
+async def _owed(world: World) -> bool:
+    """Is there anything that a time would bring on?"""
+    store = world.memory
+    if await store.busy_threads() or await store.open_tasks() or await store.all_open_waits(limit=1):
+        return True
+    return bool(await store.all_deferred(limit=1) or await store.all_pending_hints(limit=1))
 
 
 async def _something(world: World, rt: Runtime) -> None:
     chance = world.chance
     agent = chance.choice(AGENTS)
-    match chance.randrange(16):
-        case 0 | 1 | 2 | 3 | 4:
+    match chance.randrange(20):
+        case 0 | 1 | 2 | 3 | 4 | 5:
             await _send(world, rt, agent)
-        case 5:
-            await rt.pause(agent, seconds=chance.choice((None, 5.0, 600.0, 2 * DAY)))
         case 6:
-            await rt.stop(agent)
+            await rt.pause(agent, seconds=chance.choice((None, 5.0, 600.0, 2 * DAY)))
         case 7:
-            await rt.resume(agent)
+            await rt.stop(agent)
         case 8:
-            world.clock.advance(chance.choice((0.5, 20.0, 3_600.0, DAY)))
+            await rt.resume(agent)
         case 9:
-            world.patience.set()
-            await rt.settled()
-            world.patience.clear()
+            world.clock.advance(chance.choice((0.5, 20.0, 3_600.0, DAY)))
         case 10:
+            world.deeds.patience.set()
+            await rt.settled()
+            world.deeds.patience.clear()
+        case 11:
             await _decide(world)
-        case 11 | 12:
+        case 12 | 13:
             await _arm(world, rt, agent)
-        case 13:
-            await _hint(world, rt, agent)
         case 14:
-            await _enqueue(world, rt)
+            await _hint(world, rt, agent)
         case 15:
+            await _enqueue(world, rt)
+        case 16:
             world.clock.skip(chance.choice((7_200.0, -7_200.0)))
+        case 17 | 18:
+            await _deliver(world, rt, agent)
+        case _:
+            world.deeds.end_commands()
+            await _grant(world)
 
 
 async def _send(world: World, rt: Runtime, agent: str) -> None:
@@ -219,6 +221,32 @@ async def _hint(world: World, rt: Runtime, agent: str) -> None:
         world.refused += 1
 
 
+async def _deliver(world: World, rt: Runtime, agent: str) -> None:
+    """A program outside calls an address, and calls it again when it is not sure."""
+    chance = world.chance
+    named = chance.choice((agent, f"{agent}/{TRIGGER}"))
+    if "/" in named and not any(row.name == TRIGGER for row in await rt.triggers(agent)):
+        await rt.create_trigger(agent, TRIGGER, say=chance.choice(("", "please act")))
+    elif "/" not in named:
+        await rt.create_trigger(agent)
+    address = await rt.trigger_url(named)
+    body = chance.choice((b"", b"please act", b"please start", b"please spawn"))
+    receipt = await rt.deliver(address, body, {"Content-Type": "text/plain"})
+    if receipt.outcome == "refused":
+        world.refused += 1
+    elif receipt.message_id is not None:
+        world.acknowledged[receipt.message_id] = agent, "main"
+
+
+async def _grant(world: World) -> None:
+    """A person allows more money in this hour."""
+    engine = new_engine(world.store, clock=world.clock, ids=world.ids)
+    amount = Decimal("0.20")
+    await grant(engine, agent_scope(SPENDER), amount, "hour", by="ada")
+    hour = world.clock.now() // HOUR_US
+    world.granted[hour] = world.granted.get(hour, Decimal(0)) + amount
+
+
 async def _enqueue(world: World, rt: Runtime) -> None:
     try:
         await rt.enqueue(WORKER, "Tidy up.")
@@ -226,18 +254,23 @@ async def _enqueue(world: World, rt: Runtime) -> None:
         world.refused += 1
 
 
-async def _decide(world: World, *, all_of_them: bool = False) -> None:
-    """A person approves what waits."""
+async def _decide(world: World, *, all_of_them: bool = False) -> bool:
+    """A person approves what waits. Was there anything?"""
     engine = new_engine(world.store, clock=world.clock, ids=world.ids)
-    for action in await world.store.actions(pending_only=True):
+    waiting = await world.store.actions(pending_only=True)
+    for action in waiting:
         if all_of_them or world.chance.random() < 0.5:
             await decide(engine, action.action_id, Approve(), by="ada")
+    return bool(waiting)
 
 
 async def _wrong(world: World) -> list[str]:
     found = [*await find_misfits(world.memory)]
-    for agent in AGENTS:
-        found += what_is_wrong_with(agent, await world.memory.read(agent), "act")
-    found += await what_is_left(world.memory, AGENTS, world.acknowledged, world.clock.now())
-    found += [f"effect {key} was made {count} times" for key, count in Counter(world.effects).items() if count > 1]
-    return found
+    logs = {agent: await world.memory.read(agent) for agent in await world.memory.agents()}
+    for agent, entries in logs.items():
+        found += what_is_wrong_with(agent, entries)
+    found += what_is_wrong_between(logs)
+    found += overspent(logs, SPENDER, HOURLY, world.granted)
+    found += await what_is_left(world.memory, logs, world.acknowledged, world.clock.now())
+    effects = Counter(world.deeds.effects)
+    return found + [f"effect {key} was made {count} times" for key, count in effects.items() if count > 1]

@@ -24,7 +24,7 @@ from wakeful.errors import InvalidRequest
 from wakeful.ports import ModelRequest
 from wakeful.ports.tasks import TaskRow
 from wakeful.store.memory import MemoryStore
-from wakeful.testing import scripted
+from wakeful.testing import FixedClock, scripted
 
 
 @pytest.mark.spec("HOL-DELEG-01", "HOL-DELEG-02", "HOL-DELEG-04", "HOL-DELEG-05")
@@ -441,3 +441,22 @@ async def test_a_child_has_its_parents_tools_and_no_others() -> None:
         await rt.settled()
     assert "measure" in offered["child"]
     assert offered["child"] == offered["parent"]
+
+
+async def test_the_end_of_a_child_is_told_at_once_though_the_clock_was_set_back() -> None:
+    """The parent's last turn ended in the future, by such a clock: nothing is put off because of that."""
+    store, clock, asked, late = MemoryStore(), FixedClock(), asyncio.Event(), asyncio.Event()
+
+    async def child(request: ModelRequest) -> Any:
+        asked.set()
+        await late.wait()
+        return "A hole."
+
+    async with Runtime(store=store, agents=[family(spawning("It digs."), child)], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Have a hole dug."))
+        await asked.wait()
+        clock.skip(-7_200)
+        late.set()
+        await rt.settled()
+        (told,) = [each for each in await of_kind(store, "ops", MessageAdmitted) if each.message_kind == "task_result"]
+        assert (await rt.answer(told.message_id)).output == "told"

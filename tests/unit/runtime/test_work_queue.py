@@ -409,6 +409,33 @@ async def test_a_cancelled_turn_is_followed_by_no_ticks(tmp_path: Path) -> None:
         await rt.send(AGENT, "Go on with it.")
 
 
+async def test_an_agent_that_is_let_run_before_its_stopped_turn_ended_goes_on_with_its_work(tmp_path: Path) -> None:
+    asked, late = asyncio.Event(), asyncio.Event()
+
+    @tool(effect="irreversible", interrupt_behavior="block")
+    async def ponder() -> str:
+        """Think, whoever wants it to stop."""
+        asked.set()
+        await late.wait()
+        return "hm"
+
+    def say(request: ModelRequest) -> Any:
+        return calls(("ponder", {})) if "Think" in str(request.history[-1].text) else "Seen."
+
+    agent = Agent(AGENT, scripted(say), tools=[ponder], work_items=True)
+    async with Runtime(tmp_path / "rt", agents=[agent], clock=FixedClock()) as rt:
+        await rt.send(AGENT, "Think it over.")
+        await asked.wait()
+        await rt.enqueue(AGENT, "Tidy up.")
+        await rt.stop(AGENT)
+        await rt.resume(AGENT)
+        late.set()
+        await rt.settled()
+        turns = await rt._here.engine.store.turns_of_agent(AGENT, limit=50)
+        assert [row.state for row in turns[-1:]] == ["cancelled"]
+        assert "completed" in [row.state for row in turns], "it was woken for the item"
+
+
 @pytest.mark.spec("HOL-RETRY-12", "HOL-RETRY-13")
 async def test_after_a_conversation_that_is_too_long_people_are_told_and_the_item_is_not_tried_again(
     tmp_path: Path,

@@ -13,6 +13,8 @@ from wakeful.contracts.events import (
     AnyEvent,
     Terminal,
     TurnFailed,
+    TurnInterruptRequested,
+    TurnPauseLifted,
     WorkItemCompleted,
     WorkItemCreated,
     WorkItemPicked,
@@ -49,13 +51,17 @@ def activation(items: Sequence[WorkItem], focus: str | None, waits: Iterable[Act
     return Activation(signal, first, derived, len(items))
 
 
-def goes_on_by_itself(ended: Terminal, signal: WorkSignal) -> bool:
-    """Is the agent woken for its work after a turn that ended like this?
+def goes_on_by_itself(ended: Terminal, signal: WorkSignal, events: Iterable[AnyEvent] = ()) -> bool:
+    """Is the agent woken for its work after a turn that ended like this? `events` are the turn's.
 
-    Not after one that a person cancelled: they want it to be quiet until they say something. Nor for the same item
-    after a conversation that was too long for its model: the next turn would be, too.
+    Not after one that a person cancelled: they want it to be quiet until they say something, and that they let the
+    agent run again before the turn had ended says it. Nor for the same item after a conversation that was too long for
+    its model: the next turn would be, too.
     """
     if not isinstance(ended, TurnFailed):
+        return True
+    said = [event for event in events if isinstance(event, TurnInterruptRequested | TurnPauseLifted)]
+    if ended.status == "cancelled" and said and isinstance(said[-1], TurnPauseLifted):
         return True
     attempts = ended.timeline.attempts if ended.timeline is not None else ()
     is_too_long = bool(attempts) and attempts[-1].failure_kind == "context_length_exceeded"

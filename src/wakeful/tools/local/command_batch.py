@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import Confinement, ToolError
 from wakeful.sandbox.confinement import Sandbox
-from wakeful.tools import parameters, schema
+from wakeful.tools import schema
 from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
 from wakeful.tools.local import command_runs
@@ -60,9 +60,7 @@ class ExecCommandBatch(DeclaredTool):
         self._sandbox = sandbox
         self._custody = custody if custody is not None else custody_of(sandbox)
         self._budget = budget if budget is not None else OutputBudget()
-        read = parameters.read(self._run)
-        self.__signature__ = read.signature
-        self._compiled = schema.compile_parameters(read, _PARAMETERS)
+        self.__signature__, self._compiled = schema.compile_method(self._run, _PARAMETERS)
         self._declaration = declared(NAME, _DESCRIPTION, self._compiled, sandbox)
 
     @property

@@ -13,7 +13,7 @@ from pydantic import Field
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.sandbox.confinement import Sandbox
-from wakeful.tools import parameters, schema
+from wakeful.tools import schema
 from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
 from wakeful.tools.local import command_runs
@@ -83,9 +83,7 @@ class ExecCommand(DeclaredTool):
         self._sandbox = sandbox
         self._custody = custody if custody is not None else custody_of(sandbox)
         self._budget = budget if budget is not None else OutputBudget()
-        read = parameters.read(self._run)
-        self.__signature__ = read.signature
-        self._compiled = schema.compile_parameters(read, dict(self.parameters))
+        self.__signature__, self._compiled = schema.compile_method(self._run, self.parameters)
         self._declaration = declared(NAME, self.description, self._compiled, sandbox)
 
     @property

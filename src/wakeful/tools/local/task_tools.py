@@ -14,7 +14,7 @@ from wakeful.contracts.tools import PermissionClass, ToolDeclaration, ToolError
 from wakeful.ports.tasks import ChildOfTask, TaskBoard, TaskRow
 from wakeful.processes.output_segments import read_output
 from wakeful.sandbox.confinement import Sandbox
-from wakeful.tools import parameters, schema
+from wakeful.tools import schema
 from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.context import RunContext
 from wakeful.tools.local.command_runs import MAX_TIMEOUT_MS
@@ -52,11 +52,8 @@ class _TaskTool(DeclaredTool):
     def __init__(self, sandbox: Sandbox | None, board: TaskBoard) -> None:
         self._sandbox = sandbox
         self._board = board
-        read = parameters.read(self._run)
-        self.__signature__ = read.signature
-        self._compiled = schema.compile_parameters(
-            read, {"task_id": "The task, as exec_command or spawn_agent named it.", **self.words}
-        )
+        words = {"task_id": "The task, as exec_command or spawn_agent named it.", **self.words}
+        self.__signature__, self._compiled = schema.compile_method(self._run, words)
         self._declaration = self._declared()
 
     def _declared(self) -> ToolDeclaration:
