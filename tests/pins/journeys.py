@@ -260,6 +260,17 @@ def memory(typed: Terminal) -> None:
 
 
 @journey
+def tasks_of_agents(typed: Terminal) -> None:
+    asyncio.run(_runtime_once(typed.folder / "home"))
+    typed("task")
+    typed("task list ops --all")
+    typed("task list --all")
+    typed("task show task_9")
+    typed("task output task_9")
+    typed("task stop task_9")
+
+
+@journey
 def workspaces_of_an_agent(typed: Terminal) -> None:
     asyncio.run(_runtime_once(typed.folder / "home"))
     (typed.folder / "shop").mkdir()

@@ -39,6 +39,7 @@ from wakeful.service.commands.agents import (
     pause_agent,
     resume_agent,
     stop_agent,
+    task_named,
 )
 from wakeful.service.commands.runtime_holds import hold_everything, hold_turns, release_everything
 from wakeful.service.commands.thread_queue import take_next
@@ -178,8 +179,7 @@ class LivingRuntime:
         return await active_children(self.engine, agent)
 
     async def stop_task(self, task_id: str, *, reason: str) -> str:
-        if await self.engine.store.task(task_id) is None:
-            raise InvalidRequest(f"there is no task {task_id!r}", "Give the task_id of a task of this store.")
+        await task_named(self.engine.store, task_id)
         return (await self.tasks.stop(task_id, reason=reason)).status
 
     # --- what nobody asks for ------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kit.runs.child_agents import calls, heard, of_kind
+from kit.runs.child_agents import calls, heard, of_kind, until_over
 from wakeful import Agent, Runtime
 from wakeful.contracts.events import TaskCreated, ToolFailed, WaitCreated
 from wakeful.ports import ModelRequest
@@ -51,7 +51,7 @@ async def test_only_exec_command_makes_a_task_of_a_command_and_no_tool_is_there_
 
     def reply(request: ModelRequest) -> Any:
         names.update(each.name.rpartition("/")[2] for each in request.tools)
-        batch = calls("exec_command_batch", items=[{"cmd": LONG, "yield_time_ms": 1}])
+        batch = calls("exec_command_batch", items=[{"cmd": LONG, "yield_time_ms": 1_000}])
         steps = [batch, calls("exec_command", cmd=LONG, yield_time_ms=1), "done"]
         return steps[min(request.answered, 2)] if "Go." in heard(request)[-1] else "done"
 
@@ -62,6 +62,7 @@ async def test_only_exec_command_makes_a_task_of_a_command_and_no_tool_is_there_
         (made,) = await of_kind(store, "ops", TaskCreated)
         assert (made.task_kind, made.recovery.spec.cmd) == ("command_task", LONG)
         await rt.stop_task(made.task_id)
+        await until_over(store)
     assert "create_task" not in names
     assert {name for name in names if "task" in name} == {
         "task_status",

@@ -4,6 +4,7 @@ A pause or a stop acts before the next step of every turn that runs, wherever it
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from wakeful.contracts.authority import Authority
@@ -26,7 +27,7 @@ from wakeful.decisions.ingress import Arrival
 from wakeful.engine.run_request import Engine
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow, RuntimeAgents
-from wakeful.ports.tasks import TaskRow
+from wakeful.ports.tasks import TaskRow, Tasks
 from wakeful.ports.timers import TimerRow
 from wakeful.runtime.closures import standing_of
 from wakeful.runtime.inbox import QueuedMessage, checked_id, queue_arrival, queue_message
@@ -191,6 +192,29 @@ async def _open_turns(engine: Engine, name: str) -> list[TurnRow]:
 
 def _in(engine: Engine, row: TurnRow, event: TurnPauseRequested | TurnPauseLifted | TurnInterruptRequested) -> Fact:
     return Fact(event, engine.clock.now(), row.thread_id, row.turn_id)
+
+
+# --- tasks ---------------------------------------------------------------------------------------------------------
+
+
+async def task_named(store: Tasks, task_id: str) -> TaskRow:
+    """Raises InvalidRequest."""
+    row = await store.task(task_id)
+    if row is None:
+        raise InvalidRequest(f"there is no task {task_id!r}", "`wakeful task list` shows those that go on.")
+    return row
+
+
+async def stop_task(engine: Engine, task_id: str, *, by: str, reason: str = "") -> TaskRow:
+    """Have a task end: a command, or a child agent with all it has begun. Its agent is told how it ended. One that is
+    over stays as it is. Raises InvalidRequest for one that is not there."""
+    row = await task_named(engine.store, task_id)
+    if row.is_over or row.status == "cancelling":
+        return row
+    event = TaskStatusChanged(task_id=task_id, status="cancelling", reason=reason or f"asked for by {by}")
+    with suppress(EventRefused):  # it ended meanwhile
+        await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now(), row.thread_id)])
+    return await task_named(engine.store, task_id)
 
 
 # --- timers and hints ----------------------------------------------------------------------------------------------

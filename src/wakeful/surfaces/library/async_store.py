@@ -63,6 +63,15 @@ from wakeful.service.operations.operator_feed import (
     follow_feed,
 )
 from wakeful.service.operations.spending import GRANT, LIST_SPENDING, SHOW_COSTS, CostQuestion, SpendGrant
+from wakeful.service.operations.tasks import (
+    LIST_TASKS,
+    SHOW_OUTPUT,
+    SHOW_TASK,
+    STOP_TASK,
+    TaskName,
+    TaskQuery,
+    TaskToStop,
+)
 from wakeful.service.operations.threads import LIST_MESSAGES, LIST_THREADS, MessageQuery, ThreadQuery
 from wakeful.service.operations.triggers import (
     CREATE_TRIGGER,
@@ -124,6 +133,7 @@ if TYPE_CHECKING:
         UnknownCall,
     )
     from wakeful.views.store_upkeep import StoreStats, TransferReport, VerifyReport
+    from wakeful.views.task_records import TaskOutput, TaskRecord
     from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
     from wakeful.views.trigger_records import DeliveryReceipt, TriggerRecord
     from wakeful.views.turn_record import TurnLatency
@@ -391,6 +401,30 @@ class AsyncStore(PathLike[str]):
         The answer says `accepted`, `duplicate` or `refused`, with the reason.
         """
         return await self._perform(DELIVER, TriggerDelivery(address, body, headers or {}))
+
+    # --- tasks --------------------------------------------------------------------------------------------------------
+
+    async def tasks(self, agent: str | None = None, *, over: bool = False, limit: int = PAGE) -> "list[TaskRecord]":
+        """Commands in the background and child agents, the newest first: of one agent, or of all.
+
+        With `over`, those of an agent that have ended too. Raises AgentNotFound.
+        """
+        return await self._perform(LIST_TASKS, TaskQuery(agent, over, _count(limit)))
+
+    async def task(self, task_id: str) -> "TaskRecord":
+        """One task: what it is, how it stands, how it ended. Raises InvalidRequest."""
+        return await self._perform(SHOW_TASK, TaskName(task_id))
+
+    async def task_output(self, task_id: str) -> "TaskOutput":
+        """Both ends of what a task has said; of a child agent, its last words. Raises InvalidRequest."""
+        return await self._perform(SHOW_OUTPUT, TaskName(task_id))
+
+    async def stop_task(self, task_id: str, *, by: str = "operator", reason: str = "") -> "TaskRecord":
+        """Have a task end: a command, or a child agent with everything it has begun. Its agent is told.
+
+        The runtime of the store ends it; if none is at work, the next one does. A tool of an agent may not stop one.
+        """
+        return await self._perform(STOP_TASK, TaskToStop(task_id, by, reason))
 
     # --- why something happened ---------------------------------------------------------------------------------------
 

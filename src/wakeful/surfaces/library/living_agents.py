@@ -1,4 +1,4 @@
-"""The agents of a runtime, as `Runtime` has them: made, read, changed, paused, put away."""
+"""The agents of a runtime, as `Runtime` has them: made, read, changed, paused, put away; their tasks and children."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -8,8 +8,10 @@ from wakeful.contracts.values import JsonValue
 if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.views.agent_state import AgentModelState
+    from wakeful.views.child_agents import ActiveChild
     from wakeful.views.file_problems import FileProblem
     from wakeful.views.runtime_records import AgentDetails, AgentRecord, AgentRevision
+    from wakeful.views.task_records import TaskOutput, TaskRecord
 
 
 class LivingAgents:
@@ -135,6 +137,40 @@ class LivingAgents:
         from wakeful.service.queries.agent_records import record_of
 
         return await record_of(self._here.engine, await self._here.resume(agent, by=by))
+
+    async def tasks(self, agent: str | None = None, *, over: bool = False, limit: int = 100) -> "list[TaskRecord]":
+        """Commands in the background and child agents, the newest first: of one agent, or of all.
+
+        With `over`, those of an agent that have ended too. Raises AgentNotFound.
+        """
+        from wakeful.service.queries.tasks import tasks_of
+
+        return await tasks_of(self._here.engine, agent, over=over, limit=limit)
+
+    async def task(self, task_id: str) -> "TaskRecord":
+        """One task: what it is, how it stands, how it ended. Raises InvalidRequest."""
+        from wakeful.service.commands.agents import task_named
+        from wakeful.service.queries.tasks import task_record
+
+        engine = self._here.engine
+        return await task_record(engine, await task_named(engine.store, task_id))
+
+    async def task_output(self, task_id: str) -> "TaskOutput":
+        """Both ends of what a task has said; of a child agent, its last words. Raises InvalidRequest."""
+        from wakeful.service.queries.tasks import output_of
+
+        return await output_of(self._here.engine, task_id)
+
+    async def stop_task(self, task_id: str, *, reason: str = "asked for by the operator") -> str:
+        """Stop a task of any agent: a command, or a child agent with everything it has begun. Its agent is told.
+
+        Returns the task's status. Raises InvalidRequest for one that is not there.
+        """
+        return await self._here.stop_task(task_id, reason=reason)
+
+    async def children(self, agent: str) -> "list[ActiveChild]":
+        """The child agents of an agent that are not over, the oldest first: what each is, and how it is doing."""
+        return await self._here.children(agent)
 
     @property
     def _here(self) -> "LivingRuntime":

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.run_result import RunResult
     from wakeful.surfaces.library.memory_handle import MemoryHandle
-    from wakeful.views.child_agents import ActiveChild
     from wakeful.views.file_problems import FilesReport
     from wakeful.views.message_envelope import MessageEnvelope
     from wakeful.views.runtime_records import (
@@ -353,17 +352,6 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         from wakeful.service.queries.work_items import work_items_of
 
         return await work_items_of(self._here.engine.store, agent, completed=completed, limit=limit)
-
-    async def children(self, agent: str) -> "list[ActiveChild]":
-        """The child agents of an agent that are not over, the oldest first: what each is, and how it is doing."""
-        return await self._here.children(agent)
-
-    async def stop_task(self, task_id: str, *, reason: str = "asked for by the operator") -> str:
-        """Stop a task of any agent: a command, or a child agent with everything it has begun. Its agent is told.
-
-        Returns the task's status. Raises InvalidRequest for one that is not there.
-        """
-        return await self._here.stop_task(task_id, reason=reason)
 
     async def briefs(self, agent: str, *, limit: int = 100) -> "list[BriefRecord]":
         """An agent's briefs: results, failures, and what it wanted you to know. The newest first."""

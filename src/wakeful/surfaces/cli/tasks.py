@@ -1,0 +1,115 @@
+"""`wakeful task list`, `show`, `output` and `stop`: commands in the background and child agents, from a terminal.
+
+None of them needs the process that looks after the tasks; a stop is carried out by it, or by the next one.
+"""
+
+from typing import Annotated
+
+import typer
+
+from wakeful.service.operations.operation import OPERATOR
+from wakeful.service.operations.tasks import (
+    LIST_TASKS,
+    SHOW_OUTPUT,
+    SHOW_TASK,
+    STOP_TASK,
+    TaskName,
+    TaskQuery,
+    TaskToStop,
+)
+from wakeful.surfaces.cli.agent_control import ByOption, ReasonOption
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
+from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.screen import columns, prose
+from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
+from wakeful.views.task_records import TaskRecord
+
+TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id, from wakeful task list.")]
+
+
+def listed(
+    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="Default: all agents.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also tasks of the agent that have ended.")] = False,
+    json: JsonOption = False,
+    wide: WideOption = False,
+    store: StoreOption = None,
+) -> None:
+    """List tasks that are not over: commands in the background, and child agents. The newest first."""
+    found = ask(LIST_TASKS, TaskQuery(agent, everything), store_to_read(store))
+    if json:
+        out(json_text([each.model_dump(mode="json") for each in found], indent=2))
+    elif not found:
+        out("no tasks")
+    else:
+        cells = [
+            (each.task_id, plain(each.agent), each.status, age_cell(int(each.created_at * 1e6)), _named(each))
+            for each in found
+        ]
+        out(columns(cells, ("TASK", "AGENT", "STATUS", "AGE", "WORK"), wide=wide))
+
+
+def show(task: TaskArgument, json: JsonOption = False, store: StoreOption = None) -> None:
+    """Show a task: what it is, how it stands or ended, and how its child agent is doing."""
+    found = ask(SHOW_TASK, TaskName(task), store_to_read(store))
+    out(json_text(found.model_dump(mode="json"), indent=2) if json else [plain(line) for line in _lines(found)])
+
+
+def output(task: TaskArgument, json: JsonOption = False, store: StoreOption = None) -> None:
+    """Print both ends of what a task has said; of a child agent, its last words."""
+    found = ask(SHOW_OUTPUT, TaskName(task), store_to_read(store))
+    if json:
+        out(json_text(found.model_dump(mode="json"), indent=2))
+        return
+    if found.output:
+        out([plain(line) for line in found.output.splitlines()])
+    if found.retrieval_status != "success":
+        why = f"it is {found.status}" if found.retrieval_status == "not_ready" else "nothing of its output was kept"
+        prose(f"task {found.task_id}: {why}")
+
+
+def stop(
+    task: TaskArgument,
+    by: ByOption = OPERATOR,
+    reason: ReasonOption = "",
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Stop a task: a command, or a child agent with everything it has begun. Its agent is told how it ended."""
+    found = ask(STOP_TASK, TaskToStop(task, by, reason), store_to_read(store))
+    if json:
+        out(json_text(found.model_dump(mode="json"), indent=2))
+    elif found.ended_at is not None:
+        out(f"task {found.task_id} is {found.status} already")
+    else:
+        out(f"task {found.task_id} is to end")
+        prose("The runtime of this store ends it; if none is at work, the next one does.")
+
+
+def _named(task: TaskRecord) -> str:
+    name = f"{task.child_agent_id}: " if task.child_agent_id is not None else ""
+    return plain(f"{name}{task.summary}")
+
+
+def _lines(task: TaskRecord) -> list[str]:
+    lines = [
+        task.task_id,
+        f"  agent      {task.agent}, thread {task.thread}, {task.kind}",
+        f"  status     {task.status}{f': {task.result_summary}' if task.result_summary else ''}",
+        f"  work       {task.command or task.summary}",
+    ]
+    if task.workdir is not None:
+        lines.append(f"  folder     {task.workdir}")
+    if task.exit_status is not None:
+        lines.append(f"  exit       {task.exit_status}")
+    if task.child_agent_id is not None:
+        lines.append(f"  child      {task.child_agent_id}")
+    seen, supervision = task.child_observability, task.child_supervision
+    if seen is not None:
+        why = seen.blocked_reason or seen.waiting_reason
+        lines.append(f"  phase      {seen.phase}{f' ({why})' if why else ''}")
+        told = seen.last_result_brief or seen.last_progress_brief
+        lines += [f"  told       {told.splitlines()[0]}"] if told else []
+    tree = supervision.worktree if supervision is not None else None
+    if tree is not None:
+        lines.append(f"  worktree   {tree.state}: {tree.worktree_path} on {tree.worktree_branch}")
+    return lines
