@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         UnknownCall,
     )
     from wakeful.views.store_upkeep import StoreStats, TransferReport, VerifyReport
+    from wakeful.views.task_records import TaskOutput, TaskRecord
     from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
     from wakeful.views.trigger_records import DeliveryReceipt, TriggerRecord
     from wakeful.views.turn_record import TurnLatency
@@ -266,6 +267,28 @@ class StoreHandle(PathLike[str]):
         The answer says `accepted`, `duplicate` or `refused`, with the reason.
         """
         return wait_outside_loop(self._store.deliver(address, body, headers))
+
+    def tasks(self, agent: str | None = None, *, over: bool = False, limit: int = PAGE) -> "list[TaskRecord]":
+        """Commands in the background and child agents, the newest first: of one agent, or of all.
+
+        With `over`, those of an agent that have ended too. Raises AgentNotFound.
+        """
+        return wait_outside_loop(self._store.tasks(agent, over=over, limit=limit))
+
+    def task(self, task_id: str) -> "TaskRecord":
+        """One task: what it is, how it stands, how it ended. Raises InvalidRequest."""
+        return wait_outside_loop(self._store.task(task_id))
+
+    def task_output(self, task_id: str) -> "TaskOutput":
+        """Both ends of what a task has said; of a child agent, its last words. Raises InvalidRequest."""
+        return wait_outside_loop(self._store.task_output(task_id))
+
+    def stop_task(self, task_id: str, *, by: str = "operator", reason: str = "") -> "TaskRecord":
+        """Have a task end: a command, or a child agent with everything it has begun. Its agent is told.
+
+        The runtime of the store ends it; if none is at work, the next one does. A tool of an agent may not stop one.
+        """
+        return wait_outside_loop(self._store.stop_task(task_id, by=by, reason=reason))
 
     def status(self, agent: str | None = None) -> "list[AgentStatus]":
         """Each agent: open turns, queued messages, pending actions, unknown outcomes and tokens used.
