@@ -31,7 +31,7 @@ from wakeful.runtime.thread_lives import Watchdog, cut_off_threads
 from wakeful.runtime.timers import ClockWatch, fire_timer
 from wakeful.runtime.waits import end_wait
 from wakeful.runtime.wake_hints import trigger_hints
-from wakeful.runtime.work_queue import enqueue_work_item, remind_of_blocker, wake_for_work
+from wakeful.runtime.work_queue import remind_of_blocker, wake_for_work
 from wakeful.service.agent_supply import AgentSupply
 from wakeful.service.commands.agents import (
     RUNTIME,
@@ -44,6 +44,7 @@ from wakeful.service.commands.agents import (
 from wakeful.service.commands.runtime_holds import hold_everything, hold_turns, release_everything
 from wakeful.service.commands.thread_queue import take_next
 from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall
+from wakeful.service.commands.work_items import enqueue
 from wakeful.service.queries.model_probe import ask_for_a_word
 from wakeful.service.queries.notices import hold_record
 from wakeful.service.run_result import RunResult
@@ -71,6 +72,8 @@ class LivingRuntime:
     """What was refused, by number."""
     public_url: str = ""
     """Where programs outside reach the runtime; blank: nowhere."""
+    default_model: str | None = None
+    """The model of the default agent, which is made when it is first sent something."""
     _loops: "list[asyncio.Task[None]]" = field(default_factory=list)
 
     async def start(self) -> None:
@@ -159,14 +162,7 @@ class LivingRuntime:
 
     async def enqueue(self, agent: str, objective: str, *, by: str) -> WorkItem:
         """Raises InvalidRequest for an agent without work items."""
-        row = await agent_named(self.engine.store, agent)
-        known = await self.supply.agent(row.agent_id)
-        if not known.work_items:
-            raise InvalidRequest(
-                f"agent {agent!r} keeps no work items",
-                "Give it work_items=True, or send it a message instead.",
-            )
-        return await enqueue_work_item(self.engine, agent, objective, by=by)
+        return await enqueue(self.engine, agent, objective, by=by)
 
     async def _ask_provider(self, agent: str) -> None:
         """Somebody says that an agent may go on: its provider is asked at once whether it lets anybody in."""

@@ -10,7 +10,18 @@ from pathlib import Path
 
 SECRET = "secret"
 """The file of the home's secret."""
-OF_THE_HOME = (SECRET, "wakeful.toml", "wakeful-trusted.json", "mcp.json", "mcp/", "agents/", "repositories/")
+OF_THE_HOME = (
+    SECRET,
+    "wakeful.toml",
+    "wakeful-trusted.json",
+    "mcp.json",
+    "mcp/",
+    "agents/",
+    "repositories/",
+    "tokens.json",
+    "secrets.env",
+    "run/",
+)
 """What is obeyed or believed where it stands in the home; a folder ends with a slash."""
 _SECRET_BYTES = 32
 

@@ -431,6 +431,10 @@ class MemoryStore(TableReads):
     async def agents(self) -> list[str]:
         return list(self._memory.agents)
 
+    async def head(self, agent_id: str) -> int:
+        agent = self._memory.agents.get(agent_id)
+        return 0 if agent is None else agent.seq
+
     async def count_rows(self, table: Table[Any]) -> int:
         return len(self._memory.tables.all(table))
 

@@ -143,6 +143,9 @@ class CrashingStore(TableReads):
     async def agents(self) -> list[str]:
         return await (await self._real()).agents()
 
+    async def head(self, agent_id: str) -> int:
+        return await (await self._real()).head(agent_id)
+
     async def count_rows(self, table: Table[Any]) -> int:
         return await (await self._real()).count_rows(table)
 

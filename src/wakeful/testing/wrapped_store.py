@@ -106,6 +106,9 @@ class WrappedStore(TableReads):
     async def agents(self) -> list[str]:
         return await self.inner.agents()
 
+    async def head(self, agent_id: str) -> int:
+        return await self.inner.head(agent_id)
+
     async def count_rows(self, table: Table[Any]) -> int:
         return await self.inner.count_rows(table)
 

@@ -20,7 +20,7 @@ from wakeful.contracts.events import (
     TurnPauseRequested,
 )
 from wakeful.contracts.events.agents import ControlCause
-from wakeful.contracts.messages import DeliverySurface, JsonBody, OperatorOrigin, Priority
+from wakeful.contracts.messages import AdmissionContext, DeliverySurface, JsonBody, OperatorOrigin, Priority
 from wakeful.contracts.values import JsonValue
 from wakeful.contracts.waking import ClosureDecision, Posture
 from wakeful.decisions.ingress import Arrival
@@ -81,6 +81,7 @@ async def send_message(
     correlation_id: str | None = None,
     causation_id: str | None = None,
     surface: DeliverySurface = "run_once",
+    admission: AdmissionContext = "local_process",
 ) -> MessageRow:
     """Give an agent its operator's word. What returns is safe. Raises AgentNotFound, AgentStopped or KeyReused."""
     await addressed(engine.store, agent)
@@ -90,7 +91,7 @@ async def send_message(
         origin=OperatorOrigin(actor_id=sender),
         priority=priority,
         surface=surface,
-        admission="local_process",
+        admission=admission,
         key=key,
         expires_at=expires_at,
         context=context or {},

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from wakeful.engine.run_request import Engine
     from wakeful.ports import Store
+    from wakeful.service.living_runtime import LivingRuntime
+    from wakeful.service.queries.process_status import ServingProcess
 
 Scope: TypeAlias = Literal["observe", "operate"]
 """`observe` reads, `operate` decides and changes."""
@@ -21,11 +23,22 @@ OPERATOR = "operator"
 class OpenStore:
     """A store that somebody asks about, with what an operation may need beside it, made when it is needed."""
 
-    def __init__(self, store: "Store", engine: "Callable[[Store], Engine]", keys: Callable[[], frozenset[str]]) -> None:
+    def __init__(
+        self,
+        store: "Store",
+        engine: "Callable[[Store], Engine]",
+        keys: Callable[[], frozenset[str]],
+        living: "LivingRuntime | None" = None,
+        process: "ServingProcess | None" = None,
+    ) -> None:
         self.store = store
         self._engine = engine
         self.keys = keys
         """The keys of this process: nothing that is shown may hold one."""
+        self.living = living
+        """The runtime that runs the agents of the store, where it is in this process."""
+        self.process = process
+        """This process, where it serves the store to others."""
 
     @cached_property
     def engine(self) -> "Engine":

@@ -90,6 +90,8 @@ class MessageToAgent:
     key: str | None = None
     priority: Priority = "normal"
     sender: str | None = None
+    by_http: bool = False
+    """It came over the control interface, from a caller that was authenticated."""
 
 
 async def _list(opened: OpenStore, asked: AgentQuery) -> "list[AgentRecord]":
@@ -113,22 +115,30 @@ async def _stop(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
     from wakeful.service.commands.agents import stop_agent
     from wakeful.service.queries.agent_records import record_of
 
-    return await record_of(
-        opened.engine, await stop_agent(opened.engine, asked.agent, by=asked.by, reason=asked.reason)
-    )
+    if opened.living is not None:
+        row = await opened.living.stop(asked.agent, by=asked.by, reason=asked.reason)
+    else:
+        row = await stop_agent(opened.engine, asked.agent, by=asked.by, reason=asked.reason)
+    return await record_of(opened.engine, row)
 
 
 async def _resume(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
     from wakeful.service.commands.agents import resume_agent
     from wakeful.service.queries.agent_records import record_of
 
-    return await record_of(opened.engine, await resume_agent(opened.engine, asked.agent, by=asked.by))
+    if opened.living is not None:
+        row = await opened.living.resume(asked.agent, by=asked.by)
+    else:
+        row = await resume_agent(opened.engine, asked.agent, by=asked.by)
+    return await record_of(opened.engine, row)
 
 
 async def _hold(opened: OpenStore, asked: HoldRequest) -> "RuntimeHold":
     from wakeful.service.commands.runtime_holds import hold_everything, release_everything
     from wakeful.service.queries.notices import hold_record
 
+    if opened.living is not None:
+        return await opened.living.hold(asked.control, by=asked.by, reason=asked.reason)
     if asked.control == "running":
         return hold_record(await release_everything(opened.engine, by=asked.by))
     return hold_record(await hold_everything(opened.engine, asked.control, by=asked.by, reason=asked.reason))
@@ -167,16 +177,21 @@ async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
     from wakeful.service.commands.agents import send_message
     from wakeful.service.queries.runtime_agents import sent_message
 
-    async with RefusalTally(opened.engine).counting(asked.agent):
+    agent = asked.agent
+    if opened.living is not None:
+        agent = await opened.living.supply.addressee(agent, opened.living.default_model)
+    tally = opened.living.refusals if opened.living is not None else RefusalTally(opened.engine)
+    async with tally.counting(agent):
         row = await send_message(
             opened.engine,
-            asked.agent,
+            agent,
             asked.text,
             thread=asked.thread,
             key=asked.key,
             priority=asked.priority,
             sender=asked.sender,
-            surface="cli_prompt",
+            surface="http_control_prompt" if asked.by_http else "cli_prompt",
+            admission="control_authenticated" if asked.by_http else "local_process",
         )
     return sent_message(row)
 

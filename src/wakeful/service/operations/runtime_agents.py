@@ -50,6 +50,23 @@ class AgentRemoval:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentChange:
+    """Fields of an agent that are to be different from now on."""
+
+    agent: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    by: str = OPERATOR
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionName:
+    """A definition of an agent; None: the one in force."""
+
+    agent: str
+    revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RevisionPair:
     """Two revisions of an agent; None: the newest change."""
 
@@ -123,6 +140,20 @@ async def _create(opened: OpenStore, asked: NewAgent) -> "AgentRecord":
     return await record_of(opened.engine, row)
 
 
+async def _update(opened: OpenStore, asked: AgentChange) -> "AgentRecord":
+    from wakeful.service.queries.agent_records import record_of
+
+    check_no_tool("agents")
+    return await record_of(opened.engine, await _supply(opened).update(asked.agent, asked.changes))
+
+
+async def _definition(opened: OpenStore, asked: RevisionName) -> dict[str, Any]:
+    from wakeful.service.commands.agents import agent_named
+
+    row = await agent_named(opened.store, asked.agent)
+    return await _supply(opened).definition(asked.revision or row.revision)
+
+
 async def _model(opened: OpenStore, asked: ModelOfAgent) -> "AgentModelState":
     from wakeful.service.agent_models import change_model
     from wakeful.service.queries.agent_details import agent_details
@@ -161,7 +192,9 @@ async def _diff(opened: OpenStore, asked: RevisionPair) -> RevisionChange:
 
 
 def _supply(opened: OpenStore) -> "AgentSupply":
-    """Where agents come from when no runtime is here: the store, and no code."""
+    """Where agents come from: the runtime's code and files; where none is here, the store alone."""
+    if opened.living is not None:
+        return opened.living.supply
     from wakeful.runtime.agent_roster import AgentRoster
     from wakeful.service.agent_supply import AgentSupply
 
@@ -171,6 +204,8 @@ def _supply(opened: OpenStore) -> "AgentSupply":
 RUNNABLE_AGENT = Operation("runtime.runnable", "operate", AgentToRun, f"{__name__}.RunnableAgent", _runnable)
 SHOW_AGENT = Operation("runtime.agent", "observe", AgentTarget, f"{_RECORDS}.AgentDetails", _show)
 CREATE_AGENT = Operation("runtime.create", "operate", NewAgent, f"{_RECORDS}.AgentRecord", _create)
+UPDATE_AGENT = Operation("runtime.update", "operate", AgentChange, f"{_RECORDS}.AgentRecord", _update)
+SHOW_DEFINITION = Operation("runtime.definition", "observe", RevisionName, "builtins.dict", _definition)
 SET_MODEL = Operation("runtime.model", "operate", ModelOfAgent, "wakeful.views.agent_state.AgentModelState", _model)
 ARCHIVE_AGENT = Operation("runtime.archive", "operate", AgentRemoval, f"{_RECORDS}.AgentRecord", _archive)
 DELETE_AGENT = Operation("runtime.delete", "operate", AgentRemoval, f"{__name__}.AgentTarget", _delete)

@@ -108,13 +108,14 @@ async def _deliver(opened: OpenStore, asked: TriggerDelivery) -> "DeliveryReceip
     from wakeful.runtime.refusals import RefusalTally
     from wakeful.service.commands.triggers import deliver
 
-    return await deliver(opened.engine, asked.address, asked.body, asked.headers, tally=RefusalTally(opened.engine))
+    tally = opened.living.refusals if opened.living is not None else RefusalTally(opened.engine)
+    return await deliver(opened.engine, asked.address, asked.body, asked.headers, tally=tally)
 
 
 def _refused(opened: OpenStore) -> "CountRefusals":
     from wakeful.runtime.refusals import stored_refusals
 
-    return partial(stored_refusals, opened.store)
+    return opened.living.refusals.refused if opened.living is not None else partial(stored_refusals, opened.store)
 
 
 LIST_TRIGGERS = Operation("triggers.list", "observe", AgentName, _RECORD, _list, many=True)

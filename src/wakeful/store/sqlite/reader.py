@@ -195,6 +195,10 @@ class SqliteReader(TableReads):
     async def agents(self) -> list[str]:
         return [agent_id for _, agent_id in await self._read(self._log.streams.agents)]
 
+    async def head(self, agent_id: str) -> int:
+        place = await self._read(lambda: self._log.streams.place(agent_id))
+        return 0 if place is None else place.seq
+
     async def count_rows(self, table: Table[Any]) -> int:
         return await self._read(lambda: self._tables.count(table))
 

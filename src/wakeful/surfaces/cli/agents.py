@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from wakeful.service import PROFILES, Agent, AgentTool, any_named, tools_of_the_runtime
-from wakeful.surfaces.cli.code_loader import LoadedCode
+from wakeful.service.code_loader import LoadedCode
 from wakeful.surfaces.cli.problems import WrongRequest
 
 BARE = "assistant"

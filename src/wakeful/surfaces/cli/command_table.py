@@ -243,6 +243,22 @@ COMMANDS = {
                      "wakeful trust .\nwakeful trust"),
     "doctor": Command("doctor", "doctor", "check the store, keys, sandbox and settings",
                       "wakeful doctor\nwakeful doctor --live anthropic:claude-opus-4-7"),
+    "serve": Command("serve", "serve", "run the agents of the home, and answer over HTTP",
+                     "wakeful serve\nwakeful serve --port 0 --tools shop:agents"),
+    "daemon start": Command("daemon", "daemon start", "the same, in the background", "wakeful daemon start", "start"),
+    "daemon stop": Command("daemon", "daemon stop", "stop the daemon; agents keep their state",
+                           "wakeful daemon stop", "stop"),
+    "daemon restart": Command("daemon", "daemon restart", "replace the process; turns continue",
+                              "wakeful daemon restart", "restart"),
+    "daemon status": Command("daemon", "daemon status", "whether it runs, what it does, its last failure",
+                             "wakeful daemon status", "status"),
+    "daemon logs": Command("daemon", "daemon logs", "the end of its log, and where its files are",
+                           "wakeful daemon logs", "logs"),
+    "token create": Command("access_tokens", "token create NAME", "create a token for a caller over the network",
+                            "wakeful token create phone --scope observe", "create"),
+    "token list": Command("access_tokens", "token list", "list the tokens of callers", "wakeful token list", "listed"),
+    "token revoke": Command("access_tokens", "token revoke NAME", "revoke a token", "wakeful token revoke phone",
+                            "revoke"),
     "store stats": Command("store_upkeep", "store stats", "size by table and agent, what could be freed",
                            "wakeful store stats", "stats"),
     "store compact": Command("store_upkeep", "store compact", "remove what has reached its age, now",
@@ -267,6 +283,10 @@ GROUPS = {
         "timer cancel", "notices", "notify test", "memory list", "memory show", "memory edit", "memory forget",
     ),
     "Tasks": ("task list", "task show", "task output", "task stop"),
+    "Daemon": (
+        "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "token create",
+        "token list", "token revoke",
+    ),
     "Workspaces": (
         "workspace list", "workspace attach", "workspace use", "workspace detach", "workspace clean",
     ),
@@ -296,5 +316,5 @@ GROUPS = {
         "package import", "package run",
     ),
 }  # fmt: skip
-FAMILIES = ("debug", "notify", "package", "store", "timer")
+FAMILIES = ("daemon", "debug", "notify", "package", "store", "timer", "token")
 """First words that are no command by themselves."""

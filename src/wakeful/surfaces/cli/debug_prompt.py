@@ -9,11 +9,11 @@ import typer
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.prompts import InstructionSource
 from wakeful.service import Agent
+from wakeful.service.code_loader import load
 from wakeful.service.operations.turn_reports import SHOW_PROMPT
 from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.prompt_report import prompt_of_agent
 from wakeful.surfaces.cli.agents import agent_for
-from wakeful.surfaces.cli.code_loader import load
 from wakeful.surfaces.cli.options import (
     AgentOption,
     JsonOption,

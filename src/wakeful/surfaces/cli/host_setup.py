@@ -13,7 +13,7 @@ from wakeful.hosts.packages.runs import FindHandler
 from wakeful.hosts.packages.workflows import PackageWorkflows
 from wakeful.hosts.run_access import MANAGE
 from wakeful.service import Agent, RunRequest, Tool
-from wakeful.surfaces.cli.code_loader import load
+from wakeful.service.code_loader import load
 from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.workflow_code import WorkflowCode

@@ -11,7 +11,7 @@ import typer
 
 from wakeful.hosts.abilities.packages import RUN
 from wakeful.service import MessageOrigin, RunRequest, WorkflowTerms
-from wakeful.surfaces.cli.code_loader import code_options
+from wakeful.service.code_loader import code_options
 from wakeful.surfaces.cli.host_setup import HostCode, opened_host
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
 from wakeful.surfaces.cli.options import (

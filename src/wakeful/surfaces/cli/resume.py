@@ -14,6 +14,7 @@ from wakeful.contracts.workflows import WorkflowRunResult
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.packages.workflows import settle_package
 from wakeful.service import Agent, Engine, Store, TurnRow, UnknownRow
+from wakeful.service.code_loader import LoadedCode, code_options, load
 from wakeful.service.commands.agent_rebuild import NeverBegan, ToolsNotSupplied, code_needed, rebuilt_agent
 from wakeful.service.commands.turn_claims import recall
 from wakeful.service.commands.turns import resume_turn
@@ -23,7 +24,6 @@ from wakeful.service.queries.turns import find_turn, open_turns, shown_states
 from wakeful.service.run_result import RunResult
 from wakeful.service.workflows.runs import runs_workflow, workflow_result
 from wakeful.surfaces.cli.agents import check_approved
-from wakeful.surfaces.cli.code_loader import LoadedCode, code_options, load
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     AgentOption,

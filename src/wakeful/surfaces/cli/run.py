@@ -25,11 +25,11 @@ from wakeful.service import (
     choices_of,
     default_agent_id,
 )
+from wakeful.service.code_loader import LoadedCode, code_options, load
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.operations.runtime_agents import RUNNABLE_AGENT, AgentToRun
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved
-from wakeful.surfaces.cli.code_loader import LoadedCode, code_options, load
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     ApproveOption,

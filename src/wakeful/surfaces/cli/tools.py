@@ -9,11 +9,11 @@ import typer
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry
 from wakeful.service import Agent
+from wakeful.service.code_loader import load
 from wakeful.service.operations.turn_reports import SHOW_TOOLS
 from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.tool_inventory import ToolInventory, tool_inventory
 from wakeful.surfaces.cli.agents import agent_for
-from wakeful.surfaces.cli.code_loader import load
 from wakeful.surfaces.cli.options import (
     AgentOption,
     JsonOption,

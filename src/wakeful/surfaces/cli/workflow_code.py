@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.service import Agent, Engine
+from wakeful.service.code_loader import LoadedCode, load
 from wakeful.surfaces.cli.agents import agent_for
-from wakeful.surfaces.cli.code_loader import LoadedCode, load
 from wakeful.surfaces.cli.problems import note
 
 

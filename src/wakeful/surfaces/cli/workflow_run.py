@@ -11,8 +11,8 @@ import typer
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.workflows import SavedWorkflow
 from wakeful.service import MessageOrigin, RunRequest, UnknownRow, WorkflowTerms, fitted, workflow_registry
+from wakeful.service.code_loader import code_options
 from wakeful.service.workflows.runs import WorkflowOutcome, run_workflow
-from wakeful.surfaces.cli.code_loader import code_options
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     AgentOption,

@@ -10,9 +10,9 @@ from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.errors import InvalidWorkflow
 from wakeful.contracts.workflows import GraphProblem, SavedWorkflow, WorkflowGraph
 from wakeful.service import as_lines, as_mermaid, read_graph, workflow_registry
+from wakeful.service.code_loader import code_options
 from wakeful.service.operations.operation import NoRequest
 from wakeful.service.operations.workflows import DELETE_WORKFLOW, LIST_WORKFLOWS, SHOW_WORKFLOW, WorkflowName
-from wakeful.surfaces.cli.code_loader import code_options
 from wakeful.surfaces.cli.options import (
     AgentOption,
     GraphFileArgument,

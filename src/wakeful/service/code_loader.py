@@ -1,4 +1,4 @@
-"""`--tools module:name` to code. The person who types names what is imported; the store never does."""
+"""`MODULE:NAME` to code. The person who types, or the owner's file, names what is imported; the store never does."""
 
 import inspect
 import shlex
@@ -12,7 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from wakeful.contracts.errors import UnknownTool
-from wakeful.service import Agent, Tool, tool
+from wakeful.engine.agent import Agent
+from wakeful.tools.decorator import tool
+from wakeful.tools.tool import Tool
 
 
 class LoadedCode:

@@ -1,0 +1,120 @@
+"""Who asks, and what they may. A caller is known by how it came, never by what it says of itself.
+
+local:UID       through the socket of the home, as the user of that number
+token:NAME      over the network, with a token
+trigger:ID      through the address of a trigger, which opens that trigger alone
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from wakeful.contracts.values import Value
+from wakeful.settings.access_tokens import (
+    SCOPES,
+    AccessToken,
+    add_token,
+    match,
+    new_token,
+    read_tokens,
+    remove_token,
+    tokens_path,
+)
+
+AccessScope: TypeAlias = Literal["observe", "operate", "reveal", "ingress"]
+IMPLIED = {"operate": ("observe", "ingress"), "reveal": ("observe",)}
+"""A scope that opens another as well."""
+
+
+class Caller(NamedTuple):
+    """Somebody who asks, and the scopes they have."""
+
+    name: str
+    scopes: frozenset[str]
+
+    def may(self, scope: str) -> bool:
+        return scope in self.scopes
+
+
+class TokenRecord(Value):
+    """A token of a caller; the token itself is not kept."""
+
+    name: str
+    scopes: tuple[str, ...]
+    created_at: float
+    created_by: str = ""
+
+
+class NewTokenRecord(TokenRecord):
+    """A token that was made just now: the only time that it is shown."""
+
+    token: str
+
+
+def local_caller(uid: int) -> Caller:
+    """A user of this machine, who could open the socket: everything is theirs."""
+    return Caller(f"local:{uid}", frozenset(SCOPES))
+
+
+def opened(scopes: Iterable[str]) -> frozenset[str]:
+    """The scopes with what they imply."""
+    given = set(scopes)
+    return frozenset(given.union(*(IMPLIED.get(scope, ()) for scope in given)))
+
+
+@dataclass(slots=True)
+class TokenBook:
+    """The tokens that open this home: those on file, and those that its process was started with.
+
+    The file is looked at again when it changed, so that a revoked token opens nothing at the next request.
+    """
+
+    given: Sequence[AccessToken] = ()
+    _seen: tuple[int, int] = (0, 0)
+    _tokens: Sequence[AccessToken] = ()
+
+    def caller(self, token: str) -> Caller | None:
+        found = match([*self.given, *self._read()], token)
+        return None if found is None else Caller(f"token:{found.name}", opened(found.scopes))
+
+    def is_empty(self) -> bool:
+        return not self.given and not self._read()
+
+    def _read(self) -> Sequence[AccessToken]:
+        path = tokens_path()
+        try:
+            found = path.stat()
+        except OSError:
+            self._seen, self._tokens = (0, 0), ()
+            return ()
+        stamp = (found.st_mtime_ns, found.st_ino)
+        if stamp != self._seen:
+            self._tokens = read_tokens(path)
+            self._seen = stamp
+        return self._tokens
+
+
+def token_of_digest(digest: str, name: str = "given") -> AccessToken:
+    """A token that a process is started with; it is on no file."""
+    return AccessToken(name, ("operate",), digest, time.time())
+
+
+def create_token(name: str, scopes: Sequence[str], *, by: str) -> NewTokenRecord:
+    """Make a token for a caller. Raises InvalidRequest."""
+    made, at = new_token(), time.time()
+    add_token(tokens_path(), name, tuple(scopes), at=at, by=by, token=made)
+    return NewTokenRecord(name=name, scopes=tuple(scopes), created_at=at, created_by=by, token=made)
+
+
+def list_tokens() -> list[TokenRecord]:
+    return [_record(each) for each in read_tokens(tokens_path())]
+
+
+def revoke_token(name: str) -> TokenRecord:
+    """It opens nothing from now on. Raises InvalidRequest with the names there are."""
+    return _record(remove_token(tokens_path(), name))
+
+
+def _record(each: AccessToken) -> TokenRecord:
+    return TokenRecord(name=each.name, scopes=each.scopes, created_at=each.created_at, created_by=each.created_by)

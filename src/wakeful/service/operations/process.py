@@ -1,0 +1,52 @@
+"""What may be asked of the process that runs the agents: how it is, and to shut down."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation, check_no_tool
+
+if TYPE_CHECKING:
+    from wakeful.service.queries.process_status import ServingProcess
+    from wakeful.views.process_status import RuntimeStatus
+
+_STATUS = "wakeful.views.process_status.RuntimeStatus"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusQuestion:
+    """How the process is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownRequest:
+    """Let go of everything and end. Agents stay as they are, and go on when somebody starts it again."""
+
+    by: str = OPERATOR
+
+
+async def _status(opened: OpenStore, asked: StatusQuestion) -> "RuntimeStatus":
+    from wakeful.service.queries.process_status import process_status
+
+    return await process_status(_serving(opened), opened.engine)
+
+
+async def _shutdown(opened: OpenStore, asked: ShutdownRequest) -> "RuntimeStatus":
+    from wakeful.service.queries.process_status import process_status
+
+    check_no_tool("the runtime")
+    process = _serving(opened)
+    status = await process_status(process, opened.engine)
+    process.shut_down(asked.by)
+    return status
+
+
+def _serving(opened: OpenStore) -> "ServingProcess":
+    from wakeful.contracts.errors import InvalidRequest
+
+    if opened.process is None:
+        raise InvalidRequest("no process serves this store", "Start one: wakeful daemon start")
+    return opened.process
+
+
+PROCESS_STATUS = Operation("process.status", "observe", StatusQuestion, _STATUS, _status)
+SHUT_DOWN = Operation("process.shutdown", "operate", ShutdownRequest, _STATUS, _shutdown)

@@ -1,0 +1,270 @@
+"""Where each operation is over HTTP: method, path, and how its answer is shown. `surfaces/http` makes its routes of it.
+
+A name in a path is a field of the request: `{agent_id}` is `agent`. Of the other fields, those of a GET are its query
+and those of everything else its body. Who acts is never a field: it is the caller that was authenticated. Reading needs
+`observe`, everything else and `/control` needs `operate`.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Literal, NamedTuple, TypeAlias, get_type_hints
+
+from wakeful.service.operations import (
+    agents,
+    approvals,
+    artifacts,
+    calls,
+    client_requests,
+    decisions,
+    inspection,
+    memory,
+    process,
+    runtime,
+    runtime_agents,
+    spending,
+    steering,
+    threads,
+    triggers,
+    turn_reports,
+    turns,
+    upkeep,
+    work,
+    workflows,
+    workspaces,
+)
+from wakeful.service.operations.operation import Operation, Scope
+
+Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
+IDENTITY = ("by", "sender", "said_by")
+"""Fields of requests that say who acts, where they hold a name."""
+_NAMES = {
+    "Grouping": "wakeful.service.queries.costs",
+    "Money": "wakeful.contracts.budgets",
+    "Period": "wakeful.contracts.spending",
+    "Retention": "wakeful.contracts.retention",
+    "TurnState": "wakeful.ports",
+}
+"""Where names are from that requests load for the types alone."""
+
+
+class Route(NamedTuple):
+    """One operation over HTTP."""
+
+    method: Method
+    path: str
+    operation: Operation[Any, Any]
+    shown: "Callable[[Any], Any] | None" = None
+    """Makes the published record of an answer, or of each item; None: the answer is one."""
+    record: str = ""
+    """The address of that record."""
+    fixed: Mapping[str, Any] = {}
+    """Fields that this way of asking sets by itself."""
+
+    @property
+    def scope(self) -> Scope:
+        return "operate" if self.path.startswith("/control") else self.operation.scope
+
+
+class RequestField(NamedTuple):
+    """One field of a request, as a caller gives it."""
+
+    name: str
+    hint: Any
+    default: Any
+    """`MISSING`: it has to be given."""
+    says: str = ""
+
+
+def fields_of(route: Route) -> list[RequestField]:
+    """What a caller gives, in order. Who acts, and what this way of asking sets, are not among it."""
+    request = route.operation.request
+    names = {name: getattr(import_module(where), name) for name, where in _NAMES.items()}
+    hints = get_type_hints(request, localns=names)
+    found = []
+    for each in dataclasses.fields(request):
+        if each.name in route.fixed or is_identity(each.name, hints[each.name]):
+            continue
+        default = each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
+        found.append(RequestField(each.name, hints[each.name], default))
+    return found
+
+
+def is_identity(name: str, hint: Any) -> bool:
+    """Does the field say who acts?"""
+    return name in IDENTITY and hint in (str, str | None)
+
+
+def request_of(route: Route, given: Mapping[str, Any], caller: str) -> Any:
+    """The request, in the caller's name."""
+    request = route.operation.request
+    names = {each.name for each in dataclasses.fields(request)}
+    hints = get_type_hints(request, localns=dict.fromkeys(_NAMES, object))
+    acts = {name: caller for name in names if is_identity(name, hints[name])}
+    return request(**{**given, **route.fixed, **acts})
+
+
+def field_of_path(route: Route, name: str) -> str:
+    """The field that a name in the path stands for: `agent_id` is `agent`."""
+    names = {each.name for each in dataclasses.fields(route.operation.request)}
+    return name if name in names else name.removesuffix("_id")
+
+
+def _rule(row: Any) -> Any:
+    from wakeful.service.queries.history import rule_record
+
+    return rule_record(row)
+
+
+def _unknown(row: Any) -> Any:
+    from wakeful.service.queries.history import unknown_record
+
+    return unknown_record(row)
+
+
+def _resolved(found: Any) -> Any:
+    return _unknown(found.row)
+
+
+def _limit(row: Any) -> Any:
+    from wakeful.service.queries.history import limit_record
+
+    return limit_record(row)
+
+
+def _turn(found: Any) -> Any:
+    from wakeful.service.queries.history import turn_record
+
+    return turn_record(found.row if hasattr(found, "row") else found.now)
+
+
+def _said(found: Any) -> Any:
+    return found._asdict()
+
+
+def _tree(found: Any) -> Any:
+    return found.tree
+
+
+_STORE = "wakeful.views.store_records"
+_TURN = f"{_STORE}.TurnRecord"
+_AGENT = "/agents/{agent_id}"
+_CONTROL = "/control/agents/{agent_id}"
+_TURNS = "/turns/{turn_id}"
+_APPROVAL = "/approvals/{approval_id}"
+_TRIGGER = "/control/triggers/{trigger_id}"
+_HTTP = {"by_http": True}
+_OWNERS = {"retention": None}
+"""What the owner's file says holds."""
+ROUTES = (
+    # the process
+    Route("GET", "/control/runtime/status", process.PROCESS_STATUS),
+    Route("POST", "/control/runtime/shutdown", process.SHUT_DOWN),
+    Route("POST", "/control/runtime/hold", runtime.HOLD_ALL),
+    # agents
+    Route("GET", "/agents/list", inspection.LIST_ENTRIES),
+    Route("GET", "/agents", runtime.LIST_AGENTS),
+    Route("POST", "/agents", runtime_agents.CREATE_AGENT),
+    Route("GET", "/status", inspection.SUMMARIZE_AGENT),
+    Route("GET", "/state", inspection.SNAPSHOT_AGENT),
+    Route("GET", f"{_AGENT}/status", inspection.SUMMARIZE_AGENT),
+    Route("GET", f"{_AGENT}/state", inspection.SNAPSHOT_AGENT),
+    Route("GET", f"{_AGENT}/tools", inspection.LIST_AGENT_TOOLS),
+    Route("GET", f"{_AGENT}/events", inspection.LIST_AGENT_EVENTS),
+    Route("GET", f"{_AGENT}/briefs", inspection.LIST_BRIEFS),
+    Route("GET", f"{_AGENT}/waits", inspection.LIST_WAITS),
+    Route("GET", f"{_AGENT}/why", runtime.EXPLAIN_AGENT),
+    Route("GET", f"{_AGENT}/definition", runtime_agents.SHOW_DEFINITION),
+    Route("PATCH", _AGENT, runtime_agents.UPDATE_AGENT),
+    Route("DELETE", _AGENT, runtime_agents.DELETE_AGENT),
+    Route("GET", f"{_AGENT}/revisions", runtime_agents.LIST_REVISIONS),
+    Route("GET", f"{_AGENT}/diff", runtime_agents.SHOW_CHANGE),
+    Route("PUT", f"{_AGENT}/model", runtime_agents.SET_MODEL),
+    Route("POST", f"{_AGENT}/archive", runtime_agents.ARCHIVE_AGENT),
+    Route("POST", f"{_CONTROL}/pause", runtime.PAUSE_AGENT),
+    Route("POST", f"{_CONTROL}/stop", runtime.STOP_AGENT),
+    Route("POST", f"{_CONTROL}/resume", runtime.RESUME_AGENT),
+    Route("POST", f"{_CONTROL}/notice", runtime.TEST_NOTICE),
+    Route("GET", "/agents/usage", agents.STATUS),
+    # messages, work, timers, notices
+    Route("POST", f"{_AGENT}/messages", runtime.SEND, fixed=_HTTP),
+    Route("GET", f"{_AGENT}/work-items", work.LIST_WORK),
+    Route("POST", f"{_CONTROL}/work-items", work.ENQUEUE_WORK),
+    Route("GET", "/timers", runtime.LIST_TIMERS),
+    Route("DELETE", "/timers/{timer_id}", runtime.CANCEL_TIMER),
+    Route("GET", "/notices", runtime.LIST_NOTICES),
+    # memory and workspaces
+    Route("GET", f"{_AGENT}/memory", memory.LIST_MEMORY),
+    Route("GET", f"{_AGENT}/memory/working", memory.SHOW_WORKING_MEMORY),
+    Route("GET", f"{_AGENT}/memory/entry", memory.SHOW_MEMORY),
+    Route("PUT", f"{_AGENT}/memory/entry", memory.EDIT_MEMORY),
+    Route("DELETE", f"{_AGENT}/memory/entry", memory.FORGET_MEMORY),
+    Route("GET", f"{_AGENT}/workspaces", workspaces.LIST_WORKSPACES),
+    Route("POST", f"{_AGENT}/workspaces", workspaces.ATTACH_WORKSPACE),
+    Route("PUT", f"{_AGENT}/workspace", workspaces.USE_WORKSPACE),
+    Route("DELETE", f"{_AGENT}/workspaces/{{workspace_id}}", workspaces.DETACH_WORKSPACE),
+    Route("POST", f"{_AGENT}/worktrees/{{worktree_id}}/cleanup", workspaces.CLEAN_UP_WORKTREE),
+    # triggers
+    Route("GET", "/triggers", triggers.LIST_TRIGGERS),
+    Route("POST", f"{_CONTROL}/triggers", triggers.CREATE_TRIGGER),
+    Route("POST", f"{_TRIGGER}/rotate", triggers.ROTATE_TRIGGER),
+    Route("POST", f"{_TRIGGER}/revoke", triggers.REVOKE_TRIGGER),
+    Route("POST", f"{_TRIGGER}/url", triggers.SHOW_TRIGGER_URL),
+    # approvals, unknown outcomes, client requests
+    Route("GET", "/approvals", decisions.SEARCH_APPROVALS),
+    Route("GET", "/approvals/rules", approvals.LIST_RULES, _rule, f"{_STORE}.ApprovalRule"),
+    Route("DELETE", "/approvals/rules/{rule_id}", approvals.REVOKE_RULE, _rule, f"{_STORE}.ApprovalRule"),
+    Route("GET", _APPROVAL, approvals.SHOW_APPROVAL),
+    Route("POST", f"{_APPROVAL}/decision", decisions.DECIDE_PLAINLY),
+    Route("POST", f"{_APPROVAL}/edit", decisions.DECIDE_BY_EDIT),
+    Route("POST", f"{_APPROVAL}/answer", decisions.DECIDE_BY_ANSWER),
+    Route("POST", f"{_APPROVAL}/always", decisions.DECIDE_FOR_ALWAYS),
+    Route("POST", f"{_APPROVAL}/reask", approvals.REASK),
+    Route("GET", "/unknown", calls.LIST_UNKNOWN, _unknown, f"{_STORE}.UnknownCall"),
+    Route("POST", "/calls/{call_id}/outcome", calls.RESOLVE, _resolved, f"{_STORE}.UnknownCall"),
+    Route("GET", "/calls/{call_id}/why", calls.EXPLAIN),
+    Route("GET", "/requests", client_requests.LIST_REQUESTS),
+    Route("GET", "/requests/{request_id}", client_requests.SHOW_REQUEST),
+    # turns and threads
+    Route("GET", "/turns", turns.LIST_TURNS),
+    Route("GET", _TURNS, turns.SHOW_TURN),
+    Route("GET", f"{_TURNS}/events", turns.LIST_EVENTS),
+    Route("GET", f"{_TURNS}/tree", turn_reports.SHOW_TREE, _tree, "wakeful.views.tree.ExecutionTreeSnapshot"),
+    Route("GET", f"{_TURNS}/wire", turn_reports.SHOW_WIRE),
+    Route("GET", f"{_TURNS}/latency", turn_reports.SHOW_LATENCY),
+    Route("GET", f"{_TURNS}/context", turn_reports.SHOW_CONTEXT),
+    Route("GET", f"{_TURNS}/prompt", turn_reports.SHOW_PROMPT),
+    Route("GET", f"{_TURNS}/tools", turn_reports.SHOW_TOOLS),
+    Route("GET", f"{_TURNS}/replay", turn_reports.REPLAY),
+    Route("GET", f"{_TURNS}/artifacts", artifacts.LIST_ARTIFACTS),
+    Route("POST", f"{_TURNS}/cancel", steering.CANCEL, _turn, _TURN),
+    Route("POST", f"{_TURNS}/pause", steering.PAUSE, _turn, _TURN),
+    Route("POST", f"{_TURNS}/messages", steering.INTERJECT, _said, "builtins.dict"),
+    Route("GET", "/threads", threads.LIST_THREADS),
+    Route("GET", "/threads/{thread_id}/messages", threads.LIST_MESSAGES),
+    # money, workflows, the store
+    Route("GET", "/budgets", spending.LIST_SPENDING, _limit, f"{_STORE}.SpendingLimit"),
+    Route("POST", "/budgets/grant", spending.GRANT, _limit, f"{_STORE}.SpendingLimit"),
+    Route("GET", "/cost", spending.SHOW_COSTS),
+    Route("GET", "/workflows", workflows.LIST_WORKFLOWS),
+    Route("GET", "/workflows/{name}", workflows.SHOW_WORKFLOW),
+    Route("DELETE", "/workflows/{name}", workflows.DELETE_WORKFLOW),
+    Route("GET", "/store/stats", upkeep.STATS, fixed=_OWNERS),
+    Route("GET", "/store/verify", upkeep.VERIFY),
+    Route("POST", "/control/store/compact", upkeep.COMPACT, fixed=_OWNERS),
+)
+WITHOUT_ROUTE: Mapping[str, str] = {
+    "approvals.list": "GET /approvals asks by status",
+    "approvals.decide": "each way to decide has a path of its own",
+    "artifacts.show": "its bytes are no JSON",
+    "log.check": "it reads the whole log; it is for the command line",
+    "requests.submit": "a client answers over its own connection",
+    "requests.end": "a client answers over its own connection",
+    "runtime.agent": "GET /agents/{agent_id}/status says the same and more",
+    "runtime.runnable": "it is for a process that runs the agent itself",
+    "store.would_free": "GET /store/stats says what could be freed",
+    "store.export": "it writes a file of the machine that runs it",
+    "store.import": "it reads a file of the machine that runs it",
+    "triggers.deliver": "deliveries come to the address of the trigger, below /callbacks",
+}
+"""Operations that are not over HTTP, and why."""

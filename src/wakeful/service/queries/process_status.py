@@ -1,0 +1,70 @@
+"""The process that runs the agents: what it was started with, what it is at, and the newest failure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from wakeful.engine.run_request import Engine
+from wakeful.service.queries.agent_records import agent_records
+from wakeful.views.process_status import RuntimeFailure, RuntimeStatus, activity_of
+
+WAITING = ("awaiting_task", "asleep")
+NEWEST = 50
+"""So many of the newest turns are looked at for a failure."""
+
+
+@dataclass(slots=True)
+class ServingProcess:
+    """What a process knows of itself."""
+
+    pid: int
+    version: str
+    home_dir: str
+    store: str
+    started_at: float
+    shut_down: Callable[[str], None]
+    """Ask it to end, in the name of somebody."""
+    access: str = "local"
+    socket_path: str | None = None
+    http_addr: str | None = None
+    public_url: str | None = None
+    fingerprint: str = ""
+    problems: Callable[[], list[str]] = field(default=list)
+    failure: RuntimeFailure | None = None
+    """Of an earlier start or stop, where it is on record."""
+
+
+async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStatus:
+    records = await agent_records(engine)
+    waits = {wait.agent_id for wait in await engine.store.open_waits()}
+    waiting = sum(record.status in WAITING or record.agent in waits for record in records)
+    tasks = len(await engine.store.open_tasks())
+    return RuntimeStatus(
+        pid=process.pid,
+        version=process.version,
+        home_dir=process.home_dir,
+        store=process.store,
+        socket_path=process.socket_path,
+        http_addr=process.http_addr,
+        public_url=process.public_url,
+        access=process.access,
+        fingerprint=process.fingerprint,
+        started_at=process.started_at,
+        activity=activity_of([record.status for record in records], waiting, tasks),
+        last_failure=await newest_failure(engine) or process.failure,
+        problems=tuple(process.problems()),
+    )
+
+
+async def newest_failure(engine: Engine) -> RuntimeFailure | None:
+    """The newest turn of an agent that failed, among the newest ones."""
+    store = engine.store
+    listed = {row.agent_id for row in await store.runtime_agents()}
+    for row in await store.turns(limit=NEWEST):
+        if row.state == "failed" and row.agent_id in listed:
+            return RuntimeFailure(
+                occurred_at=(row.ended_at or row.created_at) / 1e6,
+                summary=f"a turn of agent {row.agent_id} failed: {row.prompt_preview}",
+                phase="runtime_turn",
+                detail_hint=f"wakeful events {row.turn_id}",
+            )
+    return None

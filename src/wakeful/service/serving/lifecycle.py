@@ -1,0 +1,286 @@
+"""Starting, stopping and looking at the process that serves a home. There is one at a time.
+
+A process that answers at the socket is the truth; the files beside it are what is left where none does.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from wakeful.contracts.errors import ForTheCaller, WakefulError
+from wakeful.contracts.values import Value
+from wakeful.service.serving.control import ControlRefused, NoAnswer, ask_process, is_listening
+from wakeful.service.serving.options import ServeOptions, fingerprint
+from wakeful.service.serving.run_files import (
+    ProcessRecord,
+    clear_failure,
+    failure_path,
+    log_path,
+    log_tail,
+    make_run_folder,
+    read_failure,
+    read_record,
+    record_path,
+    socket_path,
+    write_failure,
+)
+from wakeful.settings.home import home
+from wakeful.views.process_status import RuntimeActivity, RuntimeFailure
+
+STATUS, SHUTDOWN = "/control/runtime/status", "/control/runtime/shutdown"
+START_SECONDS = 60.0
+DRAIN_SECONDS = 15.0
+"""The drain of ten seconds, and what comes before and after it."""
+TERM_SECONDS = 5.0
+LOG_LINES = 60
+MODULE = "wakeful.surfaces.http"
+LOGS = "wakeful daemon logs"
+Announce = Callable[[str], None]
+
+
+class DaemonProblem(WakefulError):
+    """The daemon could not be started or stopped."""
+
+
+class DaemonConflict(ForTheCaller):
+    """Something else is where the daemon would be."""
+
+
+class DaemonStatus(Value):
+    """The daemon of a home."""
+
+    running: bool
+    healthy: bool = False
+    """It answers at its socket."""
+    pid: int | None = None
+    version: str = ""
+    home_dir: str
+    socket_path: str
+    http_addr: str | None = None
+    fingerprint_matches: bool | None = None
+    """Was it started with what these options and settings say? None: it does not run, or does not say."""
+    activity: RuntimeActivity | None = None
+    last_failure: RuntimeFailure | None = None
+    problems: tuple[str, ...] = ()
+    next_step: str = ""
+
+
+class DaemonLogs(Value):
+    """Where a daemon's files are, its newest failures, and the end of its log."""
+
+    log_path: str
+    metadata_path: str
+    failure_path: str
+    startup_failure: RuntimeFailure | None = None
+    shutdown_failure: RuntimeFailure | None = None
+    lines: tuple[str, ...] = ()
+
+
+def daemon_status(options: ServeOptions) -> DaemonStatus:
+    """How it is, as far as it says so itself; else as far as its files do."""
+    path, record = socket_path(), read_record()
+    base: dict[str, Any] = {"home_dir": str(home()), "socket_path": str(path)}
+    try:
+        found = ask_process(path, "GET", STATUS)
+    except NoAnswer:
+        alive = record is not None and record.identity.is_alive()
+        return DaemonStatus(
+            running=alive,
+            pid=record.pid if record is not None and alive else None,
+            last_failure=read_failure(),
+            next_step=LOGS if alive or read_failure() is not None else "wakeful daemon start",
+            **base,
+        )
+    except ControlRefused as refused:
+        return DaemonStatus(running=True, next_step=f"{LOGS}  ({refused.message})", **base)
+    failure = _optional(RuntimeFailure, found.get("last_failure"))
+    return DaemonStatus(
+        running=True,
+        healthy=True,
+        pid=found.get("pid"),
+        version=found.get("version", ""),
+        http_addr=found.get("http_addr"),
+        fingerprint_matches=found.get("fingerprint") == fingerprint(options) if found.get("fingerprint") else None,
+        activity=_optional(RuntimeActivity, found.get("activity")),
+        last_failure=failure or read_failure(),
+        problems=tuple(found.get("problems") or ()),
+        next_step=LOGS if failure is not None else "",
+        **base,
+    )
+
+
+def _optional(kind: Any, data: Any) -> Any:
+    """A part of an answer; one that a version near this one shapes differently is left out."""
+    if not isinstance(data, dict):
+        return None
+    try:
+        return kind.model_validate({name: data[name] for name in kind.model_fields if name in data})
+    except ValueError:
+        return None
+
+
+def start_daemon(options: ServeOptions, announce: Announce = lambda _: None) -> tuple[DaemonStatus, bool]:
+    """Start it, unless it runs with the same options. True: it was started now.
+
+    Raises DaemonConflict when it runs with others or something else has its socket, DaemonProblem when it does not come
+    up.
+    """
+    found = daemon_status(options)
+    if found.healthy:
+        if found.fingerprint_matches is False:
+            raise DaemonConflict(
+                f"a daemon runs for {home()} with other settings (process {found.pid})",
+                "To replace it: wakeful daemon restart",
+            )
+        return found, False
+    if found.running:
+        raise DaemonConflict(
+            f"process {found.pid} has {home()}, and does not answer",
+            f"Look: {LOGS}   Replace it: wakeful daemon restart",
+        )
+    _clean_up()
+    make_run_folder()
+    process = _launch(options)
+    announce("starting")
+    try:
+        _await_ready(process)
+    except DaemonProblem as problem:
+        if read_failure() is None:
+            write_failure("startup", problem.message)
+        raise
+    clear_failure()
+    return daemon_status(options), True
+
+
+def stop_daemon(announce: Announce = lambda _: None) -> bool:
+    """Let it drain and end. False: none ran. Raises DaemonProblem when it cannot be ended."""
+    path, record = socket_path(), read_record()
+    try:
+        told = ask_process(path, "POST", SHUTDOWN)
+        record = record if record is not None and record.pid == told.get("pid") else None
+        pid: int | None = told.get("pid")
+    except (NoAnswer, ControlRefused):
+        if record is None or not record.identity.is_alive():
+            _clean_up()
+            clear_failure()
+            return False
+        pid = record.pid
+        _signal(record, signal.SIGTERM)
+    announce("draining")
+    if not _ended(pid, record, DRAIN_SECONDS):
+        for what, seconds in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
+            if record is None or not _signal(record, what) or _ended(pid, record, seconds):
+                break
+    if not _ended(pid, record, 0.1):
+        write_failure("shutdown", f"process {pid} did not end")
+        raise DaemonProblem(f"process {pid} did not end", LOGS)
+    _clean_up()
+    clear_failure()
+    return True
+
+
+def restart_daemon(options: ServeOptions, announce: Announce = lambda _: None) -> DaemonStatus:
+    """The whole process is replaced. Turns that run are cut off and go on in the new one."""
+    stop_daemon(announce)
+    return start_daemon(options, announce)[0]
+
+
+def daemon_logs(lines: int = LOG_LINES) -> DaemonLogs:
+    failure = read_failure()
+    return DaemonLogs(
+        log_path=str(log_path()),
+        metadata_path=str(record_path()),
+        failure_path=str(failure_path()),
+        startup_failure=failure if failure is not None and failure.phase == "startup" else None,
+        shutdown_failure=failure if failure is not None and failure.phase == "shutdown" else None,
+        lines=tuple(log_tail()[-lines:]),
+    )
+
+
+def serve_command(options: ServeOptions) -> tuple[list[str], int]:
+    """The command that serves, and the handle it reads its options from: none of them is in a list of processes."""
+    reader, writer = os.pipe()
+    os.set_inheritable(reader, True)
+    with os.fdopen(writer, "w", encoding="utf-8") as sent:
+        sent.write(options.model_dump_json())
+    return [sys.executable, "-P", "-m", MODULE, str(reader)], reader
+
+
+def _launch(options: ServeOptions) -> "subprocess.Popen[bytes]":
+    command, handle = serve_command(options)
+    try:
+        with log_path().open("ab") as log:
+            log_path().chmod(0o600)
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[handle],
+                start_new_session=True,
+                close_fds=True,
+            )
+    finally:
+        os.close(handle)
+
+
+def _await_ready(process: "subprocess.Popen[bytes]") -> None:
+    path, until = socket_path(), time.monotonic() + START_SECONDS
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            failure = read_failure()
+            why = failure.summary if failure is not None else "\n".join(log_tail()[-3:]) or "it said nothing"
+            raise DaemonProblem(f"the daemon ended with exit code {process.returncode}: {why}", LOGS)
+        with suppress(NoAnswer):
+            if ask_process(path, "GET", "/health", seconds=1.0):
+                return
+        time.sleep(0.05)
+    process.terminate()
+    raise DaemonProblem(f"the daemon did not answer within {START_SECONDS:g} seconds", LOGS)
+
+
+def _clean_up() -> None:
+    """Files of a process that is gone. Raises DaemonConflict where another program has the socket."""
+    path, record = socket_path(), read_record()
+    if path.exists() and not path.is_socket():
+        raise DaemonConflict(f"{path} is no socket", "Move it away; the daemon listens there.")
+    if path.exists() and is_listening(path):
+        raise DaemonConflict(
+            f"another program listens at {path}", "Stop that program, or use another home: WAKEFUL_HOME"
+        )
+    if record is None or not record.identity.is_alive():
+        path.unlink(missing_ok=True)
+        record_path().unlink(missing_ok=True)
+
+
+def _signal(record: ProcessRecord, what: signal.Signals) -> bool:
+    """False: it is gone."""
+    handle = record.identity.open()
+    if handle is None:
+        return False
+    try:
+        signal.pidfd_send_signal(handle, what)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _ended(pid: int | None, record: ProcessRecord | None, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while True:
+        with suppress(ChildProcessError, OSError):
+            if pid is not None:
+                os.waitpid(pid, os.WNOHANG)  # where it is a child of this process, its remains are cleared
+        alive = record.identity.is_alive() if record is not None else is_listening(socket_path())
+        if not alive:
+            return True
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.05)

@@ -1,0 +1,187 @@
+"""What a serving process is started with. `serve` and `daemon` take the same, and check it the same way."""
+
+import hashlib
+import ipaddress
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.values import Value
+from wakeful.settings.home import home
+from wakeful.settings.owner_file import owner_file
+from wakeful.settings.store_file import default_store
+
+Access: TypeAlias = Literal["local", "lan", "tunnel", "tailnet"]
+"""local: this machine. lan: every address of this machine. tunnel: this machine, and a program that forwards to it from
+outside. tailnet: an address of a private network."""
+ACCESS = ("local", "lan", "tunnel", "tailnet")
+DEFAULT_PORT = 7717
+SHORTEST_TOKEN = 20
+NOWHERE = "none"
+
+
+class ServeOptions(Value):
+    """Where to listen, for whom, with which code."""
+
+    access: Access = "local"
+    host: str | None = "127.0.0.1"
+    """None: the socket of the home alone."""
+    port: int = DEFAULT_PORT
+    advertise: str = ""
+    """Where programs outside reach it: the beginning of the addresses of triggers."""
+    token_digest: str = ""
+    """Of a token that was given for this process; it is on no file."""
+    model: str | None = None
+    """The model of the default agent."""
+    tools: tuple[str, ...] = ()
+    """Code, as MODULE:NAME: agents, and tools that files name."""
+
+    @property
+    def address(self) -> str | None:
+        """Where it listens on the network."""
+        if self.host is None:
+            return None
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def checked_options(
+    *,
+    access: str = "local",
+    host: str | None = None,
+    port: int | None = None,
+    listen: str | None = None,
+    advertise: str | None = None,
+    token: str | None = None,
+    token_file: Path | None = None,
+    model: str | None = None,
+    tools: Sequence[str] = (),
+) -> ServeOptions:
+    """Raises InvalidRequest with what would be right. Nothing is started by it."""
+    if access not in ACCESS:
+        raise InvalidRequest(f"there is no access {access!r}", f"Give one of: {', '.join(ACCESS)}.")
+    if listen is not None and (host is not None or port is not None):
+        raise InvalidRequest("--listen was given with --host or --port", "Give --listen HOST:PORT alone.")
+    if listen is not None:
+        host, port = _listen(listen)
+    elif host is None:
+        host = _host_of(access)
+    if port is not None and not 0 <= port <= 65535:
+        raise InvalidRequest(f"there is no port {port}", "Give one from 1 to 65535; 0 takes any that is free.")
+    if host == NOWHERE:
+        host = None
+    if host is not None and access == "local" and not _is_loopback(host):
+        raise InvalidRequest(
+            f"--host {host} lets other machines in", "Say so: --access lan, or --access tailnet for a private network."
+        )
+    if host is None and access != "local":
+        raise InvalidRequest(f"--access {access} needs an address to listen on", "Leave --listen none out.")
+    return ServeOptions(
+        access=access,
+        host=host,
+        port=DEFAULT_PORT if port is None else port,
+        advertise=_advertised(advertise, access),
+        token_digest=_digest(token, token_file),
+        model=model,
+        tools=tuple(tools),
+    )
+
+
+def fingerprint(options: ServeOptions) -> str:
+    """The same for two processes that would behave the same. No secret is in it."""
+    owners = owner_file()
+    said = {
+        "home": str(home().resolve()),
+        "store": str(default_store().resolve()),
+        "options": options.model_dump(mode="json", exclude={"token_digest"}),
+        "models": owners.data.get("models"),
+        "providers": owners.data.get("providers"),
+        "default_agent": os.environ.get("WAKEFUL_DEFAULT_AGENT", ""),
+    }
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def allowed_hosts(options: ServeOptions, address: str | None) -> frozenset[str]:
+    """Names under which clients on the network may call it."""
+    names = {"localhost", "127.0.0.1", "::1"}
+    for each in (options.host, urlsplit(options.advertise).hostname, address):
+        if each and each not in ("0.0.0.0", "::"):
+            names.add(each.lower())
+    if options.access == "lan":
+        names |= _own_names()
+    return frozenset(names)
+
+
+def _own_names() -> set[str]:
+    import socket
+
+    name = socket.gethostname().lower()
+    found = {name, f"{name}.local"}
+    try:
+        found |= {str(each[4][0]) for each in socket.getaddrinfo(name, None)}
+    except OSError:
+        pass
+    return found
+
+
+def _host_of(access: str) -> str:
+    if access == "lan":
+        return "0.0.0.0"
+    if access == "tailnet":
+        raise InvalidRequest("--access tailnet needs the address to listen on", "Give it: --host 100.64.0.7")
+    return "127.0.0.1"
+
+
+def _listen(said: str) -> tuple[str, int | None]:
+    if said == NOWHERE:
+        return NOWHERE, None
+    host, _, port = said.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdigit():
+        raise InvalidRequest(f"--listen {said} is no address", "Give HOST:PORT, such as 127.0.0.1:7717, or none.")
+    return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _advertised(advertise: str | None, access: str) -> str:
+    if not advertise:
+        if access == "tunnel":
+            raise InvalidRequest(
+                "--access tunnel needs the address under which it is reached",
+                "Give it: --advertise https://hooks.example.org",
+            )
+        return ""
+    parts = urlsplit(advertise)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise InvalidRequest(f"--advertise {advertise} is no address", "Give one such as https://hooks.example.org")
+    return advertise.rstrip("/")
+
+
+def _digest(token: str | None, token_file: Path | None) -> str:
+    from wakeful.settings.access_tokens import digest_of
+
+    if token is not None and token_file is not None:
+        raise InvalidRequest("--token and --token-file were both given", "Give one of them.")
+    if token_file is not None:
+        try:
+            token = token_file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidRequest(f"{token_file} cannot be read: {error}", "Give a file that holds the token.") from None
+    if token is None:
+        return ""
+    if len(token) < SHORTEST_TOKEN:
+        raise InvalidRequest(
+            f"the token has {len(token)} characters", f"Give {SHORTEST_TOKEN} or more, or: wakeful token create NAME"
+        )
+    return digest_of(token)

@@ -1,0 +1,196 @@
+"""What a serving process leaves in `run/` of its home: where it is, its log, the newest failure of a start or a stop.
+
+Files of a process that is gone are stale, and are cleaned away by whoever comes next.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.values import Value
+from wakeful.processes.process_identity import ProcessIdentity
+from wakeful.settings.home import home
+from wakeful.views.process_status import FailurePhase, RuntimeFailure
+
+LONGEST_SOCKET = 100
+"""Bytes of a path; the kernel takes 107."""
+TAIL_BYTES = 20_000
+SECRETS = "secrets.env"
+
+
+class ProcessRecord(Value):
+    """A process that serves, or served, as it said when it was ready."""
+
+    pid: int
+    started_ticks: int = 0
+    boot: str = ""
+    socket_path: str
+    http_addr: str | None = None
+    fingerprint: str = ""
+    version: str = ""
+    started_at: float = 0.0
+
+    @property
+    def identity(self) -> ProcessIdentity:
+        return ProcessIdentity(self.pid, self.started_ticks, self.boot)
+
+
+def run_folder() -> Path:
+    return home() / "run"
+
+
+def home_folder() -> Path:
+    return home()
+
+
+def record_path() -> Path:
+    return run_folder() / "daemon.json"
+
+
+def log_path() -> Path:
+    return run_folder() / "daemon.log"
+
+
+def failure_path() -> Path:
+    return run_folder() / "failure.json"
+
+
+def socket_path() -> Path:
+    """In the home; where its path is too long for a socket, in a folder of this user elsewhere."""
+    path = run_folder() / "wakeful.sock"
+    if len(os.fsencode(path)) <= LONGEST_SOCKET:
+        return path
+    name = hashlib.sha256(os.fsencode(run_folder().resolve())).hexdigest()[:16]
+    place = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"wakeful-{os.getuid()}"
+    return place / f"{name}.sock"
+
+
+def make_run_folder() -> None:
+    """The folders of the files, for their owner alone. Raises OSError where somebody else has made one."""
+    for folder in {run_folder(), socket_path().parent}:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+        if found.st_uid != os.getuid():
+            raise PermissionError(f"{folder} belongs to another user")
+        if found.st_mode & 0o077:
+            folder.chmod(0o700)
+
+
+def read_record() -> ProcessRecord | None:
+    """The newest process; None: there is no word of one."""
+    data = _read(record_path())
+    if data is None:
+        return None
+    try:
+        return ProcessRecord.model_validate({name: data[name] for name in ProcessRecord.model_fields if name in data})
+    except ValueError:
+        return None
+
+
+def write_record(record: ProcessRecord) -> None:
+    _write(record_path(), record.model_dump(mode="json"))
+
+
+def record_of_this_process(*, socket: Path, http_addr: str | None, fingerprint: str, version: str) -> ProcessRecord:
+    identity = ProcessIdentity.of(os.getpid())
+    return ProcessRecord(
+        pid=identity.pid,
+        started_ticks=identity.started,
+        boot=identity.boot,
+        socket_path=str(socket),
+        http_addr=http_addr,
+        fingerprint=fingerprint,
+        version=version,
+        started_at=time.time(),
+    )
+
+
+def remove_record(pid: int) -> None:
+    """Of this process alone: another one may have come since."""
+    found = read_record()
+    if found is not None and found.pid == pid:
+        record_path().unlink(missing_ok=True)
+
+
+def read_failure() -> RuntimeFailure | None:
+    data = _read(failure_path())
+    try:
+        return None if data is None else RuntimeFailure.model_validate(data)
+    except ValueError:
+        return None
+
+
+def write_failure(phase: FailurePhase, summary: str) -> None:
+    with suppress(OSError):
+        make_run_folder()
+        failure = RuntimeFailure(
+            occurred_at=time.time(), summary=summary[:2_000], phase=phase, detail_hint="wakeful daemon logs"
+        )
+        _write(failure_path(), failure.model_dump(mode="json"))
+
+
+def clear_failure() -> None:
+    failure_path().unlink(missing_ok=True)
+
+
+def log_tail(most: int = TAIL_BYTES) -> list[str]:
+    """The last lines of the log, whole ones."""
+    try:
+        with log_path().open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - most))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    return lines[1:] if size > most else lines
+
+
+def read_secrets() -> dict[str, str]:
+    """`secrets.env` of the home: NAME=VALUE a line, for a process without a shell's environment.
+
+    Raises InvalidConfig for a file that others can read, or a line that is none.
+    """
+    path = home() / SECRETS
+    try:
+        mode = path.stat().st_mode
+        lines = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidConfig(f"{path} cannot be read: {error}", "Write NAME=VALUE, one a line.") from None
+    if mode & 0o077:
+        raise InvalidConfig(f"{path} can be read by others", f"chmod 600 {path}")
+    found = {}
+    for number, line in enumerate(lines, 1):
+        said = line.strip().removeprefix("export ")
+        if not said or said.startswith("#"):
+            continue
+        name, is_one, value = said.partition("=")
+        if not is_one or not name.strip().isidentifier():
+            raise InvalidConfig(f"{path}, line {number} is not NAME=VALUE", "Write one variable a line.")
+        value = value.strip()
+        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+        found[name.strip()] = value[1:-1] if quoted else value
+    return found
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _write(path: Path, data: dict[str, Any]) -> None:
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123  (a handle, not a path)
+        json.dump(data, file)
+    fresh.replace(path)

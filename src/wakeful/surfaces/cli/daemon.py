@@ -1,0 +1,151 @@
+"""`wakeful daemon start|stop|restart|status|logs`: the same as `wakeful serve`, in the background."""
+
+from typing import Annotated
+
+import typer
+
+from wakeful.service.serving.lifecycle import (
+    DaemonStatus,
+    daemon_logs,
+    daemon_status,
+    restart_daemon,
+    start_daemon,
+    stop_daemon,
+)
+from wakeful.service.serving.options import ServeOptions, checked_options
+from wakeful.surfaces.cli.options import JsonOption, ToolsOption
+from wakeful.surfaces.cli.screen import prose
+from wakeful.surfaces.cli.serving_options import (
+    AccessOption,
+    AdvertiseOption,
+    DefaultModelOption,
+    HostOption,
+    ListenOption,
+    PortOption,
+    TokenFileOption,
+    TokenOption,
+)
+from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
+from wakeful.views.process_status import RuntimeFailure
+
+LinesOption = Annotated[int, typer.Option("--lines", metavar="N", help="How many lines of the log.")]
+
+
+def start(
+    access: AccessOption = "local",
+    host: HostOption = None,
+    port: PortOption = None,
+    listen: ListenOption = None,
+    advertise: AdvertiseOption = None,
+    token: TokenOption = None,
+    token_file: TokenFileOption = None,
+    model: DefaultModelOption = None,
+    tools: ToolsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Start the daemon of the home, unless it runs already with the same options."""
+    options = _options(access, host, port, listen, advertise, token, token_file, model, tools)
+    status, is_new = start_daemon(options)
+    _told(status, "started" if is_new else "it runs already", json=json)
+
+
+def restart(
+    access: AccessOption = "local",
+    host: HostOption = None,
+    port: PortOption = None,
+    listen: ListenOption = None,
+    advertise: AdvertiseOption = None,
+    token: TokenOption = None,
+    token_file: TokenFileOption = None,
+    model: DefaultModelOption = None,
+    tools: ToolsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Stop the daemon and start another process, with the options given here. Turns continue in the new one."""
+    options = _options(access, host, port, listen, advertise, token, token_file, model, tools)
+    _told(restart_daemon(options), "restarted", json=json)
+
+
+def stop(json: JsonOption = False) -> None:
+    """Stop the daemon. Agents stay as they are, and continue when it is started again."""
+    stopped = stop_daemon()
+    if json:
+        out(json_text({"stopped": stopped}, indent=2))
+    else:
+        out("the daemon has ended" if stopped else "no daemon runs")
+
+
+def status(json: JsonOption = False) -> None:
+    """Show whether the daemon runs, what it does, and its newest failure."""
+    _told(daemon_status(ServeOptions()), "", json=json)
+
+
+def logs(lines: LinesOption = 60, json: JsonOption = False) -> None:
+    """Show the end of the daemon's log, its newest failure, and where its files are."""
+    found = daemon_logs(lines)
+    if json:
+        out(json_text(found.model_dump(mode="json"), indent=2))
+        return
+    out([f"log       {plain(found.log_path)}", f"metadata  {plain(found.metadata_path)}"])
+    out(f"failure   {plain(found.failure_path)}")
+    for failure in (found.startup_failure, found.shutdown_failure):
+        if failure is not None:
+            prose(_failure(failure))
+    out(["", *(plain(line) for line in found.lines)] if found.lines else "the log is empty")
+
+
+def _options(
+    access: str,
+    host: str | None,
+    port: int | None,
+    listen: str | None,
+    advertise: str | None,
+    token: str | None,
+    token_file: TokenFileOption,
+    model: str | None,
+    tools: list[str] | None,
+) -> ServeOptions:
+    return checked_options(
+        access=access,
+        host=host,
+        port=port,
+        listen=listen,
+        advertise=advertise,
+        token=token,
+        token_file=token_file,
+        model=model,
+        tools=tools or (),
+    )
+
+
+def _told(status: DaemonStatus, words: str, *, json: bool) -> None:
+    if json:
+        out(json_text(status.model_dump(mode="json"), indent=2))
+        return
+    if not status.running:
+        out("the daemon does not run")
+    else:
+        health = "" if status.healthy else ", and does not answer"
+        out(f"the daemon runs, process {status.pid}{health}" + (f" ({words})" if words else ""))
+    out([f"  home     {plain(status.home_dir)}", f"  socket   {plain(status.socket_path)}"])
+    if status.running:
+        out(f"  network  {status.http_addr or 'none'}")
+    if status.activity is not None:
+        busy = status.activity
+        out(
+            f"  agents   {busy.state}: {busy.processing_agent_count} working, {busy.waiting_agent_count} waiting, "
+            f"{busy.active_agent_count} active; {busy.active_task_count} tasks"
+        )
+    if status.fingerprint_matches is False:
+        prose("It was started with other options than the ones configured now. To replace it: wakeful daemon restart")
+    if status.last_failure is not None:
+        prose(_failure(status.last_failure))
+    for problem in status.problems:
+        prose(plain(problem))
+    if status.next_step:
+        out(f"next: {plain(status.next_step)}")
+
+
+def _failure(failure: RuntimeFailure) -> str:
+    when = age_cell(int(failure.occurred_at * 1e6))
+    return f"{failure.phase} failure, {when} ago: {plain(failure.summary)}"

@@ -1,0 +1,33 @@
+"""The options of `serve`, `daemon start` and `daemon restart`: the same for all, checked the same way."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+AccessOption: TypeAlias = Annotated[
+    str, typer.Option("--access", metavar="WHO", help="local (default), lan, tunnel or tailnet.")
+]
+HostOption: TypeAlias = Annotated[
+    str | None, typer.Option("--host", metavar="HOST", help="The address to listen on. Default: 127.0.0.1.")
+]
+PortOption: TypeAlias = Annotated[
+    int | None, typer.Option("--port", metavar="PORT", help="The port. Default: 7717; 0 takes any that is free.")
+]
+ListenOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--listen", metavar="HOST:PORT", help="Both at once; none: the socket of the home alone."),
+]
+AdvertiseOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--advertise", metavar="URL", help="The address under which programs outside reach it."),
+]
+TokenOption: TypeAlias = Annotated[
+    str | None, typer.Option("--token", metavar="TOKEN", help="A token for callers on the network, for this process.")
+]
+TokenFileOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--token-file", metavar="FILE", help="A file that holds that token.")
+]
+DefaultModelOption: TypeAlias = Annotated[
+    str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="The model of the default agent.")
+]

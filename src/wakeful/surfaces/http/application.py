@@ -1,0 +1,98 @@
+"""The application: routes of the table, events, deliveries, health, and errors in one shape."""
+
+import asyncio
+import logging
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from wakeful._version import __version__
+from wakeful.contracts.errors import WakefulError
+from wakeful.service.operations.operation import OpenStore
+from wakeful.service.operations.triggers import DELIVER, TriggerDelivery
+from wakeful.surfaces.http.error_answers import Problem, problem, problem_of
+from wakeful.surfaces.http.event_routes import event_router
+from wakeful.surfaces.http.guard import API_VERSION
+from wakeful.surfaces.http.operation_routes import ERRORS, operation_router
+
+_log = logging.getLogger("wakeful.http")
+_CODES = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
+_REFUSED = {"unknown_trigger": 404, "agent_stopped": 409, "key_reused": 409, "too_large": 413, "secret_missing": 503}
+"""Of a refused delivery; all other reasons are 422, and a signature that does not hold is 401."""
+
+
+def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
+    """Everything behind the door, for one store and the runtime on it. Streams end when `closing` is set."""
+    app = FastAPI(
+        title="wakeful",
+        version=API_VERSION,
+        summary="A durable runtime for AI agents.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.add_exception_handler(WakefulError, _told)
+    app.add_exception_handler(RequestValidationError, _wrong_request)
+    app.add_exception_handler(HTTPException, _framework)
+    app.add_exception_handler(Exception, _failed)
+
+    @app.get("/health", tags=["process"], summary="Is it there?")
+    async def health() -> dict[str, str]:
+        return {"status": "ok", "version": __version__}
+
+    @app.post("/callbacks/{mode}/{token}", tags=["triggers"], summary="Deliver to a trigger", responses=dict(ERRORS))
+    async def deliver(request: Request, mode: str, token: str) -> Response:
+        return await _delivered(request, opened)
+
+    app.include_router(event_router(opened, closing))
+    app.include_router(operation_router(lambda _: opened))
+    return app
+
+
+async def _delivered(request: Request, opened: OpenStore) -> Response:
+    delivery = TriggerDelivery(request.url.path, await request.body(), dict(request.headers))
+    receipt = await DELIVER.handler(opened, delivery)
+    if receipt.outcome == "refused":
+        reason = receipt.reason or "refused"
+        status = _REFUSED.get(reason, 401 if reason.startswith("signature") else 422)
+        return _answer(problem(status, reason, receipt.message or "the delivery was refused"))
+    shown = receipt.model_dump(mode="json", include={"outcome", "message_id", "hint_id"}, exclude_none=True)
+    return JSONResponse(shown, status_code=202 if receipt.outcome == "accepted" else 200)
+
+
+def _answer(found: Problem) -> Response:
+    return Response(found.body, found.status, media_type="application/json")
+
+
+async def _told(request: Request, error: Exception) -> Response:
+    return _answer(problem_of(error))
+
+
+async def _wrong_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    places = [_place(each) for each in error.errors()[:5]]
+    return _answer(problem(422, "invalid_request", "; ".join(places), "See /openapi.json for what is taken."))
+
+
+def _place(each: "dict[str, object]") -> str:
+    location = each["loc"]
+    assert isinstance(location, tuple)
+    where = ".".join(str(part) for part in location if part not in ("body", "query", "path"))
+    message = str(each["msg"])
+    return f"{where}: {message[:1].lower()}{message[1:]}" if where else message
+
+
+async def _framework(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = _CODES.get(error.status_code, "refused")
+    message = (
+        f"there is nothing at {request.method} {request.url.path}" if error.status_code == 404 else str(error.detail)
+    )
+    return _answer(problem(error.status_code, code, message, "See /openapi.json for the routes."))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    _log.error("a request failed: %s %s", request.method, request.url.path, exc_info=error)
+    return _answer(problem_of(error))

@@ -1,0 +1,84 @@
+"""Errors over HTTP: one shape for all of them, whoever raised them.
+
+    {"error": {"code": "agent_stopped", "message": "...", "hint": "wakeful agent resume ops", "retryable": false}}
+
+`code` is for programs and stays; `message` says what happened, `hint` what to do. `retryable`: the same request may
+succeed later.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, Field
+
+from wakeful.contracts import errors as known
+from wakeful.contracts.errors import WakefulError
+
+
+class ErrorWords(BaseModel):
+    """What went wrong, and what to do about it."""
+
+    code: str = Field(examples=["agent_stopped"])
+    message: str = Field(examples=["agent 'ops' is stopped"])
+    hint: str = Field("", examples=["wakeful agent resume ops"])
+    retryable: bool = False
+    details: dict[str, Any] | None = None
+
+
+class ErrorAnswer(BaseModel):
+    """The body of every answer that is an error."""
+
+    error: ErrorWords
+
+
+class Problem(NamedTuple):
+    """An error, ready to be sent."""
+
+    status: int
+    words: ErrorWords
+
+    @property
+    def body(self) -> bytes:
+        return ErrorAnswer(error=self.words).model_dump_json(exclude_none=True).encode()
+
+
+STATUSES: Mapping[type[Exception], int] = {
+    known.ArtifactExpired: 410,
+    known.AgentNotFound: 404,
+    known.TurnNotFound: 404,
+    known.ApprovalNotFound: 404,
+    known.MessageNotFound: 404,
+    known.ArtifactNotFound: 404,
+    known.WorkflowNotFound: 404,
+    known.RequestNotFound: 404,
+    known.CallNotFound: 404,
+    known.AgentStopped: 409,
+    known.AlreadyDecided: 409,
+    known.TurnOver: 409,
+    known.KeyReused: 409,
+    known.WorkflowNameTaken: 409,
+    known.NotEntitled: 403,
+    known.NotBuiltYet: 501,
+    known.StoreFull: 507,
+    known.AgentBusy: 409,
+    known.StoreProblem: 503,
+    known.ForTheCaller: 422,
+    known.ForThePerson: 409,
+}
+"""The first class of an error's own line of classes that is here says the status."""
+RETRYABLE = (known.AgentBusy, known.StoreLocked, known.StoreFull, known.StoreReadOnly)
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def problem_of(error: Exception) -> Problem:
+    """Any error as an answer. What is no error of ours says nothing about itself: its words are in the log."""
+    if not isinstance(error, WakefulError):
+        return problem(500, "internal_error", "the runtime failed at this request", "wakeful daemon logs")
+    status = next((STATUSES[each] for each in type(error).__mro__ if each in STATUSES), 500)
+    code = getattr(error, "code", None) or _WORDS.sub("_", type(error).__name__).lower()
+    return problem(status, str(code), error.message, error.hint, retryable=isinstance(error, RETRYABLE))
+
+
+def problem(status: int, code: str, message: str, hint: str = "", *, retryable: bool = False) -> Problem:
+    return Problem(status, ErrorWords(code=code, message=message, hint=hint, retryable=retryable))

@@ -1,0 +1,121 @@
+"""Events of an agent and of a turn: as pages of JSON, or as a stream to readers that accept `text/event-stream`.
+
+A stream goes on after `Last-Event-ID`, or after `after`: the `event_seq` of the last event that its reader has.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from wakeful.contracts.envelope import RuntimeEvent
+from wakeful.contracts.errors import InvalidValue
+from wakeful.service.operations.inspection import LIST_AGENT_EVENTS, AgentEvents, followed_events
+from wakeful.service.operations.operation import OpenStore
+from wakeful.service.operations.turns import LIST_EVENTS, EventQuery, read_events
+from wakeful.surfaces.http.event_streams import sse_answer, sse_frame
+from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, entitled
+
+SSE = "text/event-stream"
+After = Annotated[int, Query(ge=0, description="The `event_seq` of the last event that is known.")]
+Limit = Annotated[int, Query(ge=1, le=MOST, description="How many events at most; a stream has no end.")]
+LastEvent = Annotated[str | None, Header(alias="Last-Event-ID", description="Where a stream goes on.")]
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    **ERRORS,
+    200: {
+        "description": "A page of events; as `text/event-stream` those and all that follow.",
+        "content": {SSE: {"schema": {"type": "string"}}},
+    },
+}
+
+
+def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
+    """The two routes."""
+    router = APIRouter(dependencies=[Depends(entitled("observe"))], tags=["events"])
+
+    @router.get(
+        "/agents/{agent_id}/events",
+        responses=RESPONSES,
+        response_model=list[RuntimeEvent],
+        summary="Events of an agent",
+    )
+    async def of_agent(
+        request: Request, agent_id: str, after: After = 0, limit: Limit = PAGE, last: LastEvent = None
+    ) -> Response:
+        asked = AgentEvents(agent_id, _after(after, last), limit)
+        if not wants_stream(request):
+            return _page(await LIST_AGENT_EVENTS.handler(opened, asked))
+        return await _stream(followed_events(opened, asked), closing)
+
+    @router.get(
+        "/turns/{turn_id}/events", responses=RESPONSES, response_model=list[RuntimeEvent], summary="Events of a turn"
+    )
+    async def of_turn(
+        request: Request,
+        turn_id: str,
+        after: After = 0,
+        limit: Limit = PAGE,
+        reveal: bool = False,
+        last: LastEvent = None,
+    ) -> Response:
+        if reveal:
+            entitled("reveal")(request)
+        asked = EventQuery(turn_id, _after(after, last), limit, reveal)
+        if not wants_stream(request):
+            return _page(await LIST_EVENTS.handler(opened, asked))
+        return await _stream(
+            read_events(opened, EventQuery(turn_id, asked.after, None, reveal), follow_it=True), closing
+        )
+
+    return router
+
+
+def wants_stream(request: Request) -> bool:
+    """Does the reader ask for a stream?"""
+    return SSE in request.headers.get("accept", "")
+
+
+def event_frame(event: RuntimeEvent) -> bytes:
+    """One event of the log; its id is its number in the log of its agent."""
+    number = event.event_id.rpartition(":")[2]
+    return sse_frame(event.model_dump(mode="json", exclude_none=True), event=event.type, event_id=number)
+
+
+def _after(after: int, last: str | None) -> int:
+    if last is None or not last.strip():
+        return after
+    if not last.strip().isdigit():
+        raise InvalidValue(
+            "invalid_cursor", "Last-Event-ID", f"{last!r} is no number of an event", "Begin with after=0."
+        )
+    return int(last.strip())
+
+
+async def _stream(events: AsyncIterator[RuntimeEvent], closing: asyncio.Event) -> Response:
+    """The first event is waited for only so long that an error can still be told as one."""
+    first = asyncio.ensure_future(anext(events))
+    done, _ = await asyncio.wait({first}, timeout=0.05)
+    if done and first.exception() is not None and not isinstance(first.exception(), StopAsyncIteration):
+        raise first.exception() or RuntimeError
+    return sse_answer(_from(first, events), event_frame, closing)
+
+
+async def _from(
+    first: "asyncio.Future[RuntimeEvent]", events: AsyncIterator[RuntimeEvent]
+) -> AsyncIterator[RuntimeEvent]:
+    try:
+        try:
+            yield await first
+        except StopAsyncIteration:
+            return
+        async for event in events:
+            yield event
+    finally:
+        first.cancel()
+        await events.aclose()  # type: ignore[attr-defined]
+
+
+def _page(events: list[RuntimeEvent]) -> JSONResponse:
+    return JSONResponse([event.model_dump(mode="json", exclude_none=True) for event in events])

@@ -1,0 +1,243 @@
+"""The door: who asks, from where, with how much. What does not get past it has no effect, whatever it asks for.
+
+In order: the name of the host that the client wanted, the page it came from, who it is, how large and how deep its body
+is and how long it takes to arrive. A body is whole before anything acts on it.
+"""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from wakeful._version import __version__
+from wakeful.service.access import Caller, TokenBook, local_caller
+from wakeful.surfaces.http.error_answers import Problem, problem
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OPEN_PATHS = ("/health",)
+CALLBACKS = "/callbacks/"
+"""Deliveries: the address is the secret, and the body is the sender's."""
+MAX_BODY = 1_000_000
+MAX_DEPTH = 64
+BODY_SECONDS = 15.0
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+PEER = "local"
+"""The address of a client that came through the socket of the home; its port is the number of its user."""
+API_VERSION = "1"
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+"""Texts as a whole, so that brackets inside them are not counted, and brackets."""
+_CHANGING = ("POST", "PUT", "PATCH", "DELETE")
+
+
+@dataclass(slots=True)
+class Guard:
+    """The application behind the door."""
+
+    app: App
+    tokens: TokenBook
+    hosts: frozenset[str]
+    """Names under which clients on the network may call this server."""
+    origins: frozenset[str] = frozenset()
+    """Pages that may call it, besides its own."""
+    refused: "Counter[str]" = field(default_factory=Counter)
+    """What was refused, by code."""
+    body_seconds: float = BODY_SECONDS
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = _headers(scope)
+        send = _marked(send)
+        refusal = self._foreign(scope, headers) or self._unknown(scope, headers)
+        if refusal is None and scope["method"] in _CHANGING:
+            refusal = self._wrong_content(scope, headers)
+            if refusal is None:
+                body = await self._body(receive, headers)
+                if isinstance(body, Problem):
+                    refusal = body
+                else:
+                    receive = _again(body, receive)
+                    if not _is_callback(scope) and _depth(body) > MAX_DEPTH:
+                        refusal = problem(
+                            422, "too_deep", f"the body is nested more than {MAX_DEPTH} levels deep", "Send less."
+                        )
+        if refusal is not None:
+            self.refused[refusal.words.code] += 1
+            await answer(send, refusal)
+            return
+        await self.app(scope, receive, send)
+
+    def _foreign(self, scope: Scope, headers: Mapping[str, str]) -> Problem | None:
+        """A name that is not ours, or a page that is not ours: somebody's browser was made to call."""
+        if _is_local(scope):
+            return None
+        host = _host_name(headers.get("host", ""))
+        if host not in self.hosts:
+            return problem(
+                421,
+                "foreign_host",
+                f"this server is not called {host!r}",
+                "Use its address, or start it with --advertise.",
+            )
+        origin = headers.get("origin")
+        own = {f"http://{headers.get('host', '')}", f"https://{headers.get('host', '')}"}
+        if origin is not None and origin not in self.origins and origin not in own:
+            return problem(
+                403, "foreign_origin", "the request comes from another site's page", "Call it from a program."
+            )
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            return problem(403, "cross_site", "the request comes from another site's page", "Call it from a program.")
+        return None
+
+    def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> Problem | None:
+        """Set `caller`. Nobody without a token gets further, but to what is open to all."""
+        scope.setdefault("state", {})
+        if _is_local(scope):
+            scope["state"]["caller"] = local_caller(scope["client"][1])
+            return None
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        caller = self.tokens.caller(token.strip()) if kind.lower() == "bearer" else None
+        if caller is not None:
+            scope["state"]["caller"] = caller
+            return None
+        if scope["path"] in OPEN_PATHS or _is_callback(scope):
+            scope["state"]["caller"] = Caller("anonymous", frozenset())
+            return None
+        if kind:
+            return problem(401, "token_refused", "the token opens nothing here", "Make one: wakeful token create NAME")
+        return problem(
+            401,
+            "token_missing",
+            "a token is needed here",
+            "Send `Authorization: Bearer TOKEN`; make one with: wakeful token create NAME",
+        )
+
+    def _wrong_content(self, scope: Scope, headers: Mapping[str, str]) -> Problem | None:
+        """A form of another site's page can send anything but JSON."""
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+        if _is_callback(scope) or (not has_body and not kind) or kind == "application/json":
+            return None
+        return problem(
+            415, "not_json", f"the body is {kind or 'of no known type'}", "Send `Content-Type: application/json`."
+        )
+
+    async def _body(self, receive: Receive, headers: Mapping[str, str]) -> bytes | Problem:
+        too_large = problem(413, "too_large", f"the body is larger than {MAX_BODY:,} bytes", "Send less.")
+        said = headers.get("content-length", "")
+        if said.isdigit() and int(said) > MAX_BODY:
+            return too_large
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return problem(400, "cut_off", "the body did not arrive whole", "Send it again.")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > MAX_BODY:
+                        return too_large
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            return problem(
+                408,
+                "too_slow",
+                f"the body took longer than {self.body_seconds:g} seconds",
+                "Send it again.",
+                retryable=True,
+            )
+
+
+async def answer(send: Send, refusal: Problem) -> None:
+    """Send an error, and close the connection: what else it may hold is not read."""
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="wakeful"'))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": refusal.body})
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Who asks, as the door found out."""
+    found: Caller = scope["state"]["caller"]
+    return found
+
+
+def _is_local(scope: Scope) -> bool:
+    client = scope.get("client") or ("", 0)
+    return bool(client[0] == PEER)
+
+
+def _is_callback(scope: Scope) -> bool:
+    return bool(scope["path"].startswith(CALLBACKS))
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _host_name(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _depth(body: bytes) -> int:
+    """How deep brackets are nested, as far as it matters: looked at before anything parses it."""
+    deepest = level = 0
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return 0
+    for found in _BRACKETS.finditer(body):
+        byte = found[0][0]
+        if byte in b"[{":
+            level += 1
+            deepest = max(deepest, level)
+            if deepest > MAX_DEPTH:
+                break
+        elif byte in b"]}":
+            level -= 1
+    return deepest
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The body for whoever is behind the door, then what the connection says."""
+    given = False
+
+    async def read() -> Message:
+        nonlocal given
+        if not given:
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return read
+
+
+def _marked(send: Send) -> Send:
+    """Every answer says which interface and which version it is of, and is kept by nobody."""
+
+    async def marked(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in headers}
+            headers += [(b"wakeful-api", API_VERSION.encode()), (b"wakeful-version", __version__.encode())]
+            headers.append((b"x-content-type-options", b"nosniff"))
+            if b"cache-control" not in names:
+                headers.append((b"cache-control", b"no-store"))
+            message = {**message, "headers": headers}
+        await send(message)
+
+    return marked

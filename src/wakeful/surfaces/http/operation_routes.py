@@ -1,0 +1,178 @@
+"""Routes made from the table of operations: each has a model for its query or its body, and one for its answer."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import MISSING
+from importlib import import_module
+from inspect import Parameter, Signature, getdoc
+from typing import Annotated, Any, TypeAlias
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+
+from wakeful.contracts.errors import InvalidValue, NotEntitled
+from wakeful.service.operations.operation import OpenStore
+from wakeful.service.operations.routes import ROUTES, RequestField, Route, field_of_path, fields_of, request_of
+from wakeful.surfaces.http.error_answers import ErrorAnswer
+from wakeful.surfaces.http.guard import caller_of
+
+Perform: TypeAlias = Callable[[Request], OpenStore]
+"""From a request to the store that it is about."""
+PAGE = 100
+MOST = 1_000
+STREAMED = ("/agents/{agent_id}/events", "/turns/{turn_id}/events")
+"""Answered by `event_routes`: as pages, or as a stream to readers that accept one."""
+_NAME = re.compile(r"{(\w+)}")
+_IN_QUERY = ("GET", "DELETE")
+ERRORS: Mapping[int | str, dict[str, Any]] = {
+    "4XX": {"model": ErrorAnswer, "description": "The request has to be changed, or nothing of that name is there."},
+    "5XX": {"model": ErrorAnswer, "description": "The runtime cannot do it now."},
+}
+
+
+class PageQuery(BaseModel):
+    """Which part of a list."""
+
+    model_config = ConfigDict(extra="forbid")
+    limit: int = Field(PAGE, ge=1, le=MOST, description="How many items at most.")
+    cursor: str | None = Field(None, description="From the `next` link of the page before.")
+
+
+def operation_router(opened: Perform) -> APIRouter:
+    """All routes of the table."""
+    router = APIRouter()
+    for route in sorted(ROUTES, key=lambda each: each.path.count("{")):  # a fixed word comes before a name
+        if route.path not in STREAMED:
+            add_route(router, route, opened)
+    return router
+
+
+def add_route(router: APIRouter, route: Route, opened: Perform) -> None:
+    operation = route.operation
+    endpoint = _endpoint(route, opened)
+    record: Any = answer_type(route)
+    router.add_api_route(
+        route.path,
+        endpoint,
+        methods=[route.method],
+        name=operation.name,
+        operation_id=f"{operation.name}:{route.method} {route.path}",
+        summary=_summary(route),
+        description=f"Scope: `{route.scope}`. {getdoc(operation.request) or ''}",
+        response_model=list[record] if operation.many else record,
+        responses=dict(ERRORS),
+        tags=[operation.name.partition(".")[0]],
+        dependencies=[Depends(entitled(route.scope))],
+    )
+
+
+def entitled(scope: str) -> Callable[[Request], None]:
+    """Refuses a caller without a scope, before a handler sees anything. Raises NotEntitled."""
+
+    def check(request: Request) -> None:
+        caller = caller_of(request.scope)
+        if not caller.may(scope):
+            raise NotEntitled(
+                f"{caller.name} may not do this: it needs the scope `{scope}`",
+                f"Make a token that has it: wakeful token create NAME --scope {scope}",
+            )
+
+    return check
+
+
+def answer_type(route: Route) -> Any:
+    """What one item of the answer is."""
+    if not route.record:
+        return route.operation.answer_type()
+    module, _, name = route.record.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def _endpoint(route: Route, opened: Perform) -> Callable[..., Awaitable[Response]]:
+    fields = {each.name: each for each in fields_of(route)}
+    in_path = {name: field_of_path(route, name) for name in _NAME.findall(route.path)}
+    left = [each for name, each in fields.items() if name not in in_path.values()]
+    is_paged = route.operation.many and "limit" not in fields
+    model = _model(route, left, is_paged=is_paged) if left or is_paged else None
+    adapter: TypeAdapter[Any] = TypeAdapter(answer_type(route))
+
+    async def endpoint(request: Request, **given: Any) -> Response:
+        asked: BaseModel | None = given.pop("asked", None)
+        values = {field: given[name] for name, field in in_path.items()}
+        if asked is not None:
+            values |= {name: getattr(asked, name) for name in type(asked).model_fields if name in fields}
+        if values.get("reveal"):
+            entitled("reveal")(request)
+        caller = caller_of(request.scope)
+        found = await route.operation.handler(opened(request), request_of(route, values, caller.name))
+        if not route.operation.many:
+            return _json(adapter.dump_python(_shown(route, found), mode="json"))
+        items = [_shown(route, each) for each in found]
+        following = ""
+        if is_paged and asked is not None:
+            begin = _begin(getattr(asked, "cursor", None))
+            upto = begin + getattr(asked, "limit", PAGE)
+            following = _next(request, upto) if upto < len(items) else ""
+            items = items[begin:upto]
+        answer = _json([adapter.dump_python(each, mode="json") for each in items])
+        if following:
+            answer.headers["link"] = f'<{following}>; rel="next"'
+        return answer
+
+    parameters = [Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
+    for name, field in in_path.items():
+        hint = Annotated[str, Path(min_length=1, max_length=500, description=f"The {field} that is meant.")]
+        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=hint))
+    if model is not None:
+        place = Query() if route.method in _IN_QUERY else Body()
+        needed = any(each.default is MISSING for each in left)
+        default = Parameter.empty if needed or route.method in _IN_QUERY else model()
+        parameters.append(
+            Parameter("asked", Parameter.KEYWORD_ONLY, annotation=Annotated[model, place], default=default)
+        )
+    endpoint.__signature__ = Signature(parameters, return_annotation=Response)  # type: ignore[attr-defined]
+    endpoint.__name__ = re.sub(r"\W+", "_", f"{route.operation.name}_{route.method.lower()}_{route.path}").strip("_")
+    return endpoint
+
+
+def _model(route: Route, fields: list[RequestField], *, is_paged: bool) -> type[BaseModel]:
+    """The fields of a query or a body; one that is not among them is refused."""
+    given: dict[str, Any] = {
+        each.name: (each.hint, Field(... if each.default is MISSING else each.default)) for each in fields
+    }
+    if "limit" in given:
+        given["limit"] = (int, Field(PAGE, ge=1, le=MOST, description="How many items at most."))
+    if is_paged:
+        given |= {name: (field.annotation, field) for name, field in PageQuery.model_fields.items()}
+    name = "".join(part.title() for part in re.split(r"\W+|_", route.operation.name)) + "Request"
+    made: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="forbid"), **given)
+    made.__doc__ = getdoc(route.operation.request)
+    return made
+
+
+def _summary(route: Route) -> str:
+    words = route.operation.name.replace("_", " ").split(".")
+    return f"{words[-1].capitalize()} ({words[0]})"
+
+
+def _shown(route: Route, found: Any) -> Any:
+    return found if route.shown is None else route.shown(found)
+
+
+def _json(value: Any) -> JSONResponse:
+    return JSONResponse(value)
+
+
+def _begin(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdigit() or len(cursor) > 9:
+        raise InvalidValue("invalid_cursor", "cursor", f"{cursor!r} is none of ours", "Begin without a cursor.")
+    return int(cursor)
+
+
+def _next(request: Request, upto: int) -> str:
+    asked = {**dict(request.query_params), "cursor": str(upto)}
+    return f"{request.url.path}?{urlencode(asked)}"

@@ -1,0 +1,242 @@
+"""The serving process: one store, one runtime on it, a socket for this machine and an address for tokens.
+
+It ends in order: no new connection, streams told to come back, turns let go of at a step, the store closed.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from wakeful._version import __version__
+from wakeful.bootstrap import open_runtime, own_keys
+from wakeful.contracts.errors import InvalidRequest
+from wakeful.service import Places, default_store
+from wakeful.service.access import TokenBook, create_token, token_of_digest
+from wakeful.service.code_loader import load
+from wakeful.service.operations.operation import OpenStore
+from wakeful.service.queries.process_status import ServingProcess
+from wakeful.service.serving.control import is_listening
+from wakeful.service.serving.options import ServeOptions, allowed_hosts, fingerprint
+from wakeful.service.serving.run_files import (
+    clear_failure,
+    home_folder,
+    make_run_folder,
+    read_failure,
+    record_of_this_process,
+    remove_record,
+    socket_path,
+    write_record,
+)
+from wakeful.surfaces.http.application import application
+from wakeful.surfaces.http.guard import PEER, Guard
+
+DRAIN_SECONDS = 10.0
+HEADER_SECONDS = 15.0
+"""How long a client may take for the head of its first request."""
+_CREDENTIALS = getattr(socket, "SO_PEERCRED", None)
+_log = logging.getLogger("wakeful.serve")
+
+
+class PeerProtocol(H11Protocol):
+    """HTTP that knows who is at the other end of the home's socket, and gives nobody for ever to begin."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        found = transport.get_extra_info("socket")
+        if found is not None and found.family == socket.AF_UNIX:
+            self.client = (PEER, _peer(found))
+        self._begin = self.loop.call_later(HEADER_SECONDS, self._too_late)
+
+    def _too_late(self) -> None:
+        begun: object = self.cycle
+        if begun is None and not self.transport.is_closing():
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._begin.cancel()
+        super().connection_lost(exc)
+
+
+def _peer(connection: Any) -> int:
+    """The user at the other end, as the kernel says."""
+    if _CREDENTIALS is None:
+        return os.getuid()  # the socket can be opened by its owner alone
+    data = connection.getsockopt(socket.SOL_SOCKET, _CREDENTIALS, 12)
+    return int.from_bytes(data[4:8], sys.byteorder)
+
+
+class _Server(uvicorn.Server):
+    """Tells streams to end before it waits for them."""
+
+    def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
+        super().__init__(config)
+        self._closing = closing
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.end()
+        super().handle_exit(sig, frame)
+
+    def end(self) -> None:
+        self.should_exit = True
+        self._closing.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal ends the process in order; it is not raised again afterwards."""
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(each, self.end)
+        try:
+            yield
+        finally:
+            for each in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(each)
+
+
+async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
+    """Serve the home until somebody ends it. `announce` tells a person what they need to know."""
+    make_run_folder()
+    code = load(options.tools)
+    for note in code.notes:
+        announce(note)
+    listening = socket_path()
+    with contextlib.ExitStack() as sockets:
+        local = sockets.enter_context(_local_socket(listening))
+        network = sockets.enter_context(_network_socket(options)) if options.host is not None else None
+        address = _address(network)
+        public = options.advertise or (f"http://{address}" if address is not None else "")
+        tokens = TokenBook([token_of_digest(options.token_digest)] if options.token_digest else [])
+        runtime = open_runtime(
+            default_store(),
+            code.agents,
+            tools=code.tools,
+            folder=home_folder() / "agents",
+            places=Places(),
+            grace=DRAIN_SECONDS,
+            public_url=public,
+        )
+        async with runtime as living:
+            living.default_model = options.model
+            closing = asyncio.Event()
+            process = ServingProcess(
+                pid=os.getpid(),
+                version=__version__,
+                home_dir=str(home_folder()),
+                store=living.engine.store.location,
+                started_at=time.time(),
+                shut_down=lambda by: _shut_down(server, by),
+                access=options.access,
+                socket_path=str(listening),
+                http_addr=address,
+                public_url=public or None,
+                fingerprint=fingerprint(options),
+                problems=lambda: [str(each) for each in living.supply.problems],
+                failure=read_failure(),
+            )
+            engine = living.engine
+            opened = OpenStore(engine.store, lambda _: engine, own_keys, living, process)
+            app = Guard(application(opened, closing), tokens, allowed_hosts(options, _host(address)))
+            config = uvicorn.Config(
+                app,
+                http=PeerProtocol,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                date_header=True,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=int(DRAIN_SECONDS),
+                backlog=512,
+            )
+            server = _Server(config, closing)
+            if network is not None and tokens.is_empty():
+                made = create_token("first", ("operate",), by=f"local:{os.getuid()}")
+                announce(f"token `first` for callers on the network, shown once: {made.token}")
+            write_record(
+                record_of_this_process(
+                    socket=listening, http_addr=address, fingerprint=process.fingerprint, version=__version__
+                )
+            )
+            clear_failure()
+            announce(f"wakeful {__version__} serves {home_folder()}")
+            announce(f"socket {listening}" + (f", http://{address}" if address else ", no network address"))
+            try:
+                await server.serve([each for each in (local, network) if each is not None])
+            finally:
+                closing.set()
+                announce("draining")
+        remove_record(os.getpid())
+    announce("ended")
+
+
+def _shut_down(server: _Server, by: str) -> None:
+    _log.info("shutdown asked for by %s", by)
+    asyncio.get_running_loop().call_later(0.05, server.end)  # the answer goes out first
+
+
+@contextlib.contextmanager
+def _local_socket(path: Path) -> Iterator[socket.socket]:
+    """The socket of the home, for its owner alone. Raises InvalidRequest where somebody else listens there."""
+    if path.exists():
+        if not path.is_socket() or is_listening(path):
+            raise InvalidRequest(f"another program has {path}", "Stop it, or use another home: WAKEFUL_HOME")
+        path.unlink()
+    found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        found.bind(str(path))
+    finally:
+        os.umask(before)
+    try:
+        found.listen(512)
+        found.setblocking(False)
+        yield found
+    finally:
+        found.close()
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _network_socket(options: ServeOptions) -> Iterator[socket.socket]:
+    """Raises InvalidRequest for an address that cannot be had."""
+    assert options.host is not None
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((options.host, options.port))
+        except OSError as error:
+            raise InvalidRequest(
+                f"{options.address} cannot be listened on: {error.strerror or error}",
+                "Give another one: --port 0 takes any that is free, --listen none takes none.",
+            ) from None
+        found.listen(512)
+        found.setblocking(False)
+        yield found
+    finally:
+        found.close()
+
+
+def _address(network: socket.socket | None) -> str | None:
+    if network is None:
+        return None
+    host, port = network.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _host(address: str | None) -> str | None:
+    return None if address is None else address.rpartition(":")[0].strip("[]")

@@ -1,0 +1,67 @@
+"""The process that runs the agents, as clients see it. Times are Unix seconds."""
+
+from typing import Literal, TypeAlias
+
+from wakeful.contracts.values import Value
+
+Activity: TypeAlias = Literal["idle", "waiting", "processing"]
+"""processing: a public agent is booting or running. waiting: none is, and something that can be seen is waited for.
+idle: neither."""
+FailurePhase: TypeAlias = Literal["startup", "shutdown", "runtime_turn"]
+
+
+class RuntimeActivity(Value):
+    """What the runtime is at, in numbers."""
+
+    state: Activity
+    active_agent_count: int = 0
+    """Public agents that may run."""
+    active_task_count: int = 0
+    processing_agent_count: int = 0
+    """Public agents that are booting or running."""
+    waiting_agent_count: int = 0
+    """Public agents that wait for something: a task, an answer, a time."""
+
+
+class RuntimeFailure(Value):
+    """The newest failure that is known."""
+
+    occurred_at: float
+    summary: str
+    phase: FailurePhase
+    detail_hint: str = ""
+    """How to learn more."""
+
+
+class RuntimeStatus(Value):
+    """The process that runs the agents of a home."""
+
+    pid: int
+    version: str
+    home_dir: str
+    store: str
+    socket_path: str | None = None
+    http_addr: str | None = None
+    """Where it listens on the network; None: nowhere."""
+    public_url: str | None = None
+    access: str = "local"
+    fingerprint: str = ""
+    """Of the settings that it was started with."""
+    started_at: float
+    activity: RuntimeActivity
+    last_failure: RuntimeFailure | None = None
+    problems: tuple[str, ...] = ()
+    """Files of agents that could not be loaded."""
+
+
+def activity_of(statuses: list[str], waiting: int, tasks: int) -> RuntimeActivity:
+    """From how the public agents stand, how many of them wait for something, and the tasks that run."""
+    processing = sum(status in ("booting", "awake_running") for status in statuses)
+    state: Activity = "processing" if processing else "waiting" if waiting or tasks else "idle"
+    return RuntimeActivity(
+        state=state,
+        active_agent_count=sum(status not in ("paused", "stopped") for status in statuses),
+        active_task_count=tasks,
+        processing_agent_count=processing,
+        waiting_agent_count=waiting,
+    )
