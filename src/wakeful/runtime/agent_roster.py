@@ -95,5 +95,6 @@ def _definition(agent: Agent[Any, Any]) -> bytes:
             "model": agent.model if isinstance(agent.model, str) else agent.model.ref,
             "instructions": words if isinstance(words, str) else getattr(words, "__qualname__", "function"),
             "tools": [declaration.model_dump(mode="json") for declaration in agent.declarations],
+            **({"work_items": True} if agent.work_items else {}),
         }
     return json.dumps(data, sort_keys=True, default=str).encode()

@@ -101,7 +101,8 @@ async def _url(opened: OpenStore, asked: TriggerAddress) -> "TriggerCapability":
     from wakeful.service.commands.trigger_control import trigger_url
 
     check_no_tool("the address of a trigger")
-    return await trigger_url(opened.engine, asked.trigger, to=asked.by, base=asked.base, purpose=asked.purpose)
+    base = asked.base or (opened.living.public_url if opened.living is not None else "")
+    return await trigger_url(opened.engine, asked.trigger, to=asked.by, base=base, purpose=asked.purpose)
 
 
 async def _deliver(opened: OpenStore, asked: TriggerDelivery) -> "DeliveryReceipt":

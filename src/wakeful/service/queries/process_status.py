@@ -29,8 +29,6 @@ class ServingProcess:
     public_url: str | None = None
     fingerprint: str = ""
     problems: Callable[[], list[str]] = field(default=list)
-    failure: RuntimeFailure | None = None
-    """Of an earlier start or stop, where it is on record."""
 
 
 async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStatus:
@@ -50,7 +48,7 @@ async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStat
         fingerprint=process.fingerprint,
         started_at=process.started_at,
         activity=activity_of([record.status for record in records], waiting, tasks),
-        last_failure=await newest_failure(engine) or process.failure,
+        last_failure=await newest_failure(engine),
         problems=tuple(process.problems()),
     )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from wakeful.contracts.errors import ForTheCaller, WakefulError
 from wakeful.contracts.values import Value
+from wakeful.service.access import NewTokenRecord, create_token, list_tokens
 from wakeful.service.serving.control import ControlRefused, NoAnswer, ask_process, is_listening
 from wakeful.service.serving.options import ServeOptions, fingerprint
 from wakeful.service.serving.run_files import (
@@ -81,9 +82,19 @@ class DaemonLogs(Value):
     lines: tuple[str, ...] = ()
 
 
-def daemon_status(options: ServeOptions) -> DaemonStatus:
-    """How it is, as far as it says so itself; else as far as its files do."""
+def first_token(options: ServeOptions) -> NewTokenRecord | None:
+    """A token for callers on the network, where it listens there and none was made yet. Shown once, by whoever asks."""
+    if options.host is None or options.token_digest or list_tokens():
+        return None
+    return create_token("first", ("operate",), by=f"local:{os.getuid()}")
+
+
+def daemon_status(options: ServeOptions | None = None) -> DaemonStatus:
+    """How it is, as far as it says so itself; else as far as its files do. Without options, those it was started with
+    are compared with the settings as they are now."""
     path, record = socket_path(), read_record()
+    if options is None:
+        options = record.options if record is not None else ServeOptions()
     base: dict[str, Any] = {"home_dir": str(home()), "socket_path": str(path)}
     try:
         found = ask_process(path, "GET", STATUS)

@@ -15,6 +15,7 @@ from typing import Any
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.values import Value
 from wakeful.processes.process_identity import ProcessIdentity
+from wakeful.service.serving.options import ServeOptions
 from wakeful.settings.home import home
 from wakeful.views.process_status import FailurePhase, RuntimeFailure
 
@@ -35,6 +36,8 @@ class ProcessRecord(Value):
     fingerprint: str = ""
     version: str = ""
     started_at: float = 0.0
+    options: ServeOptions = ServeOptions()
+    """Without the token."""
 
     @property
     def identity(self) -> ProcessIdentity:
@@ -97,7 +100,9 @@ def write_record(record: ProcessRecord) -> None:
     _write(record_path(), record.model_dump(mode="json"))
 
 
-def record_of_this_process(*, socket: Path, http_addr: str | None, fingerprint: str, version: str) -> ProcessRecord:
+def record_of_this_process(
+    options: ServeOptions, socket: Path, http_addr: str | None, fingerprint: str, version: str
+) -> ProcessRecord:
     identity = ProcessIdentity.of(os.getpid())
     return ProcessRecord(
         pid=identity.pid,
@@ -108,6 +113,7 @@ def record_of_this_process(*, socket: Path, http_addr: str | None, fingerprint: 
         fingerprint=fingerprint,
         version=version,
         started_at=time.time(),
+        options=options.model_copy(update={"token_digest": ""}),
     )
 
 

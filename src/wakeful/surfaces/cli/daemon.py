@@ -24,6 +24,7 @@ from wakeful.surfaces.cli.serving_options import (
     PortOption,
     TokenFileOption,
     TokenOption,
+    show_first_token,
 )
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
 from wakeful.views.process_status import RuntimeFailure
@@ -45,6 +46,7 @@ def start(
 ) -> None:
     """Start the daemon of the home, unless it runs already with the same options."""
     options = _options(access, host, port, listen, advertise, token, token_file, model, tools)
+    show_first_token(options)
     status, is_new = start_daemon(options)
     _told(status, "started" if is_new else "it runs already", json=json)
 
@@ -63,6 +65,7 @@ def restart(
 ) -> None:
     """Stop the daemon and start another process, with the options given here. Turns continue in the new one."""
     options = _options(access, host, port, listen, advertise, token, token_file, model, tools)
+    show_first_token(options)
     _told(restart_daemon(options), "restarted", json=json)
 
 
@@ -77,7 +80,7 @@ def stop(json: JsonOption = False) -> None:
 
 def status(json: JsonOption = False) -> None:
     """Show whether the daemon runs, what it does, and its newest failure."""
-    _told(daemon_status(ServeOptions()), "", json=json)
+    _told(daemon_status(), "", json=json)
 
 
 def logs(lines: LinesOption = 60, json: JsonOption = False) -> None:

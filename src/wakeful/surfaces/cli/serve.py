@@ -15,6 +15,7 @@ from wakeful.surfaces.cli.serving_options import (
     PortOption,
     TokenFileOption,
     TokenOption,
+    show_first_token,
 )
 
 
@@ -44,6 +45,7 @@ def command(
         model=model,
         tools=tools or (),
     )
+    show_first_token(options)
     line, _ = serve_command(options)
     sys.stdout.flush()
     os.execv(line[0], line)  # this process becomes the one that serves: the command line is not part of it

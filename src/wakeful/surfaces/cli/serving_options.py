@@ -5,6 +5,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from wakeful.service.serving.lifecycle import first_token
+from wakeful.service.serving.options import ServeOptions
+from wakeful.surfaces.cli.problems import note
+
 AccessOption: TypeAlias = Annotated[
     str, typer.Option("--access", metavar="WHO", help="local (default), lan, tunnel or tailnet.")
 ]
@@ -31,3 +35,10 @@ TokenFileOption: TypeAlias = Annotated[
 DefaultModelOption: TypeAlias = Annotated[
     str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="The model of the default agent.")
 ]
+
+
+def show_first_token(options: ServeOptions) -> None:
+    """On stderr, once: results and logs do not hold it."""
+    made = first_token(options)
+    if made is not None:
+        note(f"token `{made.name}` for callers over the network, shown once: {made.token}")

@@ -23,7 +23,7 @@ from wakeful._version import __version__
 from wakeful.bootstrap import open_runtime, own_keys
 from wakeful.contracts.errors import InvalidRequest
 from wakeful.service import Places, default_store
-from wakeful.service.access import TokenBook, create_token, token_of_digest
+from wakeful.service.access import TokenBook, token_of_digest
 from wakeful.service.code_loader import load
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.queries.process_status import ServingProcess
@@ -33,7 +33,6 @@ from wakeful.service.serving.run_files import (
     clear_failure,
     home_folder,
     make_run_folder,
-    read_failure,
     record_of_this_process,
     remove_record,
     socket_path,
@@ -143,7 +142,6 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 public_url=public or None,
                 fingerprint=fingerprint(options),
                 problems=lambda: [str(each) for each in living.supply.problems],
-                failure=read_failure(),
             )
             engine = living.engine
             opened = OpenStore(engine.store, lambda _: engine, own_keys, living, process)
@@ -162,14 +160,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 backlog=512,
             )
             server = _Server(config, closing)
-            if network is not None and tokens.is_empty():
-                made = create_token("first", ("operate",), by=f"local:{os.getuid()}")
-                announce(f"token `first` for callers on the network, shown once: {made.token}")
-            write_record(
-                record_of_this_process(
-                    socket=listening, http_addr=address, fingerprint=process.fingerprint, version=__version__
-                )
-            )
+            write_record(record_of_this_process(options, listening, address, process.fingerprint, __version__))
             clear_failure()
             announce(f"wakeful {__version__} serves {home_folder()}")
             announce(f"socket {listening}" + (f", http://{address}" if address else ", no network address"))

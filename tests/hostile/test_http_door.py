@@ -1,0 +1,141 @@
+"""The door of the HTTP interface: no token, a foreign host, another site's page, too much, too deep, too slow.
+
+Each is refused without effect. The routes come from the table of operations.
+"""
+
+import json
+import os
+import re
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kit.surfaces.served_home import HomeClient, ServedHome, served
+from kit.surfaces.served_tokens import make_token
+from wakeful.service.operations.routes import ROUTES
+from wakeful.settings.access_tokens import FILE, remove_token
+
+NAME = re.compile(r"{\w+}")
+PATHS = sorted({(route.method, NAME.sub("x", route.path)) for route in ROUTES})
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHome]:
+    with served(tmp_path_factory.mktemp("home")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def operator(home: ServedHome) -> HomeClient:
+    return HomeClient(home.port, make_token(home.folder, "operator", ("operate",)))
+
+
+@pytest.fixture
+def state(operator: HomeClient) -> Iterator[None]:
+    """Nothing is written by a test that is refused everywhere."""
+    before = operator.get("/agents/clerk/state").body["event_seq"], len(operator.get("/agents").body)
+    yield
+    assert (operator.get("/agents/clerk/state").body["event_seq"], len(operator.get("/agents").body)) == before
+
+
+def test_every_route_refuses_callers_without_a_good_token(home: ServedHome, state: None) -> None:
+    for method, path in PATHS:
+        body = {} if method != "GET" else None
+        assert HomeClient(home.port).ask(method, path, body).code == "token_missing", path
+        assert HomeClient(home.port, "wk_wrong").ask(method, path, body).code == "token_refused", path
+
+
+def test_a_token_that_only_looks_changes_nothing_by_any_route(home: ServedHome, state: None) -> None:
+    observer = HomeClient(home.port, make_token(home.folder, "observer", ("observe",)))
+    for route in ROUTES:
+        path = NAME.sub("clerk", route.path)
+        answer = observer.ask(route.method, path, {} if route.method != "GET" else None)
+        if route.scope == "operate":
+            assert (answer.status, answer.code) == (403, "not_entitled"), path
+        else:
+            assert answer.status != 403, path
+
+
+def test_a_revoked_token_opens_nothing_at_the_next_request(home: ServedHome) -> None:
+    client = HomeClient(home.port, make_token(home.folder, "gone", ("observe",)))
+    assert client.get("/agents").status == 200
+    remove_token(home.folder / FILE, "gone")
+    assert client.get("/agents").code == "token_refused"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "[::"])
+def test_a_foreign_host_is_refused(operator: HomeClient, state: None, host: str) -> None:
+    assert operator.get("/agents", headers={"host": host}).code == "foreign_host"
+    assert operator.post("/agents/clerk/messages", {"text": "x"}, headers={"host": host}).code == "foreign_host"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}],
+    ids=["origin", "null", "fetch"],
+)
+def test_another_sites_page_is_refused(operator: HomeClient, state: None, headers: dict[str, str]) -> None:
+    assert operator.post("/agents/clerk/messages", {"text": "x"}, headers=headers).status == 403
+    assert "access-control-allow-origin" not in operator.get("/agents", headers=headers).headers
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
+def test_what_a_form_can_send_is_refused(operator: HomeClient, state: None, kind: str) -> None:
+    body = json.dumps({"text": "x"}).encode()
+    answer = operator.ask("POST", "/agents/clerk/messages", body, headers={"content-type": kind})
+    assert (answer.status, answer.code) == (415, "not_json")
+
+
+def test_bodies_are_bounded(operator: HomeClient, state: None) -> None:
+    said = {"content-length": "1100000"}
+    assert operator.ask("POST", "/agents/clerk/messages", b"{", headers=said).code == "too_large", "before it is sent"
+    deep = b'{"text": ' + b"[" * 5_000 + b"]" * 5_000 + b"}"
+    assert operator.post("/agents/clerk/messages", deep).code == "too_deep"
+    assert operator.post("/agents/clerk/messages", b"{not json").code == "invalid_request"
+    assert operator.post("/agents/clerk/messages", {"text": "x", "authority": "operator"}).status == 422
+
+
+def test_a_slow_client_is_not_felt_by_others_and_is_let_go(home: ServedHome, operator: HomeClient, state: None) -> None:
+    begun = time.monotonic()
+    slow = [socket.create_connection(("127.0.0.1", home.port)) for _ in range(50)]
+    try:
+        for each in slow:
+            each.sendall(b"POST /agents/clerk/messages HTTP/1.1\r\nHost: localhost\r\nContent-Le")
+        assert operator.get("/agents").status == 200
+        assert time.monotonic() - begun < 10, "they wait for nobody"
+    finally:
+        for each in slow:
+            each.close()
+
+
+def test_the_socket_is_its_owners_alone_and_says_who_came(home: ServedHome) -> None:
+    assert home.socket.stat().st_mode & 0o777 == 0o600
+    assert home.socket.parent.stat().st_mode & 0o777 == 0o700
+    assert (home.folder / "tokens.json").stat().st_mode & 0o777 == 0o600
+    home.client.post("/control/agents/clerk/pause", {"reason": "look"})
+    assert home.client.get("/agents/clerk/status").body["changed_by"] == f"local:{os.getuid()}"
+    home.client.post("/control/agents/clerk/resume")
+
+
+def test_no_token_reaches_a_log(home: ServedHome, operator: HomeClient) -> None:
+    operator.get("/agents")
+    HomeClient(home.port, "wk_guess").get("/agents")
+    said = home.said.read_text() + (home.folder / "tokens.json").read_text()
+    assert operator.token not in said
+    assert "wk_guess" not in said
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_the_framework_speaks_with_our_words(operator: HomeClient, method: str) -> None:
+    answer = operator.ask(method, "/no/such/thing")
+    assert answer.status in (404, 405)
+    assert set(answer.body["error"]) >= {"code", "message", "hint", "retryable"}
+
+
+def test_health_is_open_and_says_little(home: ServedHome, tmp_path: Path) -> None:
+    answer = HomeClient(home.port).get("/health")
+    assert (answer.status, set(answer.body)) == (200, {"status", "version"})
+    assert answer.headers["wakeful-api"] == "1"

@@ -1,0 +1,273 @@
+"""`wakeful daemon` and `wakeful serve`, as a person types them, with real processes in a home of their own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.surfaces.served_home import AGENTS, TESTS, HomeClient
+from wakeful.service.serving.lifecycle import daemon_status
+
+FREE = ("--port", "0", "--tools", AGENTS)
+
+
+class Home:
+    """A home, and commands in it. Whatever was started is ended with the test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+
+    def wakeful(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        around = {name: value for name, value in os.environ.items() if not name.startswith("WAKEFUL_")}
+        done = subprocess.run(
+            [sys.executable, "-m", "wakeful.surfaces.cli", *words],
+            env={**around, "WAKEFUL_HOME": str(self.folder), "PYTHONPATH": str(TESTS), "COLUMNS": "80"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == expect, (words, done.stdout, done.stderr)
+        return done
+
+    def json(self, *words: str, expect: int = 0) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.wakeful(*words, "--json", expect=expect).stdout)
+        return found
+
+    @property
+    def record(self) -> Path:
+        return self.folder / "run" / "daemon.json"
+
+    @property
+    def client(self) -> HomeClient:
+        return HomeClient(Path(json.loads(self.record.read_text())["socket_path"]))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    found = Home(tmp_path / "home")
+    try:
+        yield found
+    finally:
+        found.wakeful("daemon", "stop")
+
+
+@pytest.mark.spec("HOL-DAEMON-01", "HOL-DAEMON-06", "HOL-DAEMON-07", "HOL-DAEMON-15")
+def test_a_daemon_is_started_once_looked_at_and_stopped(home: Home) -> None:
+    first = home.json("daemon", "start", *FREE)
+    again = home.json("daemon", "start", *FREE)
+    assert (first["pid"], first["healthy"]) == (again["pid"], True), "it ran already, and nothing was started"
+    other = home.wakeful("daemon", "start", "--listen", "none", expect=2)
+    assert "wakeful daemon restart" in other.stderr, "another configuration is not taken in silence"
+    status = home.json("daemon", "status")
+    assert status["home_dir"] == str(home.folder)
+    assert (status["socket_path"], status["http_addr"]) == (first["socket_path"], first["http_addr"])
+    assert status["fingerprint_matches"] is True
+    assert "process" in home.wakeful("daemon", "status").stdout
+    assert home.json("daemon", "stop") == {"stopped": True}
+    assert home.json("daemon", "status")["running"] is False
+    assert home.json("daemon", "stop") == {"stopped": False}
+
+
+@pytest.mark.spec("HOL-DAEMON-02", "HOL-DAEMON-28", "HOL-DAEMON-29", "HOL-DAEMON-14")
+def test_serve_in_a_terminal_is_the_same_runtime_and_a_drain_stops_no_agent(home: Home) -> None:
+    around = {**os.environ, "WAKEFUL_HOME": str(home.folder), "PYTHONPATH": str(TESTS)}
+    command = [sys.executable, "-m", "wakeful.surfaces.cli", "serve", *FREE]
+    process = subprocess.Popen(command, env=around, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert "serves" in process.stdout.readline()
+        process.stdout.readline()
+        status = home.json("daemon", "status")
+        assert (status["running"], status["pid"]) == (True, process.pid), "serve is what a daemon runs"
+        told = home.client.get("/control/runtime/status")
+        assert told.body["pid"] == process.pid
+        assert home.client.post("/control/runtime/shutdown").status == 200
+        _, told_once = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert "wk_" in told_once, "the first token, shown once"
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    agents = home.json("agent", "show", "clerk")
+    assert agents["control"] == "running", "shutting down is not stopping an agent"
+
+
+@pytest.mark.spec("HOL-DAEMON-03", "HOL-DAEMON-04", "HOL-DAEMON-05", "HOL-DAEMON-10")
+def test_options_are_checked_before_anything_is_launched(home: Home) -> None:
+    wrong = (
+        ("--access", "everybody"),
+        ("--host", "0.0.0.0"),
+        ("--access", "tailnet"),
+        ("--access", "tunnel"),
+        ("--listen", "nonsense"),
+        ("--advertise", "hooks.example.org"),
+        ("--token", "short"),
+        ("--token-file", "/no/such/file"),
+        ("--port", "70000"),
+    )
+    for verb in ("start", "restart"):
+        for options in wrong:
+            refused = home.wakeful("daemon", verb, *options, expect=2)
+            assert "Hint:" in refused.stderr, options
+    assert not home.record.exists(), "nothing was launched"
+    home.wakeful("daemon", "start", *FREE, "--advertise", "https://hooks.example.org/base/")
+    made = home.client.post("/control/agents/clerk/triggers", {})
+    shown = home.client.post(f"/control/triggers/{made.body['external_trigger_id']}/url", {})
+    assert shown.body["trigger_url"].startswith("https://hooks.example.org/base/callbacks/"), shown
+    before = home.json("daemon", "status")
+    restarted = home.json("daemon", "restart", "--listen", "none")
+    assert (restarted["http_addr"], restarted["pid"] != before["pid"]) == (None, True), "with the options given now"
+
+
+@pytest.mark.spec("HOL-DAEMON-08", "HOL-DAEMON-09", "HOL-TROUBLE-06")
+def test_stale_files_are_cleaned_by_the_next_command(home: Home) -> None:
+    pid = home.json("daemon", "start", *FREE)["pid"]
+    os.kill(pid, signal.SIGKILL)
+    _until_gone(pid)
+    assert home.record.exists(), "a killed process leaves its files"
+    assert home.json("daemon", "status")["running"] is False
+    assert home.json("daemon", "restart", *FREE)["healthy"] is True
+    os.kill(home.json("daemon", "status")["pid"], signal.SIGKILL)
+    time.sleep(0.3)
+    assert home.json("daemon", "stop") == {"stopped": False}
+    assert not home.record.exists()
+
+
+@pytest.mark.spec("HOL-DAEMON-12", "HOL-TROUBLE-07")
+def test_a_socket_that_somebody_else_has_is_left_alone(home: Home) -> None:
+    (home.folder / "run").mkdir()
+    place = home.folder / "run" / "wakeful.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(str(place))
+        other.listen(8)
+        refused = home.wakeful("daemon", "start", *FREE, expect=2)
+        assert str(place) in refused.stderr.replace("\n  ", "").replace("\n", "")
+        assert place.is_socket(), "it is still there"
+    place.unlink()
+
+
+@pytest.mark.spec("HOL-DAEMON-11", "HOL-DAEMON-13")
+def test_a_restart_replaces_the_process_and_turns_go_on(home: Home) -> None:
+    home.wakeful("daemon", "start", *FREE)
+    sent = home.client.post("/agents/clerk/messages", {"text": "slow 1.5"}).body
+    with home.client.stream("/agents/clerk/events") as frames:
+        seen = frames.until("tool.started")
+    home.wakeful("daemon", "restart", *FREE)
+    with home.client.stream("/agents/clerk/events", last=seen[-1].id) as frames:
+        frames.until("turn.completed")
+    assert home.client.until_ended(sent)["state"] == "completed"
+
+
+@pytest.mark.spec("HOL-DAEMON-16", "HOL-DAEMON-17", "HOL-DAEMON-18", "HOL-DAEMON-19")
+def test_the_status_says_what_the_agents_are_at(home: Home) -> None:
+    home.wakeful("daemon", "start", *FREE)
+    idle = home.json("daemon", "status")["activity"]
+    assert (idle["state"], idle["active_agent_count"], idle["active_task_count"]) == ("idle", 2, 0)
+    home.client.post("/agents/clerk/messages", {"text": "slow 3"})
+    with home.client.stream("/agents/clerk/events") as frames:
+        frames.until("tool.started")
+    busy = home.json("daemon", "status")["activity"]
+    assert (busy["state"], busy["processing_agent_count"]) == ("processing", 1)
+    with home.client.stream("/agents/clerk/events") as frames:
+        frames.until("turn.completed")
+    home.client.post("/agents/keeper/messages", {"text": "wait for it"})
+    with home.client.stream("/agents/keeper/events") as frames:
+        frames.until("turn.completed")
+    waiting = home.json("daemon", "status")["activity"]
+    assert (waiting["state"], waiting["waiting_agent_count"]) == ("waiting", 1)
+
+
+@pytest.mark.spec("HOL-DAEMON-20", "HOL-DAEMON-21")
+def test_a_failed_turn_stays_visible(home: Home) -> None:
+    home.wakeful("daemon", "start", *FREE)
+    assert home.json("daemon", "status")["last_failure"] is None
+    home.client.post("/agents/clerk/messages", {"text": "fail"})
+    with home.client.stream("/agents/clerk/events") as frames:
+        frames.until("turn.failed")
+    failure = home.json("daemon", "status")["last_failure"]
+    assert (failure["phase"], "clerk" in failure["summary"]) == ("runtime_turn", True)
+    assert failure["detail_hint"].startswith("wakeful events turn_")
+    assert failure["occurred_at"] > 0
+
+
+@pytest.mark.spec("HOL-DAEMON-22", "HOL-DAEMON-23", "HOL-DAEMON-26", "HOL-TROUBLE-08")
+def test_a_start_that_fails_is_on_record_until_one_succeeds(home: Home) -> None:
+    failed = home.wakeful("daemon", "start", "--port", "0", "--tools", "kit.surfaces.served_agents:nothing", expect=1)
+    assert "wakeful daemon logs" in failed.stderr
+    assert "nothing" in failed.stderr
+    status = home.json("daemon", "status")
+    assert (status["last_failure"]["phase"], status["next_step"]) == ("startup", "wakeful daemon logs")
+    assert home.json("daemon", "logs")["startup_failure"]["summary"] == status["last_failure"]["summary"]
+    home.wakeful("daemon", "start", *FREE)
+    assert home.json("daemon", "status")["last_failure"] is None
+    assert home.json("daemon", "logs")["startup_failure"] is None
+
+
+@pytest.mark.spec("HOL-DAEMON-25", "HOL-DAEMON-27", "HOL-TROUBLE-03")
+def test_logs_say_where_everything_is_and_show_the_end(home: Home) -> None:
+    home.wakeful("daemon", "start", *FREE)
+    found = home.json("daemon", "logs", "--lines", "2")
+    assert found["log_path"] == str(home.folder / "run" / "daemon.log")
+    assert found["metadata_path"] == str(home.record)
+    assert found["failure_path"].startswith(str(home.folder))
+    assert 1 <= len(found["lines"]) <= 2
+    assert "wk_" not in (home.folder / "run" / "daemon.log").read_text(), "no token reaches a log"
+    os.kill(home.json("daemon", "status")["pid"], signal.SIGKILL)
+    time.sleep(0.3)
+    home.folder.joinpath("run", "failure.json").write_text(
+        json.dumps({"occurred_at": 1.0, "summary": "the disk was full", "phase": "shutdown"})
+    )
+    shown = home.wakeful("daemon", "status").stdout
+    assert "the disk was full" in shown
+    assert "next: wakeful daemon logs" in shown
+
+
+@pytest.mark.spec("HOL-DAEMON-24")
+def test_an_answer_of_another_version_is_read_as_far_as_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path))
+    (tmp_path / "run").mkdir()
+    body = json.dumps({"pid": 7, "something": "new", "activity": {"state": "resting"}}).encode()
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(tmp_path / "run" / "wakeful.sock"))
+        server.listen(1)
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(10_000)
+                head = f"HTTP/1.1 200 OK\r\nwakeful-api: 9\r\ncontent-length: {len(body)}\r\n\r\n"
+                connection.sendall(head.encode() + body)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        status = daemon_status()
+        thread.join()
+    assert (status.healthy, status.pid, status.activity, status.fingerprint_matches) == (True, 7, None, None)
+
+
+def _until_gone(pid: int) -> None:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{pid} is still there")

@@ -1,0 +1,61 @@
+"""Approvals over HTTP: found by status and turn, decided once, by whoever was authenticated."""
+
+import pytest
+
+from kit.surfaces.served_home import HomeClient
+
+
+def ask_for_money(client: HomeClient, thread: str, cents: int = 500) -> dict[str, str]:
+    """An approval that is pending."""
+    sent = client.post("/agents/clerk/messages", {"text": f"refund {cents}", "thread": thread})
+    assert sent.status == 200, sent
+    with client.stream("/agents/clerk/events", last=str(sent.body["position"])) as frames:
+        required = frames.until("action.required")[-1]
+    found: list[dict[str, str]] = client.get(f"/approvals?status=pending&run_id={required.data['turn_id']}").body
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.spec("CTL-WEB-07", "CTL-WEB-08")
+def test_a_decision_is_made_once_in_the_name_of_the_caller(operator: HomeClient) -> None:
+    asked = ask_for_money(operator, "once")
+    where = f"/approvals/{asked['approval_id']}"
+    assert operator.get(where).body["status"] == "pending"
+    for wrong in ("maybe", "approve", None):
+        refused = operator.post(f"{where}/decision", {"decision": wrong})
+        assert refused.status == 422, refused
+    named = operator.post(f"{where}/decision", {"decision": "approved", "by": "somebody", "resolver": "somebody"})
+    assert named.status == 422, "who decides is no field of the body"
+    assert operator.get(where).body["status"] == "pending", "nothing of that left a trace"
+    done = operator.post(f"{where}/decision", {"decision": "approved", "reason": "fine"})
+    assert (done.status, done.body["approval"]["decided_by"]) == (200, "token:operator")
+    assert operator.get("/approvals/apr_nothing").status == 404
+
+
+def test_the_second_decision_is_told_who_was_first(operator: HomeClient, client: HomeClient) -> None:
+    asked = ask_for_money(operator, "twice")
+    where = f"/approvals/{asked['approval_id']}/decision"
+    assert operator.post(where, {"decision": "rejected", "reason": "too much"}).status == 200
+    assert operator.post(where, {"decision": "rejected"}).body["duplicate"] is True, "the same word again"
+    other = client.post(where, {"decision": "approved"})
+    assert (other.status, other.code) == (409, "already_decided")
+    assert "token:operator" in other.body["error"]["message"]
+    assert operator.get(f"/approvals/{asked['approval_id']}").body["status"] == "rejected"
+
+
+def test_an_edit_and_an_answer_have_ways_of_their_own(operator: HomeClient) -> None:
+    edited = ask_for_money(operator, "edited")
+    done = operator.post(f"/approvals/{edited['approval_id']}/edit", {"arguments": {"cents": 5}})
+    assert (done.status, done.body["arguments"]) == (200, {"cents": 5})
+    answered = ask_for_money(operator, "answered")
+    done = operator.post(f"/approvals/{answered['approval_id']}/answer", {"answer": "paid by hand"})
+    assert done.body["approval"]["decision"] == "answer"
+
+
+def test_a_rule_for_always_can_be_listed_and_revoked(operator: HomeClient) -> None:
+    asked = ask_for_money(operator, "always", 7)
+    done = operator.post(f"/approvals/{asked['approval_id']}/always", {"scope": "call", "for_seconds": 3600})
+    rule = done.body["rule_id"]
+    assert rule in [each["rule_id"] for each in operator.get("/approvals/rules").body]
+    gone = operator.ask("DELETE", f"/approvals/rules/{rule}")
+    assert (gone.status, gone.body["revoked_by"]) == (200, "token:operator")

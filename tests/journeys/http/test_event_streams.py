@@ -1,0 +1,63 @@
+"""Streams of events: from the log, then live, nothing twice and nothing lost, whoever is killed or goes away."""
+
+from pathlib import Path
+
+import pytest
+
+from kit.surfaces.served_home import HomeClient, served
+
+
+@pytest.mark.spec("CTL-WEB-09", "HOL-REPLAY-05")
+def test_a_client_that_went_away_comes_back_with_its_last_event(client: HomeClient) -> None:
+    sent = client.post("/agents/clerk/messages", {"text": "slow 0.3", "thread": "away"}).body
+    with client.stream("/agents/clerk/events", last=str(sent["position"])) as frames:
+        seen = frames.until("turn.started")
+    turn = client.until_ended(sent)
+    assert turn["state"] in ("completed", "running"), "a client that goes away stops nothing"
+    with client.stream("/agents/clerk/events", last=seen[-1].id) as frames:
+        seen += frames.until("turn.completed")
+    numbers = [int(frame.id) for frame in seen]
+    assert numbers == list(range(numbers[0], numbers[-1] + 1)), "each once, in order, no gap"
+    stored = client.get(f"/agents/clerk/events?after={sent['position']}&limit=1000").body
+    assert [event["event_id"] for event in stored][: len(seen)] == [frame.data["event_id"] for frame in seen]
+
+
+def test_a_turn_has_a_stream_that_ends_with_it(client: HomeClient) -> None:
+    sent = client.post("/agents/clerk/messages", {"text": "hello", "thread": "short"}).body
+    with client.stream("/agents/clerk/events", last=str(sent["position"])) as frames:
+        turn = frames.until("turn.started")[-1].data["turn_id"]
+    with client.stream(f"/turns/{turn}/events") as frames:
+        kinds = [frame.event for frame in frames.all()]
+    assert kinds[-1] == "turn.completed"
+
+
+def test_a_cursor_that_is_none_is_refused(client: HomeClient) -> None:
+    assert client.get("/agents/clerk/events", headers={"last-event-id": "yesterday"}).code == "invalid_cursor"
+    assert client.get("/agents/nobody/events", headers={"accept": "text/event-stream"}).status == 404
+
+
+def test_a_kill_of_the_process_loses_no_event_and_no_message(tmp_path: Path) -> None:
+    with served(tmp_path / "home") as home:
+        sent = home.client.post("/agents/clerk/messages", {"text": "slow 0.5", "key": "k"}).body
+        with home.client.stream("/agents/clerk/events") as frames:
+            seen = frames.until("tool.started")
+        home.kill()
+        home.start()
+        again = home.client.post("/agents/clerk/messages", {"text": "slow 0.5", "key": "k"}).body
+        assert again["message_id"] == sent["message_id"], "what was acknowledged is there"
+        with home.client.stream("/agents/clerk/events", last=seen[-1].id) as frames:
+            seen += frames.until("turn.completed")
+        numbers = [int(frame.id) for frame in seen]
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_drain_ends_streams_and_leaves_turns_for_the_next_start(tmp_path: Path) -> None:
+    with served(tmp_path / "home") as home:
+        client = home.client
+        with client.stream("/agents/clerk/events") as frames:
+            client.post("/agents/clerk/messages", {"text": "hello"})
+            frames.until("turn.completed")
+            assert home.end() == 0
+            assert frames.all() == [], "the stream ended in order"
+        home.start()
+        assert home.client.get("/agents/clerk/status").body["control"] == "running", "a drain stops no agent"

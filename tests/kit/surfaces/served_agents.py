@@ -1,0 +1,44 @@
+"""Agents that a served process runs in tests: each does what its message says."""
+
+import re
+import time
+
+from wakeful import Agent, RunContext, tool
+from wakeful.ports import ModelRequest
+from wakeful.testing import scripted
+
+
+@tool(effect="keyed", approval=True)
+def refund(ctx: RunContext[None], cents: int) -> str:
+    """Give money back."""
+    return f"refunded {cents}"
+
+
+@tool(effect="pure")
+def work_slowly(seconds: float) -> str:
+    """Take a while."""
+    time.sleep(seconds)
+    return "done"
+
+
+def answer(request: ModelRequest) -> object:
+    """`refund N` asks for money, `slow N` takes N seconds, `fail` fails; anything else is said again."""
+    text = str(request.history[-1].text) if not request.answered else ""
+    if request.answered:
+        return "finished"
+    said = re.search(r"(refund|slow|fail|wait) ?([\d.]*)", text)
+    match said.group(1) if said is not None else "":
+        case "refund":
+            return {"calls": [{"name": "refund", "arguments": {"cents": int(said[2])}}]}
+        case "slow":
+            return {"calls": [{"name": "work_slowly", "arguments": {"seconds": float(said[2])}}]}
+        case "wait":
+            return {"calls": [{"name": "wait_for", "arguments": {"reason": "the vote", "wake": "external"}}]}
+        case "fail":
+            return {"fail": [{"kind": "invalid_request", "message": "the request cannot be taken"}]}
+    return f"you said: {text[-100:]}"
+
+
+clerk = Agent("clerk", scripted(answer), tools=[refund, work_slowly])
+keeper = Agent("keeper", scripted(answer), work_items=True)
+agents = [clerk, keeper]
