@@ -26,8 +26,8 @@ def answer(request: ModelRequest) -> object:
     text = str(request.history[-1].text) if not request.answered else ""
     if request.answered:
         return "finished"
-    said = re.search(r"(refund|slow|fail|wait) ?([\d.]*)", text)
-    match said.group(1) if said is not None else "":
+    said = re.search(r"(refund|slow|fail|wait) ?([\d.]*)", text) or ("", "", "")
+    match said[1]:
         case "refund":
             return {"calls": [{"name": "refund", "arguments": {"cents": int(said[2])}}]}
         case "slow":
