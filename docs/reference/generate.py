@@ -321,6 +321,7 @@ def pages() -> dict[str, str]:
         "agents.md": agents_page(),
         "api.md": runpy.run_path(str(HERE / "public_names.py"))["api_page"](),
         "cli.md": cli_page(),
+        "http.md": runpy.run_path(str(HERE / "http_page.py"))["http_page"](),
         "settings.md": runpy.run_path(str(HERE / "settings_page.py"))["settings_page"](SETTINGS),
     }
 

@@ -23,7 +23,7 @@ NOT_PAST_TENSE = {
 """The runtime standard's own names. This list only shrinks."""
 IRREGULAR = {"forgotten", "given", "hit"}
 """Past tense without its usual ending."""
-FIXED_BY_CONTRACT = {"callback_event", "http_callback_enqueue", "http_callback_wake", '"callback"', '"/callbacks/"'}
+FIXED_BY_CONTRACT = {"callback_event", "http_callback_enqueue", "http_callback_wake", '"callback"', "/callbacks/"}
 """Literal identifiers of the message and trigger contracts. The last two: the `kind` of an origin, as JSON has it,
 and where the routes of triggers begin."""
 

@@ -23,6 +23,11 @@ def test_every_public_method_of_the_async_class_has_its_counterpart() -> None:
 
 
 ELSEWHERE = {
+    "approvals.search": "store.approvals",
+    "approvals.decision": "store.decide",
+    "approvals.edit": "store.decide",
+    "approvals.answer": "store.decide",
+    "approvals.always": "store.decide",
     "turns.cancel": "wakeful.cancel",
     "turns.pause": "wakeful.pause",
     "turns.interject": "wakeful.interject",

@@ -11,7 +11,7 @@ import pytest
 # Written in pieces, so that this file does not hold what it looks for.
 HOSTS = [".".join(host) for host in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("anaconda", "org"))]
 MACHINE = re.compile(
-    r"(?<![\w.~])/(?:" + "|".join(("work", "root", "tmp", "opt", "Users", "home/[a-z]")) + r")(?:/|\b)"
+    r"(?<![\w.~])/(?:" + "|".join(("work", "root", "tmp", "opt", "Users", "home/[a-z]")) + r")(?:/|\b(?!-items))"
 )
 RULE_ROW = re.compile(r"^\|\s*([A-Z]{2,5}-[A-Z0-9]+-\d{2,3})\s*\|(.*)\|\s*$")
 

@@ -8,7 +8,7 @@ trigger:ID      through the address of a trigger, which opens that trigger alone
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from wakeful.contracts.values import Value
 from wakeful.settings.access_tokens import (
@@ -22,7 +22,6 @@ from wakeful.settings.access_tokens import (
     tokens_path,
 )
 
-AccessScope: TypeAlias = Literal["observe", "operate", "reveal", "ingress"]
 IMPLIED = {"operate": ("observe", "ingress"), "reveal": ("observe",)}
 """A scope that opens another as well."""
 

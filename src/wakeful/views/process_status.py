@@ -23,7 +23,7 @@ class RuntimeActivity(Value):
     """Public agents that wait for something: a task, an answer, a time."""
 
 
-class RuntimeFailure(Value):
+class ProcessFailure(Value):
     """The newest failure that is known."""
 
     occurred_at: float
@@ -49,7 +49,7 @@ class RuntimeStatus(Value):
     """Of the settings that it was started with."""
     started_at: float
     activity: RuntimeActivity
-    last_failure: RuntimeFailure | None = None
+    last_failure: ProcessFailure | None = None
     problems: tuple[str, ...] = ()
     """Files of agents that could not be loaded."""
 

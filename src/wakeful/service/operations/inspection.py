@@ -49,7 +49,7 @@ class AgentBriefs:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentWaits:
+class WaitsOfAgent:
     """The open waits of an agent."""
 
     agent: str
@@ -111,7 +111,7 @@ async def _briefs(opened: OpenStore, asked: AgentBriefs) -> "list[BriefRecord]":
     return await briefs_of(opened.store, asked.agent, limit=asked.limit)
 
 
-async def _waits(opened: OpenStore, asked: AgentWaits) -> "list[WaitRecord]":
+async def _waits(opened: OpenStore, asked: WaitsOfAgent) -> "list[WaitRecord]":
     from wakeful.service.commands.agents import agent_named
     from wakeful.service.queries.agent_inspection import wait_record
 
@@ -125,16 +125,16 @@ def _named(asked: AgentTarget) -> str:
     return asked.agent if asked.agent is not None else default_agent_id()
 
 
-LIST_ENTRIES = Operation("agents.list", "observe", AgentListing, f"{_VIEWS}.AgentListEntry", _entries, many=True)
-SUMMARIZE_AGENT = Operation("agents.summary", "observe", AgentTarget, f"{_VIEWS}.AgentSummary", _summary)
-SNAPSHOT_AGENT = Operation("agents.snapshot", "observe", AgentTarget, f"{_VIEWS}.AgentStateSnapshot", _snapshot)
+LIST_ENTRIES = Operation("runtime.entries", "observe", AgentListing, f"{_VIEWS}.AgentListEntry", _entries, many=True)
+SUMMARIZE_AGENT = Operation("runtime.summary", "observe", AgentTarget, f"{_VIEWS}.AgentSummary", _summary)
+SNAPSHOT_AGENT = Operation("runtime.snapshot", "observe", AgentTarget, f"{_VIEWS}.AgentStateSnapshot", _snapshot)
 LIST_AGENT_TOOLS = Operation(
-    "agents.tools", "observe", AgentTools, "wakeful.service.queries.tool_inventory.ToolInventory", _tools
+    "runtime.tools", "observe", AgentTools, "wakeful.service.queries.tool_inventory.ToolInventory", _tools
 )
 LIST_AGENT_EVENTS = Operation(
-    "agents.events", "observe", AgentEvents, "wakeful.contracts.envelope.RuntimeEvent", _events, many=True
+    "runtime.events", "observe", AgentEvents, "wakeful.contracts.envelope.RuntimeEvent", _events, many=True
 )
 LIST_BRIEFS = Operation(
-    "agents.briefs", "observe", AgentBriefs, "wakeful.views.runtime_records.BriefRecord", _briefs, many=True
+    "runtime.briefs", "observe", AgentBriefs, "wakeful.views.runtime_records.BriefRecord", _briefs, many=True
 )
-LIST_WAITS = Operation("agents.waits", "observe", AgentWaits, f"{_VIEWS}.WaitRecord", _waits, many=True)
+LIST_WAITS = Operation("runtime.waits", "observe", WaitsOfAgent, f"{_VIEWS}.WaitRecord", _waits, many=True)

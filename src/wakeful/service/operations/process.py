@@ -48,5 +48,5 @@ def _serving(opened: OpenStore) -> "ServingProcess":
     return opened.process
 
 
-PROCESS_STATUS = Operation("process.status", "observe", StatusQuestion, _STATUS, _status)
-SHUT_DOWN = Operation("process.shutdown", "operate", ShutdownRequest, _STATUS, _shutdown)
+PROCESS_STATUS = Operation("runtime.process", "observe", StatusQuestion, _STATUS, _status)
+SHUT_DOWN = Operation("runtime.shutdown", "operate", ShutdownRequest, _STATUS, _shutdown)

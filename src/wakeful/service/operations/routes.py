@@ -48,7 +48,7 @@ _NAMES = {
 """Where names are from that requests load for the types alone."""
 
 
-class Route(NamedTuple):
+class HttpRoute(NamedTuple):
     """One operation over HTTP."""
 
     method: Method
@@ -76,7 +76,7 @@ class RequestField(NamedTuple):
     says: str = ""
 
 
-def fields_of(route: Route) -> list[RequestField]:
+def fields_of(route: HttpRoute) -> list[RequestField]:
     """What a caller gives, in order. Who acts, and what this way of asking sets, are not among it."""
     request = route.operation.request
     names = {name: getattr(import_module(where), name) for name, where in _NAMES.items()}
@@ -95,7 +95,7 @@ def is_identity(name: str, hint: Any) -> bool:
     return name in IDENTITY and hint in (str, str | None)
 
 
-def request_of(route: Route, given: Mapping[str, Any], caller: str) -> Any:
+def request_of(route: HttpRoute, given: Mapping[str, Any], caller: str) -> Any:
     """The request, in the caller's name."""
     request = route.operation.request
     names = {each.name for each in dataclasses.fields(request)}
@@ -104,7 +104,7 @@ def request_of(route: Route, given: Mapping[str, Any], caller: str) -> Any:
     return request(**{**given, **route.fixed, **acts})
 
 
-def field_of_path(route: Route, name: str) -> str:
+def field_of_path(route: HttpRoute, name: str) -> str:
     """The field that a name in the path stands for: `agent_id` is `agent`."""
     names = {each.name for each in dataclasses.fields(route.operation.request)}
     return name if name in names else name.removesuffix("_id")
@@ -158,100 +158,100 @@ _OWNERS = {"retention": None}
 """What the owner's file says holds."""
 ROUTES = (
     # the process
-    Route("GET", "/control/runtime/status", process.PROCESS_STATUS),
-    Route("POST", "/control/runtime/shutdown", process.SHUT_DOWN),
-    Route("POST", "/control/runtime/hold", runtime.HOLD_ALL),
+    HttpRoute("GET", "/control/runtime/status", process.PROCESS_STATUS),
+    HttpRoute("POST", "/control/runtime/shutdown", process.SHUT_DOWN),
+    HttpRoute("POST", "/control/runtime/hold", runtime.HOLD_ALL),
     # agents
-    Route("GET", "/agents/list", inspection.LIST_ENTRIES),
-    Route("GET", "/agents", runtime.LIST_AGENTS),
-    Route("POST", "/agents", runtime_agents.CREATE_AGENT),
-    Route("GET", "/status", inspection.SUMMARIZE_AGENT),
-    Route("GET", "/state", inspection.SNAPSHOT_AGENT),
-    Route("GET", f"{_AGENT}/status", inspection.SUMMARIZE_AGENT),
-    Route("GET", f"{_AGENT}/state", inspection.SNAPSHOT_AGENT),
-    Route("GET", f"{_AGENT}/tools", inspection.LIST_AGENT_TOOLS),
-    Route("GET", f"{_AGENT}/events", inspection.LIST_AGENT_EVENTS),
-    Route("GET", f"{_AGENT}/briefs", inspection.LIST_BRIEFS),
-    Route("GET", f"{_AGENT}/waits", inspection.LIST_WAITS),
-    Route("GET", f"{_AGENT}/why", runtime.EXPLAIN_AGENT),
-    Route("GET", f"{_AGENT}/definition", runtime_agents.SHOW_DEFINITION),
-    Route("PATCH", _AGENT, runtime_agents.UPDATE_AGENT),
-    Route("DELETE", _AGENT, runtime_agents.DELETE_AGENT),
-    Route("GET", f"{_AGENT}/revisions", runtime_agents.LIST_REVISIONS),
-    Route("GET", f"{_AGENT}/diff", runtime_agents.SHOW_CHANGE),
-    Route("PUT", f"{_AGENT}/model", runtime_agents.SET_MODEL),
-    Route("POST", f"{_AGENT}/archive", runtime_agents.ARCHIVE_AGENT),
-    Route("POST", f"{_CONTROL}/pause", runtime.PAUSE_AGENT),
-    Route("POST", f"{_CONTROL}/stop", runtime.STOP_AGENT),
-    Route("POST", f"{_CONTROL}/resume", runtime.RESUME_AGENT),
-    Route("POST", f"{_CONTROL}/notice", runtime.TEST_NOTICE),
-    Route("GET", "/agents/usage", agents.STATUS),
+    HttpRoute("GET", "/agents/list", inspection.LIST_ENTRIES),
+    HttpRoute("GET", "/agents", runtime.LIST_AGENTS),
+    HttpRoute("POST", "/agents", runtime_agents.CREATE_AGENT),
+    HttpRoute("GET", "/status", inspection.SUMMARIZE_AGENT),
+    HttpRoute("GET", "/state", inspection.SNAPSHOT_AGENT),
+    HttpRoute("GET", f"{_AGENT}/status", inspection.SUMMARIZE_AGENT),
+    HttpRoute("GET", f"{_AGENT}/state", inspection.SNAPSHOT_AGENT),
+    HttpRoute("GET", f"{_AGENT}/tools", inspection.LIST_AGENT_TOOLS),
+    HttpRoute("GET", f"{_AGENT}/events", inspection.LIST_AGENT_EVENTS),
+    HttpRoute("GET", f"{_AGENT}/briefs", inspection.LIST_BRIEFS),
+    HttpRoute("GET", f"{_AGENT}/waits", inspection.LIST_WAITS),
+    HttpRoute("GET", f"{_AGENT}/why", runtime.EXPLAIN_AGENT),
+    HttpRoute("GET", f"{_AGENT}/definition", runtime_agents.SHOW_DEFINITION),
+    HttpRoute("PATCH", _AGENT, runtime_agents.UPDATE_AGENT),
+    HttpRoute("DELETE", _AGENT, runtime_agents.DELETE_AGENT),
+    HttpRoute("GET", f"{_AGENT}/revisions", runtime_agents.LIST_REVISIONS),
+    HttpRoute("GET", f"{_AGENT}/diff", runtime_agents.SHOW_CHANGE),
+    HttpRoute("PUT", f"{_AGENT}/model", runtime_agents.SET_MODEL),
+    HttpRoute("POST", f"{_AGENT}/archive", runtime_agents.ARCHIVE_AGENT),
+    HttpRoute("POST", f"{_CONTROL}/pause", runtime.PAUSE_AGENT),
+    HttpRoute("POST", f"{_CONTROL}/stop", runtime.STOP_AGENT),
+    HttpRoute("POST", f"{_CONTROL}/resume", runtime.RESUME_AGENT),
+    HttpRoute("POST", f"{_CONTROL}/notice", runtime.TEST_NOTICE),
+    HttpRoute("GET", "/agents/usage", agents.STATUS),
     # messages, work, timers, notices
-    Route("POST", f"{_AGENT}/messages", runtime.SEND, fixed=_HTTP),
-    Route("GET", f"{_AGENT}/work-items", work.LIST_WORK),
-    Route("POST", f"{_CONTROL}/work-items", work.ENQUEUE_WORK),
-    Route("GET", "/timers", runtime.LIST_TIMERS),
-    Route("DELETE", "/timers/{timer_id}", runtime.CANCEL_TIMER),
-    Route("GET", "/notices", runtime.LIST_NOTICES),
+    HttpRoute("POST", f"{_AGENT}/messages", runtime.SEND, fixed=_HTTP),
+    HttpRoute("GET", f"{_AGENT}/work-items", work.LIST_WORK),
+    HttpRoute("POST", f"{_CONTROL}/work-items", work.ENQUEUE_WORK),
+    HttpRoute("GET", "/timers", runtime.LIST_TIMERS),
+    HttpRoute("DELETE", "/timers/{timer_id}", runtime.CANCEL_TIMER),
+    HttpRoute("GET", "/notices", runtime.LIST_NOTICES),
     # memory and workspaces
-    Route("GET", f"{_AGENT}/memory", memory.LIST_MEMORY),
-    Route("GET", f"{_AGENT}/memory/working", memory.SHOW_WORKING_MEMORY),
-    Route("GET", f"{_AGENT}/memory/entry", memory.SHOW_MEMORY),
-    Route("PUT", f"{_AGENT}/memory/entry", memory.EDIT_MEMORY),
-    Route("DELETE", f"{_AGENT}/memory/entry", memory.FORGET_MEMORY),
-    Route("GET", f"{_AGENT}/workspaces", workspaces.LIST_WORKSPACES),
-    Route("POST", f"{_AGENT}/workspaces", workspaces.ATTACH_WORKSPACE),
-    Route("PUT", f"{_AGENT}/workspace", workspaces.USE_WORKSPACE),
-    Route("DELETE", f"{_AGENT}/workspaces/{{workspace_id}}", workspaces.DETACH_WORKSPACE),
-    Route("POST", f"{_AGENT}/worktrees/{{worktree_id}}/cleanup", workspaces.CLEAN_UP_WORKTREE),
+    HttpRoute("GET", f"{_AGENT}/memory", memory.LIST_MEMORY),
+    HttpRoute("GET", f"{_AGENT}/memory/working", memory.SHOW_WORKING_MEMORY),
+    HttpRoute("GET", f"{_AGENT}/memory/entry", memory.SHOW_MEMORY),
+    HttpRoute("PUT", f"{_AGENT}/memory/entry", memory.EDIT_MEMORY),
+    HttpRoute("DELETE", f"{_AGENT}/memory/entry", memory.FORGET_MEMORY),
+    HttpRoute("GET", f"{_AGENT}/workspaces", workspaces.LIST_WORKSPACES),
+    HttpRoute("POST", f"{_AGENT}/workspaces", workspaces.ATTACH_WORKSPACE),
+    HttpRoute("PUT", f"{_AGENT}/workspace", workspaces.USE_WORKSPACE),
+    HttpRoute("DELETE", f"{_AGENT}/workspaces/{{workspace_id}}", workspaces.DETACH_WORKSPACE),
+    HttpRoute("POST", f"{_AGENT}/worktrees/{{worktree_id}}/cleanup", workspaces.CLEAN_UP_WORKTREE),
     # triggers
-    Route("GET", "/triggers", triggers.LIST_TRIGGERS),
-    Route("POST", f"{_CONTROL}/triggers", triggers.CREATE_TRIGGER),
-    Route("POST", f"{_TRIGGER}/rotate", triggers.ROTATE_TRIGGER),
-    Route("POST", f"{_TRIGGER}/revoke", triggers.REVOKE_TRIGGER),
-    Route("POST", f"{_TRIGGER}/url", triggers.SHOW_TRIGGER_URL),
+    HttpRoute("GET", "/triggers", triggers.LIST_TRIGGERS),
+    HttpRoute("POST", f"{_CONTROL}/triggers", triggers.CREATE_TRIGGER),
+    HttpRoute("POST", f"{_TRIGGER}/rotate", triggers.ROTATE_TRIGGER),
+    HttpRoute("POST", f"{_TRIGGER}/revoke", triggers.REVOKE_TRIGGER),
+    HttpRoute("POST", f"{_TRIGGER}/url", triggers.SHOW_TRIGGER_URL),
     # approvals, unknown outcomes, client requests
-    Route("GET", "/approvals", decisions.SEARCH_APPROVALS),
-    Route("GET", "/approvals/rules", approvals.LIST_RULES, _rule, f"{_STORE}.ApprovalRule"),
-    Route("DELETE", "/approvals/rules/{rule_id}", approvals.REVOKE_RULE, _rule, f"{_STORE}.ApprovalRule"),
-    Route("GET", _APPROVAL, approvals.SHOW_APPROVAL),
-    Route("POST", f"{_APPROVAL}/decision", decisions.DECIDE_PLAINLY),
-    Route("POST", f"{_APPROVAL}/edit", decisions.DECIDE_BY_EDIT),
-    Route("POST", f"{_APPROVAL}/answer", decisions.DECIDE_BY_ANSWER),
-    Route("POST", f"{_APPROVAL}/always", decisions.DECIDE_FOR_ALWAYS),
-    Route("POST", f"{_APPROVAL}/reask", approvals.REASK),
-    Route("GET", "/unknown", calls.LIST_UNKNOWN, _unknown, f"{_STORE}.UnknownCall"),
-    Route("POST", "/calls/{call_id}/outcome", calls.RESOLVE, _resolved, f"{_STORE}.UnknownCall"),
-    Route("GET", "/calls/{call_id}/why", calls.EXPLAIN),
-    Route("GET", "/requests", client_requests.LIST_REQUESTS),
-    Route("GET", "/requests/{request_id}", client_requests.SHOW_REQUEST),
+    HttpRoute("GET", "/approvals", decisions.SEARCH_APPROVALS),
+    HttpRoute("GET", "/approvals/rules", approvals.LIST_RULES, _rule, f"{_STORE}.ApprovalRule"),
+    HttpRoute("DELETE", "/approvals/rules/{rule_id}", approvals.REVOKE_RULE, _rule, f"{_STORE}.ApprovalRule"),
+    HttpRoute("GET", _APPROVAL, approvals.SHOW_APPROVAL),
+    HttpRoute("POST", f"{_APPROVAL}/decision", decisions.DECIDE_PLAINLY),
+    HttpRoute("POST", f"{_APPROVAL}/edit", decisions.DECIDE_BY_EDIT),
+    HttpRoute("POST", f"{_APPROVAL}/answer", decisions.DECIDE_BY_ANSWER),
+    HttpRoute("POST", f"{_APPROVAL}/always", decisions.DECIDE_FOR_ALWAYS),
+    HttpRoute("POST", f"{_APPROVAL}/reask", approvals.REASK),
+    HttpRoute("GET", "/unknown", calls.LIST_UNKNOWN, _unknown, f"{_STORE}.UnknownCall"),
+    HttpRoute("POST", "/calls/{call_id}/outcome", calls.RESOLVE, _resolved, f"{_STORE}.UnknownCall"),
+    HttpRoute("GET", "/calls/{call_id}/why", calls.EXPLAIN),
+    HttpRoute("GET", "/requests", client_requests.LIST_REQUESTS),
+    HttpRoute("GET", "/requests/{request_id}", client_requests.SHOW_REQUEST),
     # turns and threads
-    Route("GET", "/turns", turns.LIST_TURNS),
-    Route("GET", _TURNS, turns.SHOW_TURN),
-    Route("GET", f"{_TURNS}/events", turns.LIST_EVENTS),
-    Route("GET", f"{_TURNS}/tree", turn_reports.SHOW_TREE, _tree, "wakeful.views.tree.ExecutionTreeSnapshot"),
-    Route("GET", f"{_TURNS}/wire", turn_reports.SHOW_WIRE),
-    Route("GET", f"{_TURNS}/latency", turn_reports.SHOW_LATENCY),
-    Route("GET", f"{_TURNS}/context", turn_reports.SHOW_CONTEXT),
-    Route("GET", f"{_TURNS}/prompt", turn_reports.SHOW_PROMPT),
-    Route("GET", f"{_TURNS}/tools", turn_reports.SHOW_TOOLS),
-    Route("GET", f"{_TURNS}/replay", turn_reports.REPLAY),
-    Route("GET", f"{_TURNS}/artifacts", artifacts.LIST_ARTIFACTS),
-    Route("POST", f"{_TURNS}/cancel", steering.CANCEL, _turn, _TURN),
-    Route("POST", f"{_TURNS}/pause", steering.PAUSE, _turn, _TURN),
-    Route("POST", f"{_TURNS}/messages", steering.INTERJECT, _said, "builtins.dict"),
-    Route("GET", "/threads", threads.LIST_THREADS),
-    Route("GET", "/threads/{thread_id}/messages", threads.LIST_MESSAGES),
+    HttpRoute("GET", "/turns", turns.LIST_TURNS),
+    HttpRoute("GET", _TURNS, turns.SHOW_TURN),
+    HttpRoute("GET", f"{_TURNS}/events", turns.LIST_EVENTS),
+    HttpRoute("GET", f"{_TURNS}/tree", turn_reports.SHOW_TREE, _tree, "wakeful.views.tree.ExecutionTreeSnapshot"),
+    HttpRoute("GET", f"{_TURNS}/wire", turn_reports.SHOW_WIRE),
+    HttpRoute("GET", f"{_TURNS}/latency", turn_reports.SHOW_LATENCY),
+    HttpRoute("GET", f"{_TURNS}/context", turn_reports.SHOW_CONTEXT),
+    HttpRoute("GET", f"{_TURNS}/prompt", turn_reports.SHOW_PROMPT),
+    HttpRoute("GET", f"{_TURNS}/tools", turn_reports.SHOW_TOOLS),
+    HttpRoute("GET", f"{_TURNS}/replay", turn_reports.REPLAY),
+    HttpRoute("GET", f"{_TURNS}/artifacts", artifacts.LIST_ARTIFACTS),
+    HttpRoute("POST", f"{_TURNS}/cancel", steering.CANCEL, _turn, _TURN),
+    HttpRoute("POST", f"{_TURNS}/pause", steering.PAUSE, _turn, _TURN),
+    HttpRoute("POST", f"{_TURNS}/messages", steering.INTERJECT, _said, "builtins.dict"),
+    HttpRoute("GET", "/threads", threads.LIST_THREADS),
+    HttpRoute("GET", "/threads/{thread_id}/messages", threads.LIST_MESSAGES),
     # money, workflows, the store
-    Route("GET", "/budgets", spending.LIST_SPENDING, _limit, f"{_STORE}.SpendingLimit"),
-    Route("POST", "/budgets/grant", spending.GRANT, _limit, f"{_STORE}.SpendingLimit"),
-    Route("GET", "/cost", spending.SHOW_COSTS),
-    Route("GET", "/workflows", workflows.LIST_WORKFLOWS),
-    Route("GET", "/workflows/{name}", workflows.SHOW_WORKFLOW),
-    Route("DELETE", "/workflows/{name}", workflows.DELETE_WORKFLOW),
-    Route("GET", "/store/stats", upkeep.STATS, fixed=_OWNERS),
-    Route("GET", "/store/verify", upkeep.VERIFY),
-    Route("POST", "/control/store/compact", upkeep.COMPACT, fixed=_OWNERS),
+    HttpRoute("GET", "/budgets", spending.LIST_SPENDING, _limit, f"{_STORE}.SpendingLimit"),
+    HttpRoute("POST", "/budgets/grant", spending.GRANT, _limit, f"{_STORE}.SpendingLimit"),
+    HttpRoute("GET", "/cost", spending.SHOW_COSTS),
+    HttpRoute("GET", "/workflows", workflows.LIST_WORKFLOWS),
+    HttpRoute("GET", "/workflows/{name}", workflows.SHOW_WORKFLOW),
+    HttpRoute("DELETE", "/workflows/{name}", workflows.DELETE_WORKFLOW),
+    HttpRoute("GET", "/store/stats", upkeep.STATS, fixed=_OWNERS),
+    HttpRoute("GET", "/store/verify", upkeep.VERIFY),
+    HttpRoute("POST", "/control/store/compact", upkeep.COMPACT, fixed=_OWNERS),
 )
 WITHOUT_ROUTE: Mapping[str, str] = {
     "approvals.list": "GET /approvals asks by status",
@@ -265,6 +265,6 @@ WITHOUT_ROUTE: Mapping[str, str] = {
     "store.would_free": "GET /store/stats says what could be freed",
     "store.export": "it writes a file of the machine that runs it",
     "store.import": "it reads a file of the machine that runs it",
-    "triggers.deliver": "deliveries come to the address of the trigger, below /callbacks",
+    "triggers.deliver": "deliveries come to the secret address of the trigger",
 }
 """Operations that are not over HTTP, and why."""

@@ -47,5 +47,5 @@ async def _enqueue(opened: OpenStore, asked: NewWorkItem) -> "WorkItemRecord":
     return await work_item_record(opened.store, item, await opened.store.current_work_item_id(asked.agent))
 
 
-LIST_WORK = Operation("work.list", "observe", WorkItemQuery, _RECORD, _list, many=True)
-ENQUEUE_WORK = Operation("work.enqueue", "operate", NewWorkItem, _RECORD, _enqueue)
+LIST_WORK = Operation("runtime.work_items", "observe", WorkItemQuery, _RECORD, _list, many=True)
+ENQUEUE_WORK = Operation("runtime.enqueue", "operate", NewWorkItem, _RECORD, _enqueue)

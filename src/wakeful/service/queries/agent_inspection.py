@@ -42,7 +42,7 @@ async def agent_entries(engine: Engine) -> list[AgentListEntry]:
                 identity=identity_of(row),
                 status=statuses[row.agent_id],
                 control=row.control,
-                model=model_of(row, await definition_of(engine, row)).effective_model,
+                model=model_of([row], await definition_of(engine, row)).effective_model,
                 pending=queued.get(row.agent_id, 0),
                 last_brief_at=briefs[0].created_at / 1e6 if briefs else None,
                 active_workspace=None

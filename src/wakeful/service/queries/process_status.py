@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from wakeful.engine.run_request import Engine
 from wakeful.service.queries.agent_records import agent_records
-from wakeful.views.process_status import RuntimeFailure, RuntimeStatus, activity_of
+from wakeful.views.process_status import ProcessFailure, RuntimeStatus, activity_of
 
 WAITING = ("awaiting_task", "asleep")
 NEWEST = 50
@@ -53,13 +53,13 @@ async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStat
     )
 
 
-async def newest_failure(engine: Engine) -> RuntimeFailure | None:
+async def newest_failure(engine: Engine) -> ProcessFailure | None:
     """The newest turn of an agent that failed, among the newest ones."""
     store = engine.store
     listed = {row.agent_id for row in await store.runtime_agents()}
     for row in await store.turns(limit=NEWEST):
         if row.state == "failed" and row.agent_id in listed:
-            return RuntimeFailure(
+            return ProcessFailure(
                 occurred_at=(row.ended_at or row.created_at) / 1e6,
                 summary=f"a turn of agent {row.agent_id} failed: {row.prompt_preview}",
                 phase="runtime_turn",

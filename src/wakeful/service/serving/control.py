@@ -55,7 +55,7 @@ def ask_process(
     finally:
         connection.close()
     if ours is None:
-        raise NoAnswer(f"what answers at {path} is no wakeful daemon", "Stop that program, or use another home.")
+        raise NoAnswer(f"another program answers at {path}", "Stop that program, or use another home.")
     try:
         found = json.loads(data) if data else None
     except ValueError:

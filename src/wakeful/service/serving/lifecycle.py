@@ -31,7 +31,7 @@ from wakeful.service.serving.run_files import (
     write_failure,
 )
 from wakeful.settings.home import home
-from wakeful.views.process_status import RuntimeActivity, RuntimeFailure
+from wakeful.views.process_status import ProcessFailure, RuntimeActivity
 
 STATUS, SHUTDOWN = "/control/runtime/status", "/control/runtime/shutdown"
 START_SECONDS = 60.0
@@ -66,7 +66,7 @@ class DaemonStatus(Value):
     fingerprint_matches: bool | None = None
     """Was it started with what these options and settings say? None: it does not run, or does not say."""
     activity: RuntimeActivity | None = None
-    last_failure: RuntimeFailure | None = None
+    last_failure: ProcessFailure | None = None
     problems: tuple[str, ...] = ()
     next_step: str = ""
 
@@ -77,8 +77,8 @@ class DaemonLogs(Value):
     log_path: str
     metadata_path: str
     failure_path: str
-    startup_failure: RuntimeFailure | None = None
-    shutdown_failure: RuntimeFailure | None = None
+    startup_failure: ProcessFailure | None = None
+    shutdown_failure: ProcessFailure | None = None
     lines: tuple[str, ...] = ()
 
 
@@ -109,7 +109,7 @@ def daemon_status(options: ServeOptions | None = None) -> DaemonStatus:
         )
     except ControlRefused as refused:
         return DaemonStatus(running=True, next_step=f"{LOGS}  ({refused.message})", **base)
-    failure = _optional(RuntimeFailure, found.get("last_failure"))
+    failure = _optional(ProcessFailure, found.get("last_failure"))
     return DaemonStatus(
         running=True,
         healthy=True,

@@ -99,7 +99,7 @@ def fingerprint(options: ServeOptions) -> str:
         "options": options.model_dump(mode="json", exclude={"token_digest"}),
         "models": owners.data.get("models"),
         "providers": owners.data.get("providers"),
-        "default_agent": os.environ.get("WAKEFUL_DEFAULT_AGENT", ""),
+        "default_agent": os.environ.get("WAKEFUL_AGENT_ID", ""),
     }
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
 

@@ -17,7 +17,7 @@ from wakeful.contracts.values import Value
 from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.service.serving.options import ServeOptions
 from wakeful.settings.home import home
-from wakeful.views.process_status import FailurePhase, RuntimeFailure
+from wakeful.views.process_status import FailurePhase, ProcessFailure
 
 LONGEST_SOCKET = 100
 """Bytes of a path; the kernel takes 107."""
@@ -124,10 +124,10 @@ def remove_record(pid: int) -> None:
         record_path().unlink(missing_ok=True)
 
 
-def read_failure() -> RuntimeFailure | None:
+def read_failure() -> ProcessFailure | None:
     data = _read(failure_path())
     try:
-        return None if data is None else RuntimeFailure.model_validate(data)
+        return None if data is None else ProcessFailure.model_validate(data)
     except ValueError:
         return None
 
@@ -135,7 +135,7 @@ def read_failure() -> RuntimeFailure | None:
 def write_failure(phase: FailurePhase, summary: str) -> None:
     with suppress(OSError):
         make_run_folder()
-        failure = RuntimeFailure(
+        failure = ProcessFailure(
             occurred_at=time.time(), summary=summary[:2_000], phase=phase, detail_hint="wakeful daemon logs"
         )
         _write(failure_path(), failure.model_dump(mode="json"))

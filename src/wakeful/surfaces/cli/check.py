@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from wakeful.bootstrap import check_home
-from wakeful.surfaces.cli.code_loader import load
+from wakeful.service.code_loader import load
 from wakeful.surfaces.cli.options import JsonOption, ToolsOption
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.shown_values import counted, json_text, out, plain

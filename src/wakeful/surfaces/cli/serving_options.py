@@ -10,7 +10,7 @@ from wakeful.service.serving.options import ServeOptions
 from wakeful.surfaces.cli.problems import note
 
 AccessOption: TypeAlias = Annotated[
-    str, typer.Option("--access", metavar="WHO", help="local (default), lan, tunnel or tailnet.")
+    str, typer.Option("--access", metavar="MODE", help="local (default), lan, tunnel or tailnet.")
 ]
 HostOption: TypeAlias = Annotated[
     str | None, typer.Option("--host", metavar="HOST", help="The address to listen on. Default: 127.0.0.1.")

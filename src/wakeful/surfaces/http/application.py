@@ -12,7 +12,7 @@ from wakeful._version import __version__
 from wakeful.contracts.errors import WakefulError
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.operations.triggers import DELIVER, TriggerDelivery
-from wakeful.surfaces.http.error_answers import Problem, problem, problem_of
+from wakeful.surfaces.http.error_answers import HttpProblem, problem, problem_of
 from wakeful.surfaces.http.event_routes import event_router
 from wakeful.surfaces.http.guard import API_VERSION
 from wakeful.surfaces.http.operation_routes import ERRORS, operation_router
@@ -62,7 +62,7 @@ async def _delivered(request: Request, opened: OpenStore) -> Response:
     return JSONResponse(shown, status_code=202 if receipt.outcome == "accepted" else 200)
 
 
-def _answer(found: Problem) -> Response:
+def _answer(found: HttpProblem) -> Response:
     return Response(found.body, found.status, media_type="application/json")
 
 

@@ -32,7 +32,7 @@ class ErrorAnswer(BaseModel):
     error: ErrorWords
 
 
-class Problem(NamedTuple):
+class HttpProblem(NamedTuple):
     """An error, ready to be sent."""
 
     status: int
@@ -71,7 +71,7 @@ RETRYABLE = (known.AgentBusy, known.StoreLocked, known.StoreFull, known.StoreRea
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> HttpProblem:
     """Any error as an answer. What is no error of ours says nothing about itself: its words are in the log."""
     if not isinstance(error, WakefulError):
         return problem(500, "internal_error", "the runtime failed at this request", "wakeful daemon logs")
@@ -80,5 +80,5 @@ def problem_of(error: Exception) -> Problem:
     return problem(status, str(code), error.message, error.hint, retryable=isinstance(error, RETRYABLE))
 
 
-def problem(status: int, code: str, message: str, hint: str = "", *, retryable: bool = False) -> Problem:
-    return Problem(status, ErrorWords(code=code, message=message, hint=hint, retryable=retryable))
+def problem(status: int, code: str, message: str, hint: str = "", *, retryable: bool = False) -> HttpProblem:
+    return HttpProblem(status, ErrorWords(code=code, message=message, hint=hint, retryable=retryable))

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from wakeful._version import __version__
 from wakeful.service.access import Caller, TokenBook, local_caller
-from wakeful.surfaces.http.error_answers import Problem, problem
+from wakeful.surfaces.http.error_answers import HttpProblem, problem
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -23,12 +23,11 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN_PATHS = ("/health",)
-CALLBACKS = "/callbacks/"
+DELIVERIES = "/callbacks/"
 """Deliveries: the address is the secret, and the body is the sender's."""
 MAX_BODY = 1_000_000
 MAX_DEPTH = 64
 BODY_SECONDS = 15.0
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 PEER = "local"
 """The address of a client that came through the socket of the home; its port is the number of its user."""
 API_VERSION = "1"
@@ -62,11 +61,11 @@ class Guard:
             refusal = self._wrong_content(scope, headers)
             if refusal is None:
                 body = await self._body(receive, headers)
-                if isinstance(body, Problem):
+                if isinstance(body, HttpProblem):
                     refusal = body
                 else:
                     receive = _again(body, receive)
-                    if not _is_callback(scope) and _depth(body) > MAX_DEPTH:
+                    if not _is_delivery(scope) and _depth(body) > MAX_DEPTH:
                         refusal = problem(
                             422, "too_deep", f"the body is nested more than {MAX_DEPTH} levels deep", "Send less."
                         )
@@ -76,7 +75,7 @@ class Guard:
             return
         await self.app(scope, receive, send)
 
-    def _foreign(self, scope: Scope, headers: Mapping[str, str]) -> Problem | None:
+    def _foreign(self, scope: Scope, headers: Mapping[str, str]) -> HttpProblem | None:
         """A name that is not ours, or a page that is not ours: somebody's browser was made to call."""
         if _is_local(scope):
             return None
@@ -98,7 +97,7 @@ class Guard:
             return problem(403, "cross_site", "the request comes from another site's page", "Call it from a program.")
         return None
 
-    def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> Problem | None:
+    def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> HttpProblem | None:
         """Set `caller`. Nobody without a token gets further, but to what is open to all."""
         scope.setdefault("state", {})
         if _is_local(scope):
@@ -109,7 +108,7 @@ class Guard:
         if caller is not None:
             scope["state"]["caller"] = caller
             return None
-        if scope["path"] in OPEN_PATHS or _is_callback(scope):
+        if scope["path"] in OPEN_PATHS or _is_delivery(scope):
             scope["state"]["caller"] = Caller("anonymous", frozenset())
             return None
         if kind:
@@ -121,17 +120,17 @@ class Guard:
             "Send `Authorization: Bearer TOKEN`; make one with: wakeful token create NAME",
         )
 
-    def _wrong_content(self, scope: Scope, headers: Mapping[str, str]) -> Problem | None:
+    def _wrong_content(self, scope: Scope, headers: Mapping[str, str]) -> HttpProblem | None:
         """A form of another site's page can send anything but JSON."""
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-        if _is_callback(scope) or (not has_body and not kind) or kind == "application/json":
+        if _is_delivery(scope) or (not has_body and not kind) or kind == "application/json":
             return None
         return problem(
             415, "not_json", f"the body is {kind or 'of no known type'}", "Send `Content-Type: application/json`."
         )
 
-    async def _body(self, receive: Receive, headers: Mapping[str, str]) -> bytes | Problem:
+    async def _body(self, receive: Receive, headers: Mapping[str, str]) -> bytes | HttpProblem:
         too_large = problem(413, "too_large", f"the body is larger than {MAX_BODY:,} bytes", "Send less.")
         said = headers.get("content-length", "")
         if said.isdigit() and int(said) > MAX_BODY:
@@ -160,7 +159,7 @@ class Guard:
             )
 
 
-async def answer(send: Send, refusal: Problem) -> None:
+async def answer(send: Send, refusal: HttpProblem) -> None:
     """Send an error, and close the connection: what else it may hold is not read."""
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     if refusal.status == 401:
@@ -180,8 +179,8 @@ def _is_local(scope: Scope) -> bool:
     return bool(client[0] == PEER)
 
 
-def _is_callback(scope: Scope) -> bool:
-    return bool(scope["path"].startswith(CALLBACKS))
+def _is_delivery(scope: Scope) -> bool:
+    return bool(scope["path"].startswith(DELIVERIES))
 
 
 def _headers(scope: Scope) -> dict[str, str]:

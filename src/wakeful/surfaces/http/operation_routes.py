@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from wakeful.contracts.errors import InvalidValue, NotEntitled
 from wakeful.service.operations.operation import OpenStore
-from wakeful.service.operations.routes import ROUTES, RequestField, Route, field_of_path, fields_of, request_of
+from wakeful.service.operations.routes import ROUTES, HttpRoute, RequestField, field_of_path, fields_of, request_of
 from wakeful.surfaces.http.error_answers import ErrorAnswer
 from wakeful.surfaces.http.guard import caller_of
 
@@ -49,7 +49,7 @@ def operation_router(opened: Perform) -> APIRouter:
     return router
 
 
-def add_route(router: APIRouter, route: Route, opened: Perform) -> None:
+def add_route(router: APIRouter, route: HttpRoute, opened: Perform) -> None:
     operation = route.operation
     endpoint = _endpoint(route, opened)
     record: Any = answer_type(route)
@@ -63,7 +63,7 @@ def add_route(router: APIRouter, route: Route, opened: Perform) -> None:
         description=f"Scope: `{route.scope}`. {getdoc(operation.request) or ''}",
         response_model=list[record] if operation.many else record,
         responses=dict(ERRORS),
-        tags=[operation.name.partition(".")[0]],
+        tags=[route.path.removeprefix("/control").split("/")[1]],
         dependencies=[Depends(entitled(route.scope))],
     )
 
@@ -82,7 +82,7 @@ def entitled(scope: str) -> Callable[[Request], None]:
     return check
 
 
-def answer_type(route: Route) -> Any:
+def answer_type(route: HttpRoute) -> Any:
     """What one item of the answer is."""
     if not route.record:
         return route.operation.answer_type()
@@ -90,7 +90,7 @@ def answer_type(route: Route) -> Any:
     return getattr(import_module(module), name)
 
 
-def _endpoint(route: Route, opened: Perform) -> Callable[..., Awaitable[Response]]:
+def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Response]]:
     fields = {each.name: each for each in fields_of(route)}
     in_path = {name: field_of_path(route, name) for name in _NAME.findall(route.path)}
     left = [each for name, each in fields.items() if name not in in_path.values()]
@@ -137,7 +137,7 @@ def _endpoint(route: Route, opened: Perform) -> Callable[..., Awaitable[Response
     return endpoint
 
 
-def _model(route: Route, fields: list[RequestField], *, is_paged: bool) -> type[BaseModel]:
+def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> type[BaseModel]:
     """The fields of a query or a body; one that is not among them is refused."""
     given: dict[str, Any] = {
         each.name: (each.hint, Field(... if each.default is MISSING else each.default)) for each in fields
@@ -152,12 +152,12 @@ def _model(route: Route, fields: list[RequestField], *, is_paged: bool) -> type[
     return made
 
 
-def _summary(route: Route) -> str:
+def _summary(route: HttpRoute) -> str:
     words = route.operation.name.replace("_", " ").split(".")
     return f"{words[-1].capitalize()} ({words[0]})"
 
 
-def _shown(route: Route, found: Any) -> Any:
+def _shown(route: HttpRoute, found: Any) -> Any:
     return found if route.shown is None else route.shown(found)
 
 

@@ -1,0 +1,40 @@
+"""The page of routes: generated from the table of operations, so that no route is missing here."""
+
+from inspect import getdoc
+
+from wakeful.service.operations.routes import ROUTES, WITHOUT_ROUTE, HttpRoute, fields_of
+
+INTRO = """\
+# HTTP
+
+Every route of `wakeful serve`. The models of requests and answers are in `/openapi.json` of a running daemon;
+[the guide](../guides/daemon.md) is about tokens, errors and streams. This page is generated.
+
+Names in a path are ids. Other fields are the query of a GET or DELETE, and the JSON body of everything else; a field
+that is not known is refused. Lists take `limit` and `cursor`, and name their next page in the `Link` header.
+
+| method | path | scope | operation | fields |
+|---|---|---|---|---|
+"""
+REST = """
+Besides: `GET /health` (open to all), `POST /callbacks/wake/{token}` and `POST /callbacks/enqueue/{token}` (the address
+of a trigger, as `wakeful trigger url` shows it). `GET /agents/{agent_id}/events` and `GET /turns/{turn_id}/events` are
+streams for readers that accept `text/event-stream`.
+
+## Not over HTTP
+
+| operation | why |
+|---|---|
+"""
+
+
+def http_page() -> str:
+    lines = [_line(route) for route in ROUTES]
+    without = [f"| `{name}` | {why} |" for name, why in sorted(WITHOUT_ROUTE.items())]
+    return INTRO + "\n".join(lines) + "\n" + REST + "\n".join(without) + "\n"
+
+
+def _line(route: HttpRoute) -> str:
+    words = " ".join((getdoc(route.operation.request) or "").split("\n\n")[0].split())
+    shown = ", ".join(f"`{each.name}`" for each in fields_of(route) if f"{{{each.name}" not in route.path)
+    return f"| {route.method} | `{route.path}` | {route.scope} | {route.operation.name}: {words} | {shown} |"
