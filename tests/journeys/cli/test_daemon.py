@@ -260,6 +260,20 @@ def test_an_answer_of_another_version_is_read_as_far_as_it_goes(
     assert (status.healthy, status.pid, status.activity, status.fingerprint_matches) == (True, 7, None, None)
 
 
+def test_tokens_are_shown_once_listed_without_and_revoked(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    made = home.json("token", "create", "phone", "--scope", "observe")
+    assert made["token"].startswith("wk_")
+    assert made["token"] not in (home.folder / "tokens.json").read_text()
+    assert home.wakeful("token", "create", "phone", expect=2).stderr.count("wakeful token revoke phone") == 1
+    assert "observe" in home.wakeful("token", "create", "x", "--scope", "everything", expect=2).stderr
+    listed = home.wakeful("token", "list").stdout
+    assert "phone" in listed and "observe" in listed and "wk_" not in listed
+    assert home.json("token", "revoke", "phone")["name"] == "phone"
+    assert "no tokens" in home.wakeful("token", "list").stdout
+    assert "there is no token" in home.wakeful("token", "revoke", "phone", expect=2).stderr
+
+
 def _until_gone(pid: int) -> None:
     until = time.monotonic() + 10
     while time.monotonic() < until:
