@@ -31,7 +31,7 @@ def test_a_snapshot_holds_the_summary_and_where_events_go_on(client: HomeClient)
     state = client.get("/agents/clerk/state").body
     assert set(state["agent"]) == set(summary), "a client that lost its place recovers with one request"
     newest = client.get(f"/agents/clerk/events?after={state['event_seq'] - 1}&limit=1").body
-    assert newest[0]["sequence"] == state["event_seq"]
+    assert newest[0]["envelope"]["event_seq"] == state["event_seq"]
     assert set(state) - {"agent", "event_seq"} == {
         "workspaces", "work_items", "waits", "timers", "triggers", "approvals", "briefs", "notices",
     }  # fmt: skip
@@ -63,9 +63,9 @@ def test_work_is_put_into_the_queue_without_a_message(operator: HomeClient) -> N
     assert made.body["id"] in [each["id"] for each in listed], "the store of create_work_item"
     events = operator.get("/agents/keeper/events?limit=1000").body
     about = [event for event in events if made.body["id"] in str(event["payload"])]
-    assert {event["type"] for event in about} & {"work_item.enqueued"}
-    assert not [event for event in about if event["type"] == "message.admitted"], "no message came first"
-    enqueued = next(event for event in about if event["type"] == "work_item.enqueued")
+    kinds = [event["envelope"]["kind"] for event in about]
+    assert "message.admitted" not in kinds, "no message came first"
+    enqueued = about[kinds.index("work_item.enqueued")]
     assert enqueued["payload"]["enqueued_by"] == "token:operator", "audited by who was authenticated"
     assert "delivery_surface" not in enqueued["payload"]
 

@@ -11,7 +11,9 @@ def ask_for_money(client: HomeClient, thread: str, cents: int = 500) -> dict[str
     assert sent.status == 200, sent
     with client.stream("/agents/clerk/events", last=str(sent.body["position"])) as frames:
         required = frames.until("action.required")[-1]
-    found: list[dict[str, str]] = client.get(f"/approvals?status=pending&run_id={required.data['turn_id']}").body
+    found: list[dict[str, str]] = client.get(
+        f"/approvals?status=pending&run_id={required.data['envelope']['turn_id']}"
+    ).body
     assert len(found) == 1
     return found[0]
 

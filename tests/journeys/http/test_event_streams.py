@@ -19,16 +19,35 @@ def test_a_client_that_went_away_comes_back_with_its_last_event(client: HomeClie
     numbers = [int(frame.id) for frame in seen]
     assert numbers == list(range(numbers[0], numbers[-1] + 1)), "each once, in order, no gap"
     stored = client.get(f"/agents/clerk/events?after={sent['position']}&limit=1000").body
-    assert [event["event_id"] for event in stored][: len(seen)] == [frame.data["event_id"] for frame in seen]
+    names = [event["envelope"]["event_id"] for event in stored]
+    assert names[: len(seen)] == [frame.data["envelope"]["event_id"] for frame in seen]
 
 
 def test_a_turn_has_a_stream_that_ends_with_it(client: HomeClient) -> None:
     sent = client.post("/agents/clerk/messages", {"text": "hello", "thread": "short"}).body
     with client.stream("/agents/clerk/events", last=str(sent["position"])) as frames:
-        turn = frames.until("turn.started")[-1].data["turn_id"]
+        turn = frames.until("turn.started")[-1].data["envelope"]["turn_id"]
     with client.stream(f"/turns/{turn}/events") as frames:
         kinds = [frame.event for frame in frames.all()]
     assert kinds[-1] == "turn.completed"
+
+
+def test_the_feed_over_all_agents_goes_on_after_its_cursor(client: HomeClient) -> None:
+    sent = client.post("/agents/clerk/messages", {"text": "one", "thread": "feed"}).body
+    with client.stream("/agents/clerk/events", last=str(sent["position"])) as frames:
+        frames.until("turn.completed")
+    before = client.get("/feed?limit=1000").body
+    client.post("/agents/keeper/messages", {"text": "two", "thread": "feed"})
+    with client.stream("/feed", last=before[-1]["cursor"]) as frames:
+        second = frames.until("brief")
+    assert {frame.data["envelope"]["agent_id"] for frame in second} == {"keeper"}
+    assert not {entry["cursor"] for entry in before} & {frame.id for frame in second}, "each once"
+    page = client.get("/feed?display=info&limit=1000").body
+    assert {entry["presentation"]["category"] for entry in page} >= {"brief"}
+    gone = client.get("/feed?after=feed-00000000-7")
+    assert (gone.status, gone.code) == (410, "cursor_gone")
+    assert "without a cursor" in gone.body["error"]["hint"]
+    assert client.get("/feed", headers={"accept": "text/event-stream", "last-event-id": "nonsense"}).status == 410
 
 
 def test_a_cursor_that_is_none_is_refused(client: HomeClient) -> None:

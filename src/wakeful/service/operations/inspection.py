@@ -1,6 +1,5 @@
-"""What clients ask to show an agent: the list, a summary, a snapshot, its tools, its events, its waits and briefs."""
+"""What clients ask to show an agent: the list, a summary, a snapshot, its tools, its waits and briefs."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,6 @@ from wakeful.service.operations.runtime_agents import AgentTarget
 from wakeful.service.operations.turns import PAGE
 
 if TYPE_CHECKING:
-    from wakeful.contracts.envelope import RuntimeEvent
     from wakeful.service.queries.tool_inventory import ToolInventory
     from wakeful.views.agent_inspection import AgentListEntry, AgentStateSnapshot, AgentSummary, WaitRecord
     from wakeful.views.runtime_records import BriefRecord
@@ -28,16 +26,6 @@ class AgentTools:
 
     agent: str
     thread: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AgentEvents:
-    """Events of an agent after one of them."""
-
-    agent: str
-    after: int = 0
-    """The `event_seq` of the last event that is known."""
-    limit: int = PAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +71,6 @@ async def _tools(opened: OpenStore, asked: AgentTools) -> "ToolInventory":
     return await tool_inventory(opened.engine, agent_id=asked.agent, thread_id=asked.thread, agent=code)
 
 
-async def _events(opened: OpenStore, asked: AgentEvents) -> "list[RuntimeEvent]":
-    from wakeful.service.commands.agents import agent_named
-    from wakeful.service.queries.turns import EventReader
-
-    await agent_named(opened.store, asked.agent)
-    reader = EventReader(opened.store, keys=opened.keys())
-    found = await opened.store.read(asked.agent, after=asked.after, limit=asked.limit)
-    return [await reader.read(recorded) for recorded in found]
-
-
-async def followed_events(opened: OpenStore, asked: AgentEvents) -> "AsyncIterator[RuntimeEvent]":
-    """The same events, and those that come after them, as they come."""
-    from wakeful.service.commands.agents import agent_named
-    from wakeful.service.queries.runtime_agents import follow_agent
-
-    await agent_named(opened.store, asked.agent)
-    async for event in follow_agent(opened.store, asked.agent, after=asked.after, keys=opened.keys()):
-        yield event
-
-
 async def _briefs(opened: OpenStore, asked: AgentBriefs) -> "list[BriefRecord]":
     from wakeful.service.commands.agents import agent_named
     from wakeful.service.queries.work_items import briefs_of
@@ -130,9 +98,6 @@ SUMMARIZE_AGENT = Operation("runtime.summary", "observe", AgentTarget, f"{_VIEWS
 SNAPSHOT_AGENT = Operation("runtime.snapshot", "observe", AgentTarget, f"{_VIEWS}.AgentStateSnapshot", _snapshot)
 LIST_AGENT_TOOLS = Operation(
     "runtime.tools", "observe", AgentTools, "wakeful.service.queries.tool_inventory.ToolInventory", _tools
-)
-LIST_AGENT_EVENTS = Operation(
-    "runtime.events", "observe", AgentEvents, "wakeful.contracts.envelope.RuntimeEvent", _events, many=True
 )
 LIST_BRIEFS = Operation(
     "runtime.briefs", "observe", AgentBriefs, "wakeful.views.runtime_records.BriefRecord", _briefs, many=True

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from wakeful.engine.run_request import Engine
     from wakeful.ports import Store
     from wakeful.service.living_runtime import LivingRuntime
+    from wakeful.service.queries.operator_feed import FeedReader
     from wakeful.service.queries.process_status import ServingProcess
 
 Scope: TypeAlias = Literal["observe", "operate"]
@@ -44,6 +45,13 @@ class OpenStore:
     def engine(self) -> "Engine":
         """Raises InvalidConfig for an owner's file that cannot be read."""
         return self._engine(self.store)
+
+    @cached_property
+    def feed(self) -> "FeedReader":
+        """The feed over all agents, read once for all who follow it here."""
+        from wakeful.service.queries.operator_feed import FeedReader
+
+        return FeedReader(self.store, keys=self.keys())
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _PRESENTATION = "wakeful.views.presentation"
 PAGE = 100
+LOOK_AGAIN_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,29 @@ async def _replay(opened: OpenStore, asked: ReplayQuery) -> "list[ReplayedEvent]
     return [await presenter.present(recorded) for recorded in facts]
 
 
+async def follow_events(opened: OpenStore, asked: ReplayQuery) -> "AsyncIterator[ReplayedEvent]":
+    """The events of an agent behind one of them, then those that come, each once. The limit is not looked at.
+
+    Raises AgentNotFound.
+    """
+    from wakeful.service.commands.agents import agent_named
+    from wakeful.service.queries.operator_feed import EventPresenter
+
+    store, seen = opened.store, asked.after
+    await agent_named(store, asked.agent)
+    watch, presenter = store.watch(asked.agent), EventPresenter(store, keys=opened.keys())
+    try:
+        while True:
+            facts = await store.read(asked.agent, after=seen, limit=PAGE)
+            for recorded in facts:
+                seen = recorded.seq
+                yield await presenter.present(recorded)
+            if len(facts) < PAGE:
+                await watch.wait(timeout=LOOK_AGAIN_SECONDS)
+    finally:
+        watch.close()
+
+
 async def _transcript(opened: OpenStore, asked: TranscriptQuery) -> "list[TranscriptLine]":
     from wakeful.service.queries.agent_transcript import transcript_of
 
@@ -93,9 +117,7 @@ async def follow_feed(opened: OpenStore, asked: FeedQuery) -> "AsyncIterator[Fee
 
 
 def _reader(opened: OpenStore) -> "FeedReader":
-    from wakeful.service.queries.operator_feed import FeedReader
-
-    return FeedReader(opened.store, keys=opened.keys())
+    return opened.feed
 
 
 LIST_FEED = Operation("feed.list", "observe", FeedQuery, f"{_PRESENTATION}.feed_entries.FeedEntry", _feed, many=True)

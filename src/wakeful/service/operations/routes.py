@@ -19,6 +19,7 @@ from wakeful.service.operations import (
     decisions,
     inspection,
     memory,
+    operator_feed,
     process,
     runtime,
     runtime_agents,
@@ -39,6 +40,7 @@ Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
 IDENTITY = ("by", "sender", "said_by")
 """Fields of requests that say who acts, where they hold a name."""
 _NAMES = {
+    "DisplayMode": "wakeful.views.presentation.display_modes",
     "Grouping": "wakeful.service.queries.costs",
     "Money": "wakeful.contracts.budgets",
     "Period": "wakeful.contracts.spending",
@@ -170,7 +172,8 @@ ROUTES = (
     HttpRoute("GET", f"{_AGENT}/status", inspection.SUMMARIZE_AGENT),
     HttpRoute("GET", f"{_AGENT}/state", inspection.SNAPSHOT_AGENT),
     HttpRoute("GET", f"{_AGENT}/tools", inspection.LIST_AGENT_TOOLS),
-    HttpRoute("GET", f"{_AGENT}/events", inspection.LIST_AGENT_EVENTS),
+    HttpRoute("GET", f"{_AGENT}/events", operator_feed.REPLAY_EVENTS),
+    HttpRoute("GET", f"{_AGENT}/transcript", operator_feed.SHOW_TRANSCRIPT),
     HttpRoute("GET", f"{_AGENT}/briefs", inspection.LIST_BRIEFS),
     HttpRoute("GET", f"{_AGENT}/waits", inspection.LIST_WAITS),
     HttpRoute("GET", f"{_AGENT}/why", runtime.EXPLAIN_AGENT),
@@ -186,6 +189,8 @@ ROUTES = (
     HttpRoute("POST", f"{_CONTROL}/resume", runtime.RESUME_AGENT),
     HttpRoute("POST", f"{_CONTROL}/notice", runtime.TEST_NOTICE),
     HttpRoute("GET", "/agents/usage", agents.STATUS),
+    HttpRoute("GET", "/feed", operator_feed.LIST_FEED),
+    HttpRoute("GET", "/feed/tail", operator_feed.SHOW_TAIL),
     # messages, work, timers, notices
     HttpRoute("POST", f"{_AGENT}/messages", runtime.SEND, fixed=_HTTP),
     HttpRoute("GET", f"{_AGENT}/work-items", work.LIST_WORK),

@@ -45,6 +45,7 @@ class HttpProblem(NamedTuple):
 
 STATUSES: Mapping[type[Exception], int] = {
     known.ArtifactExpired: 410,
+    known.CursorGone: 410,
     known.AgentNotFound: 404,
     known.TurnNotFound: 404,
     known.ApprovalNotFound: 404,

@@ -1,24 +1,38 @@
-"""Events of an agent and of a turn: as pages of JSON, or as a stream to readers that accept `text/event-stream`.
+"""Events of an agent, of a turn and of all agents: as pages of JSON, or as a stream to readers that accept
+`text/event-stream`.
 
-A stream goes on after `Last-Event-ID`, or after `after`: the `event_seq` of the last event that its reader has.
+A stream goes on after `Last-Event-ID`, or after `after`: the `event_seq` of the last event that its reader has, or of
+the feed over all agents the cursor of its last entry.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 
 from wakeful.contracts.envelope import RuntimeEvent
 from wakeful.contracts.errors import InvalidValue
-from wakeful.service.operations.inspection import LIST_AGENT_EVENTS, AgentEvents, followed_events
 from wakeful.service.operations.operation import OpenStore
+from wakeful.service.operations.operator_feed import (
+    LIST_FEED,
+    REPLAY_EVENTS,
+    FeedQuery,
+    ReplayQuery,
+    follow_events,
+    follow_feed,
+)
 from wakeful.service.operations.turns import LIST_EVENTS, EventQuery, read_events
 from wakeful.surfaces.http.event_streams import sse_answer, sse_frame
 from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, entitled
+from wakeful.views.presentation.display_modes import DisplayMode
+from wakeful.views.presentation.feed_entries import FeedEntry
+from wakeful.views.presentation.replayed_events import ReplayedEvent
 
 SSE = "text/event-stream"
+T = TypeVar("T")
 After = Annotated[int, Query(ge=0, description="The `event_seq` of the last event that is known.")]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="How many events at most; a stream has no end.")]
 LastEvent = Annotated[str | None, Header(alias="Last-Event-ID", description="Where a stream goes on.")]
@@ -38,16 +52,16 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
     @router.get(
         "/agents/{agent_id}/events",
         responses=RESPONSES,
-        response_model=list[RuntimeEvent],
+        response_model=list[ReplayedEvent],
         summary="Events of an agent",
     )
     async def of_agent(
         request: Request, agent_id: str, after: After = 0, limit: Limit = PAGE, last: LastEvent = None
     ) -> Response:
-        asked = AgentEvents(agent_id, _after(after, last), limit)
+        asked = ReplayQuery(agent_id, _after(after, last), limit)
         if not wants_stream(request):
-            return _page(await LIST_AGENT_EVENTS.handler(opened, asked))
-        return await _stream(followed_events(opened, asked), closing)
+            return _page(await REPLAY_EVENTS.handler(opened, asked))
+        return await _stream(follow_events(opened, asked), replay_frame, closing)
 
     @router.get(
         "/turns/{turn_id}/events", responses=RESPONSES, response_model=list[RuntimeEvent], summary="Events of a turn"
@@ -66,8 +80,21 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         if not wants_stream(request):
             return _page(await LIST_EVENTS.handler(opened, asked))
         return await _stream(
-            read_events(opened, EventQuery(turn_id, asked.after, None, reveal), follow_it=True), closing
+            read_events(opened, EventQuery(turn_id, asked.after, None, reveal), follow_it=True), event_frame, closing
         )
+
+    @router.get("/feed", responses=RESPONSES, response_model=list[FeedEntry], summary="The feed over all agents")
+    async def of_all(
+        request: Request,
+        after: Annotated[str | None, Query(description="The cursor of the last entry that is known.")] = None,
+        limit: Limit = PAGE,
+        display: DisplayMode = "verbose",
+        last: LastEvent = None,
+    ) -> Response:
+        asked = FeedQuery(last or after, limit, display)
+        if not wants_stream(request):
+            return _page(await LIST_FEED.handler(opened, asked))
+        return await _stream(follow_feed(opened, asked), feed_frame, closing)
 
     return router
 
@@ -83,6 +110,18 @@ def event_frame(event: RuntimeEvent) -> bytes:
     return sse_frame(event.model_dump(mode="json", exclude_none=True), event=event.type, event_id=number)
 
 
+def replay_frame(event: ReplayedEvent) -> bytes:
+    """One event of an agent; its id is its number in the log of its agent."""
+    data = event.model_dump(mode="json", exclude_none=True)
+    return sse_frame(data, event=event.envelope.kind, event_id=str(event.envelope.event_seq))
+
+
+def feed_frame(entry: FeedEntry) -> bytes:
+    """One entry of the feed; its id is its cursor."""
+    data = entry.model_dump(mode="json", exclude_none=True)
+    return sse_frame(data, event=entry.presentation.category, event_id=entry.cursor)
+
+
 def _after(after: int, last: str | None) -> int:
     if last is None or not last.strip():
         return after
@@ -93,18 +132,16 @@ def _after(after: int, last: str | None) -> int:
     return int(last.strip())
 
 
-async def _stream(events: AsyncIterator[RuntimeEvent], closing: asyncio.Event) -> Response:
+async def _stream(events: AsyncIterator[T], shown: Callable[[T], bytes], closing: asyncio.Event) -> Response:
     """The first event is waited for only so long that an error can still be told as one."""
     first = asyncio.ensure_future(anext(events))
     done, _ = await asyncio.wait({first}, timeout=0.05)
     if done and first.exception() is not None and not isinstance(first.exception(), StopAsyncIteration):
         raise first.exception() or RuntimeError
-    return sse_answer(_from(first, events), event_frame, closing)
+    return sse_answer(_from(first, events), shown, closing)
 
 
-async def _from(
-    first: "asyncio.Future[RuntimeEvent]", events: AsyncIterator[RuntimeEvent]
-) -> AsyncIterator[RuntimeEvent]:
+async def _from(first: "asyncio.Future[T]", events: AsyncIterator[T]) -> AsyncIterator[T]:
     try:
         try:
             yield await first
@@ -117,5 +154,5 @@ async def _from(
         await events.aclose()  # type: ignore[attr-defined]
 
 
-def _page(events: list[RuntimeEvent]) -> JSONResponse:
+def _page(events: Sequence[BaseModel]) -> JSONResponse:
     return JSONResponse([event.model_dump(mode="json", exclude_none=True) for event in events])

@@ -22,7 +22,7 @@ Perform: TypeAlias = Callable[[Request], OpenStore]
 """From a request to the store that it is about."""
 PAGE = 100
 MOST = 1_000
-STREAMED = ("/agents/{agent_id}/events", "/turns/{turn_id}/events")
+STREAMED = ("/agents/{agent_id}/events", "/turns/{turn_id}/events", "/feed")
 """Answered by `event_routes`: as pages, or as a stream to readers that accept one."""
 _NAME = re.compile(r"{(\w+)}")
 _IN_QUERY = ("GET", "DELETE")
