@@ -25,6 +25,7 @@ from wakeful.service.operations import (
     runtime_agents,
     spending,
     steering,
+    tasks,
     threads,
     triggers,
     turn_reports,
@@ -198,6 +199,11 @@ ROUTES = (
     HttpRoute("GET", "/timers", runtime.LIST_TIMERS),
     HttpRoute("DELETE", "/timers/{timer_id}", runtime.CANCEL_TIMER),
     HttpRoute("GET", "/notices", runtime.LIST_NOTICES),
+    # background tasks
+    HttpRoute("GET", "/tasks", tasks.LIST_TASKS),
+    HttpRoute("GET", "/tasks/{task_id}", tasks.SHOW_TASK),
+    HttpRoute("GET", "/tasks/{task_id}/output", tasks.SHOW_OUTPUT),
+    HttpRoute("POST", "/tasks/{task_id}/stop", tasks.STOP_TASK),
     # memory and workspaces
     HttpRoute("GET", f"{_AGENT}/memory", memory.LIST_MEMORY),
     HttpRoute("GET", f"{_AGENT}/memory/working", memory.SHOW_WORKING_MEMORY),
