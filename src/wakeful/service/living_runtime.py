@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from wakeful.contracts.errors import EventRefused, ForTheCaller, ForThePerson, InvalidRequest, MessageNotFound
+from wakeful.contracts.errors import EventRefused, ForTheCaller, ForThePerson, MessageNotFound
 from wakeful.contracts.events.agents import AgentControl, ControlCause
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.retention import Retention
