@@ -159,7 +159,7 @@ async def test_what_is_open_is_not_touched(tmp_path: Path) -> None:
     before = await types(path, waiting)
     clock.advance(400 * DAY)
     store = await SqliteStore.open(path)
-    assert (await passed(store, clock)).is_empty
+    assert (await passed(store, clock, Retention(feed=0))).is_empty
     await store.close()
     assert await types(path, waiting) == before
 
@@ -208,7 +208,7 @@ async def test_zero_keeps_for_ever(tmp_path: Path) -> None:
         await ask(rt, "Where is log")
     clock.advance(4_000 * DAY)
     store = await SqliteStore.open(tmp_path / "wakeful.db")
-    for_ever = Retention(turns=0, temporary_agents=0, task_output=0, spilled_output=0, blobs=0, notice_gb=0)
+    for_ever = Retention(turns=0, temporary_agents=0, task_output=0, spilled_output=0, blobs=0, feed=0, notice_gb=0)
     assert (await passed(store, clock, for_ever)).is_empty
     await store.close()
 
