@@ -200,13 +200,16 @@ async def test_followers_get_what_is_stored_then_what_comes_each_once(tmp_path: 
 async def test_a_follower_that_fell_far_behind_reads_the_store(tmp_path: Path) -> None:
     async with Runtime(tmp_path, agents=[clerk(*[f"r{number}" for number in range(8)])]) as rt:
         reader = FeedReader(rt._here.engine.store, recent=2)
-        async with aclosing(reader.follow()) as slow, aclosing(reader.follow()) as quick:
+        results = reader.follow(display="info")
+        async with aclosing(reader.follow()) as slow, aclosing(reader.follow()) as quick, aclosing(results):
             await rt.answer(await rt.send("clerk", "0"))
             await taken(slow, 1)
+            assert [each.presentation.summary for each in await taken(results, 1)] == ["r0"]
             for number in range(1, 8):
                 await rt.answer(await rt.send("clerk", str(number)))
                 await taken(quick, 2)
             rest = await taken(slow, 15)
+            assert [each.presentation.summary for each in await taken(results, 7)] == [f"r{n}" for n in range(1, 8)]
         assert [each.presentation.summary for each in rest[::2]] == [f"r{number}" for number in range(8)]
 
 

@@ -114,6 +114,8 @@ class FeedReader:
         self._from = self._upto = 0
         """Every entry behind the first position and up to the second is in memory."""
         self._news = asyncio.Event()
+        self._result_news = asyncio.Event()
+        """For those who follow results alone: rows of rounds do not wake them."""
         self._failure: Exception | None = None
 
     # --- pages -------------------------------------------------------------------------------------------------------
@@ -143,19 +145,23 @@ class FeedReader:
     async def follow(self, after: str | None = None, *, display: DisplayMode = "verbose") -> AsyncIterator[FeedEntry]:
         """What is stored behind a cursor, then what comes: no gap, each once. Raises CursorGone."""
         mode = display_mode(display)
+        results = mode == "info"
         position = await self._position(after)
         await self._join()
         try:
             while True:
-                news = self._news
+                news, kept_from = self._result_news if results else self._news, self._from
                 if self._failure is not None:
                     raise self._failure
-                found = self._in_memory(position) if position >= self._from else await self._stored(position)
+                is_behind = position < kept_from
+                found = await self._stored(position, results) if is_behind else self._in_memory(position)
                 for entry in found:
                     position = entry.position
                     if is_shown(entry.shown.presentation, mode):
                         yield entry.shown
-                if not found:
+                if is_behind and len(found) < PAGE:
+                    position = max(position, kept_from)  # nothing that is wanted stands before that
+                elif not found:
                     await news.wait()
         finally:
             await self._leave()
@@ -166,9 +172,9 @@ class FeedReader:
         first = bisect_right(self._recent, position, key=lambda entry: entry.position)
         return [self._recent[place] for place in range(first, min(len(self._recent), first + PAGE))]
 
-    async def _stored(self, position: int) -> list[_Entry]:
+    async def _stored(self, position: int, results: bool) -> list[_Entry]:
         """The next page of a follower that is behind. Raises CursorGone where retention overtook it."""
-        rows = await self._store.feed_after(position, limit=PAGE)
+        rows = await self._store.feed_after(position, limit=PAGE, results=results)
         await self._check(position)
         return await self._entries(rows)
 
@@ -201,18 +207,21 @@ class FeedReader:
                     self._upto = rows[-1].position
                     while len(self._recent) > self._most:
                         self._from = self._recent.popleft().position
-                    self._tell()
+                    self._tell(results=any(row.is_result for row in rows))
                 if len(rows) < PAGE:
                     await watch.wait(timeout=LOOK_AGAIN_SECONDS)
         except Exception as problem:  # those who follow are told
             self._failure = problem
-            self._tell()
+            self._tell(results=True)
         finally:
             watch.close()
 
-    def _tell(self) -> None:
+    def _tell(self, *, results: bool) -> None:
         self._news.set()
         self._news = asyncio.Event()
+        if results:
+            self._result_news.set()
+            self._result_news = asyncio.Event()
 
     async def _entries(self, rows: Sequence[FeedRow]) -> list[_Entry]:
         found: list[_Entry] = []
