@@ -25,6 +25,7 @@ from wakeful.ports import Clock, Watch
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.store import DueStore
 from wakeful.ports.wakes import WakeRow
+from wakeful.runtime.start_rate import StartRate
 
 PAGE = 256
 """Wakes that are read at once."""
@@ -51,6 +52,8 @@ class Places(NamedTuple):
 
     in_all: int = 256
     of_agent: int = 64
+    starts: int = 1_000
+    """Begun within a second."""
 
 
 class DueJob(NamedTuple):
@@ -95,6 +98,10 @@ class Scheduler:
     _at_rest: "list[tuple[int, asyncio.Future[None]]]" = field(default_factory=list)
     """Who waits until nothing runs and nothing is due, after how many looks."""
     _draining: bool = False
+    _rate: StartRate = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rate = StartRate(self.clock, self.places.starts)
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -172,15 +179,23 @@ class Scheduler:
         return min(later, (following.alarm - now) / 1_000_000)
 
     def _begin(self, waiting: "list[tuple[DueJob, WakeRow | None]]", busy: "Counter[str]") -> float:
-        """Begin what may be begun, agents that have little under way first. How soon a setback is over."""
+        """Begin what may be begun, in turns: agents that have little under way first. How soon there is more to do."""
         soonest, clock = LONGEST_SLEEP, self.clock.monotonic()
-        for job, row in sorted(waiting, key=lambda each: busy[each[0].agent_id]):
+        places = Counter(busy)
+        order: list[tuple[int, int]] = []
+        for index, (job, _) in enumerate(waiting):
+            order.append((places[job.agent_id], index))
+            places[job.agent_id] += 1
+        for _, index in sorted(order):
+            job, row = waiting[index]
             if self._draining or len(self._running) >= self.places.in_all:
                 break
             setback = self._setbacks.get(job)
             if setback is not None and setback.row == row and setback.until > clock:
                 soonest = min(soonest, setback.until - clock)
             elif job not in self._running and busy[job.agent_id] < self.places.of_agent:
+                if not self._rate.take():
+                    return min(soonest, self._rate.pause)
                 busy[job.agent_id] += 1
                 self._cut_off.pop(job, None)
                 self._running[job] = asyncio.create_task(self._do(job, row))

@@ -31,7 +31,7 @@ from wakeful.contracts.waking import CatchUp, WakeEntry
 from wakeful.decisions.waking.due_times import DueTimes, NoDueTime, Schedule, has_jumped, next_due, schedule_of, settle
 from wakeful.decisions.waking.wake_words import timer_words
 from wakeful.engine.run_request import Engine
-from wakeful.ports import WakeRow
+from wakeful.ports import Store, WakeRow
 from wakeful.ports.timers import TimerRow
 from wakeful.runtime.wake_messages import WakeMessage, message_id_of
 from wakeful.settings.spend_windows import zone_named
@@ -40,6 +40,8 @@ DEFINED = ("file", "code", "api")
 """Where definitions of agents come from."""
 MOST_WORDS = 4_000
 _UNDER_WAY = ("queued", "deferred", "taken", "interjected")
+_CANNOT_RUN = ("configuration", "failure", "provider")
+"""Why an agent is paused that could not be run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ async def _settled(engine: Engine, run_check: RunCheck, row: TimerRow, due_at: i
         timer_id=row.timer_id,
         due_at=found.fires,
         message_id=message.message_id,
-        failures=await _failures(engine, row),
+        failures=await failures_in_a_row(engine.store, row),
         next_at=found.next_at,
         check_turn=check.turn_id if check is not None else "",
     )
@@ -256,11 +258,17 @@ async def _under_way(engine: Engine, row: TimerRow) -> str | None:
     return message.message_id if message is not None and message.state in _UNDER_WAY else None
 
 
-async def _failures(engine: Engine, row: TimerRow) -> int:
-    """Turns in a row that began with its messages and failed, the newest included."""
-    message = await engine.store.message(row.last_message) if row.last_message is not None else None
-    turn = await engine.store.turn(message.turn_id) if message is not None and message.turn_id else None
-    return row.failures + 1 if turn is not None and turn.state not in ("completed", "cancelled") else 0
+async def failures_in_a_row(store: Store, row: TimerRow) -> int:
+    """Due times in a row that came to nothing, the newest included: their turn failed, or could not begin because the
+    agent's code, a tool of it or its key is missing. One that is still at work counts neither way."""
+    message = await store.message(row.last_message) if row.last_message is not None else None
+    turn = await store.turn(message.turn_id) if message is not None and message.turn_id else None
+    if turn is not None:
+        is_failed = turn.state not in ("completed", "cancelled")
+        return row.failures if turn.is_open else row.failures + 1 if is_failed else 0
+    agent = await store.runtime_agent(row.agent_id)
+    is_stuck = message is not None and agent is not None and agent.control == "paused" and agent.cause in _CANNOT_RUN
+    return row.failures + 1 if is_stuck and message is not None and message.state in _UNDER_WAY else row.failures
 
 
 def _first_due(terms: TimerTerms, now: int) -> int:

@@ -168,7 +168,7 @@ class TimerRecord(Value):
     folded: int = 0
     missed: int = 0
     failures: int = 0
-    """Turns in a row that it began and that failed, as of the newest one."""
+    """Due times in a row that came to nothing, the newest included: their turn failed, or could not begin."""
     check: str | None = None
     """A command that is run at each due time; the agent is woken only when it has something to say."""
     skipped: int = 0

@@ -70,23 +70,25 @@ async def what_is_left(store: MemoryStore, logs: Logs, sent: Mapping[str, tuple[
                 owner[event.message_id] = agent
             elif isinstance(event, TurnStarted):
                 taken.update(event.message_ids)
-        late = [wait for wait in await store.open_waits(agent) if wait.due_at < now]
+        row = await store.runtime_agent(agent)
+        is_over = row is not None and row.control == "stopped"  # a child: nothing more of it runs
+        late = [wait for wait in await store.open_waits(agent) if wait.due_at < now and not is_over]
         found += [f"wait {wait.wait_id} of {agent} is open past its deadline" for wait in late]
         is_planned = await store.wake(agent, MAIN_THREAD, WORK) is not None
         free = [item for item in await store.open_work_items(agent) if item.blocked_by is None and not is_planned]
         found += [f"work item {item.work_item_id} of {agent} could go on, and nobody goes on with it" for item in free]
     for message, (agent, _) in sent.items():
-        row = await store.message(message)
-        if row is None or admitted[message] != 1:
+        sent_row = await store.message(message)
+        if sent_row is None or admitted[message] != 1:
             found.append(f"message {message} of {agent} was acknowledged and is not in the log once")
-        elif row.state != "processed":
-            found.append(f"message {message} of {agent} was acknowledged and is {row.state}")
+        elif sent_row.state != "processed":
+            found.append(f"message {message} of {agent} was acknowledged and is {sent_row.state}")
     for message, agent in owner.items():
-        row = await store.message(message)
+        known = await store.message(message)
         if taken[message] > 1:
             found.append(f"message {message} of {agent} was taken by {taken[message]} turns")
-        if row is None or row.state not in ("processed", "expired"):
-            found.append(f"message {message} of {agent} is {row.state if row is not None else 'gone'} at the end")
+        if known is None or known.state not in ("processed", "expired"):
+            found.append(f"message {message} of {agent} is {known.state if known is not None else 'gone'} at the end")
     busy = await store.busy_threads()
     found += [f"thread {thread.thread_id} of {thread.agent_id} is open and nobody runs it" for thread in busy]
     found += [f"task {task.task_id} of {task.agent_id} never ended" for task in await store.open_tasks()]

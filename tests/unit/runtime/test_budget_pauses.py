@@ -10,8 +10,10 @@ from wakeful import Agent, Runtime, SpendWindow
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
+from wakeful.contracts.spending import agent_scope
 from wakeful.ports import ModelRequest
 from wakeful.providers.prices import IN_CODE, ListedPrice, Price
+from wakeful.service.commands.spend_windows import grant
 from wakeful.testing import FixedClock
 
 EVENING = datetime(2027, 1, 15, 22, 30, tzinfo=UTC)
@@ -57,3 +59,16 @@ async def test_a_used_up_limit_keeps_the_queue_and_ends_by_itself_when_the_windo
         await rt.settled()
         assert [(await rt.answer(each)).output for each in sent] == ["done"] * 3
         assert (await rt.agents())[0].control == "running"
+
+
+async def test_a_grant_lets_a_resting_agent_go_on_at_once(tmp_path: Path) -> None:
+    clock, model = FixedClock(EVENING), Paid()
+    agent = Agent("ops", model, spend_windows=[SpendWindow("day", Decimal("0.50"))])
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        sent = [await rt.send("ops", f"Number {number}.", thread=f"t{number}") for number in range(6)]
+        await rt.settled()
+        assert model.asked == 4
+        await grant(rt._here.engine, agent_scope("ops"), "1.00", "day", by="ann")
+        await rt.settled()
+        assert [(await rt.answer(each)).output for each in sent] == ["done"] * 6
+        assert model.asked == 6

@@ -32,3 +32,28 @@ async def test_a_store_that_fails_for_a_while_stops_nobody_for_good(tmp_path: Pa
         clock.advance(2)
         await rt.settled()
         assert (await rt.answer(sent)).output == "done"
+
+
+async def test_after_an_outage_so_many_begin_within_a_second_and_agents_take_turns(tmp_path: Path) -> None:
+    clock, began = FixedClock(), list[str]()
+
+    def agent(name: str) -> Agent[None, str]:
+        return Agent(name, scripted(lambda request: began.append(name) or "done"))
+
+    agents = [agent(name) for name in ("ada", "bob", "cleo")]
+    async with Runtime(tmp_path, agents=agents, clock=clock) as rt:
+        await rt.pause_all()
+        for number in range(20):
+            await rt.send("ada", "Hello?", thread=f"chat-{number}")
+        for name in ("bob", "cleo"):
+            await rt.send(name, "Hello?")
+    async with Runtime(tmp_path, agents=agents, clock=clock, max_starts=4) as rt:
+        await rt.resume_all()
+        for second in range(1, 8):
+            await rt.settled()
+            assert len(began) <= 4 * second
+            if second == 1:
+                assert {"bob", "cleo"} < set(began), "those with one message do not wait behind twenty of another"
+            clock.advance(1)
+        await rt.settled()
+        assert sorted(began) == ["ada"] * 20 + ["bob", "cleo"]

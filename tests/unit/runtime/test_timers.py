@@ -216,12 +216,25 @@ async def test_failures_in_a_row_are_counted_and_end_with_a_turn_that_completes(
         for _ in range(3):
             await passes(rt, clock, HOUR)
         (timer,) = await rt.timers()
-        assert timer.failures == 2
+        assert timer.failures == 3
         broken[0] = False
         for _ in range(2):
             await passes(rt, clock, HOUR)
         (timer,) = await rt.timers()
         assert timer.failures == 0
+
+
+async def test_due_times_that_could_not_start_count_as_failures_and_are_told_once(tmp_path: Path) -> None:
+    """The agent's model is not there: its due times are kept as one message, and people are told once."""
+    clock = FixedClock(MIDNIGHT)
+    async with Runtime(tmp_path, agents=[Agent("ops", "nowhere:m")], clock=clock) as rt:
+        await rt.arm_timer("ops", "Every hour.", cron="0 * * * *")
+        for _ in range(5):
+            await passes(rt, clock, HOUR)
+        (timer,) = await rt.timers()
+        assert (timer.failures, timer.fired) == (1, 1), "further due times are kept while it is paused"
+        assert (await rt.agents())[0].control == "paused"
+        assert len(await rt.notices("ops")) == 1
 
 
 # --- `wake` of an agent --------------------------------------------------------------------------------------------

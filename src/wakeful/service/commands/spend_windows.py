@@ -4,13 +4,14 @@ Grants are facts, in a stream of their own: a window belongs to no single agent.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from wakeful.contracts.amounts import checked_money
 from wakeful.contracts.budgets import Money, SpendWindow
 from wakeful.contracts.envelope import Fact, StoredFact
-from wakeful.contracts.errors import InvalidConfig
-from wakeful.contracts.events import BudgetGranted, LimitChanged, SessionStarted, TurnResumed
+from wakeful.contracts.errors import EventRefused, InvalidConfig
+from wakeful.contracts.events import BudgetGranted, LimitChanged, SessionStarted, TurnPauseLifted, TurnResumed
 from wakeful.contracts.spending import (
     RUNTIME,
     Period,
@@ -43,7 +44,10 @@ async def spending(engine: Engine) -> list[SpendRow]:
 async def grant(
     engine: Engine, scope: str, usd: Money, period: Period | None = None, *, by: str = OPERATOR, reason: str = ""
 ) -> SpendRow:
-    """Allow more in the window that is under way. Without a period: of the scope's only one. Raises InvalidConfig."""
+    """Allow more in the window that is under way. Without a period: of the scope's only one. Raises InvalidConfig.
+
+    Agents of a runtime that rest on the window go on by themselves.
+    """
     amount = checked_money("grant: usd", usd)
     if amount is None or nanodollars(amount) == 0:
         raise InvalidConfig(f"a grant of {usd!r} dollars", "give an amount above 0, for example 5")
@@ -66,7 +70,22 @@ async def grant(
     if not await engine.store.read(STREAM, limit=1):
         facts.insert(0, Fact(SessionStarted(agent_name=STREAM, temporary=True), now))
     await engine.store.admit(STREAM, facts)
+    await _go_on(engine, window, by)
     return next(row for row in await spending(engine) if row.key == window.key)
+
+
+async def _go_on(engine: Engine, granted: WindowRef, by: str) -> None:
+    """Turns of a runtime's agents that rest on the window are due now; one that needs more still rests again."""
+    store, now = engine.store, engine.clock.now()
+    for turn in [turn async for turn in store.open_turns() if turn.state == "suspended"]:
+        wake = await store.wake(turn.agent_id, turn.thread_id, turn.turn_id)
+        if wake is None or wake.cause != "window" or await store.runtime_agent(turn.agent_id) is None:
+            continue
+        passed = _passed(await store.read(turn.agent_id, turn_id=turn.turn_id))
+        if passed is not None and passed.key == granted.key:
+            lifted = Fact(TurnPauseLifted(requested_by=by), now, turn.thread_id, turn.turn_id)
+            with suppress(EventRefused):  # it has ended meanwhile
+                await store.admit(turn.agent_id, [lifted])
 
 
 async def still_full(engine: Engine, agent: Agent[Any, Any], recorded: Sequence[StoredFact]) -> bool:

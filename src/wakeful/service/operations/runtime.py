@@ -160,9 +160,9 @@ async def _test_notice(opened: OpenStore, asked: AgentControlRequest) -> "AgentR
 
 
 async def _timers(opened: OpenStore, asked: AgentName) -> "list[TimerRecord]":
-    from wakeful.service.queries.runtime_agents import timer_record
+    from wakeful.service.queries.runtime_agents import list_timers
 
-    return [timer_record(row) for row in await opened.store.timers(asked.agent)]
+    return await list_timers(opened.store, asked.agent)
 
 
 async def _cancel_timer(opened: OpenStore, asked: TimerName) -> "TimerRecord":

@@ -10,6 +10,7 @@ from wakeful.decisions.ingress import Arrival
 from wakeful.engine.turn_messages import admitted_message
 from wakeful.ports import MessageLog, MessageRow, Store
 from wakeful.ports.timers import TimerRow
+from wakeful.runtime.timers import failures_in_a_row
 from wakeful.service.queries.turns import EventReader
 from wakeful.views.message_envelope import MessageEnvelope, message_envelope
 from wakeful.views.runtime_records import SentMessage, TimerRecord
@@ -19,7 +20,12 @@ PAGE = 500
 """Events that are read at once."""
 
 
-def timer_record(row: TimerRow) -> TimerRecord:
+async def list_timers(store: Store, agent: str | None = None) -> list[TimerRecord]:
+    """The timers of an agent or of all agents, with how often in a row each came to nothing."""
+    return [timer_record(row, await failures_in_a_row(store, row)) for row in await store.timers(agent)]
+
+
+def timer_record(row: TimerRow, failures: int = 0) -> TimerRecord:
     return TimerRecord(
         timer_id=row.timer_id,
         agent=row.agent_id,
@@ -38,7 +44,7 @@ def timer_record(row: TimerRow) -> TimerRecord:
         fired=row.fired,
         folded=row.folded,
         missed=row.missed,
-        failures=row.failures,
+        failures=failures,
         check=row.check_command,
         skipped=row.skipped,
     )

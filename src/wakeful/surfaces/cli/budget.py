@@ -49,7 +49,8 @@ def more(
 ) -> None:
     """Raise the current spending limit of an agent or a principal; with neither, of everything together.
 
-    The grant ends with the hour, day or month. Turns that were stopped by the limit continue with wakeful resume.
+    The grant ends with the hour, day or month. Turns that were stopped by the limit continue with wakeful resume; those
+    of agents of a runtime go on by themselves.
     """
     if agent is not None and principal is not None:
         raise WrongRequest("--agent and --principal were both given", "grant to one of them at a time")

@@ -63,6 +63,7 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         model: str | None = None,
         max_turns: int = 256,
         max_threads: int = 64,
+        max_starts: int = 1_000,
         grace: float | None = 10.0,
         retention: "Retention | None" = None,
         notify: "NotifyTarget | Mapping[str, Any] | None" = None,
@@ -72,7 +73,8 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
     ) -> None:
         """`model` is the model of the default agent, which is made when it is first sent something.
 
-        At most `max_turns` run at the same time, and `max_threads` of one agent. `retention` says how long things are
+        At most `max_turns` run at the same time, and `max_threads` of one agent; at most `max_starts` begin within a
+        second, agents in turns, so that an outage is not followed by a rush. `retention` says how long things are
         kept; without it `[retention]` of the owner's file does. `notify` is where notices go about agents that have no
         `notify` of their own: `{"to": URL or [COMMAND, ...], "on": [...]}`. `public_url` is where your front takes in
         deliveries for triggers; agents may then ask for their address. `clock` and `ids` are for tests.
@@ -81,10 +83,9 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
             raise InvalidRequest("Runtime() has no place for what it knows", "Give it a folder: Runtime('agents-home')")
         if home is not None and store is not None:
             raise InvalidRequest("Runtime() was given a home and a store", "Give one: the store of a home is in it.")
-        if max_turns < 1 or max_threads < 1:
-            raise InvalidRequest(
-                f"max_turns={max_turns}, max_threads={max_threads}: nothing could run", "Give 1 or more."
-            )
+        if min(max_turns, max_threads, max_starts) < 1:
+            given = f"max_turns={max_turns}, max_threads={max_threads}, max_starts={max_starts}"
+            raise InvalidRequest(f"{given}: nothing could run", "Give 1 or more.")
         if public_url is not None and not public_url.startswith(("http://", "https://")):
             raise InvalidRequest(
                 f"public_url={public_url!r} is no address", "Give a whole one: https://hooks.example.org"
@@ -95,7 +96,7 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         self._agents = tuple(agents)
         self._tools = tuple(tools)
         self._model = model
-        self._limits = max_turns, max_threads
+        self._limits = max_turns, max_threads, max_starts
         self._grace = grace
         self._retention = retention
         self._notify = checked_notify("Runtime(notify)", notify)
@@ -333,9 +334,9 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
 
     async def timers(self, agent: str | None = None) -> "list[TimerRecord]":
         """All timers that are armed, the next one first; of an agent, those that are over as well."""
-        from wakeful.service.queries.runtime_agents import timer_record
+        from wakeful.service.queries.runtime_agents import list_timers
 
-        return [timer_record(row) for row in await self._here.engine.store.timers(agent)]
+        return await list_timers(self._here.engine.store, agent)
 
     async def enqueue(self, agent: str, objective: str, *, by: str = "operator") -> "WorkItemRecord":
         """Put an objective into the queue of an agent with work items, without a message. An idle agent is woken for
