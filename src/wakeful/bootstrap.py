@@ -36,6 +36,7 @@ from wakeful.tools.source import Surroundings
 
 if TYPE_CHECKING:
     from wakeful.contracts.catalogue import Catalogue, ModelPage, ModelProbe
+    from wakeful.contracts.file_problems import FileProblem, FilesReport
     from wakeful.contracts.mcp import McpParkedTool, McpServerState, McpToolState
     from wakeful.contracts.notices import NotifyTarget
     from wakeful.contracts.retention import Retention
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from wakeful.settings.owner_file import OwnerFile
     from wakeful.tools.mcp.source import McpSource
     from wakeful.tools.tool import Tool
-    from wakeful.views.file_problems import FilesReport
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -286,6 +286,7 @@ async def open_runtime(
     from wakeful.service.commands.trigger_control import trigger_tools
     from wakeful.service.living_runtime import living_runtime
     from wakeful.service.owner_hooks import command_environment
+    from wakeful.service.owner_terms import OwnerTerms
     from wakeful.service.queries.agent_details import RuntimeAgentBoard
     from wakeful.settings.retention import owner_retention
     from wakeful.tools.notice_sender import NoticeSender
@@ -304,13 +305,18 @@ async def open_runtime(
             board.engine = engine = replace(engine, surroundings=around)
             await seed_home(engine)
             sender = NoticeSender(lambda: command_environment(engine.surroundings.keys()))
-            supply = AgentSupply(engine, roster, tuple(tools), folder)
+            owner = OwnerTerms(_owner_problems, _key_variables)
+            supply = AgentSupply(engine, roster, tuple(tools), folder, owner)
             runtime = living_runtime(engine, supply, places, tasks, retention, sender.send, notify, public_url)
-            await runtime.start()
+            owner.hold()
             try:
-                yield runtime
+                await runtime.start()
+                try:
+                    yield runtime
+                finally:
+                    await runtime.close(grace=grace)
             finally:
-                await runtime.close(grace=grace)
+                owner.release()
 
 
 @asynccontextmanager
@@ -335,11 +341,11 @@ def check_home(home: "Path | None", tools: "Sequence[Tool[Any]] | None" = None) 
 
     Without `tools`, those that files name are taken to be there.
     """
+    from wakeful.contracts.file_problems import FileProblem
     from wakeful.runtime.agent_definitions import definition_files
     from wakeful.service.queries.file_checks import check_agent_files, check_owner_file, files_report
     from wakeful.settings.agent_homes import FOLDER
     from wakeful.settings.owner_file import SETTINGS_FILE
-    from wakeful.views.file_problems import FileProblem
 
     folder = own_home() if home is None else home
     used = settings_path()
@@ -357,6 +363,13 @@ def check_home(home: "Path | None", tools: "Sequence[Tool[Any]] | None" = None) 
     agents, wrong = check_agent_files(folder, tools, _model_at_hand if can_ask else lambda _: "")
     problems += wrong
     return files_report(folder, files, agents, problems)
+
+
+def _owner_problems() -> "list[FileProblem]":
+    """Everything that is wrong with the owner's file as it is on the disk."""
+    from wakeful.service.queries.file_checks import check_owner_file
+
+    return check_owner_file(settings_path(), _check_providers, _key_variables) if settings_path().is_file() else []
 
 
 def _owner_is_readable() -> bool:

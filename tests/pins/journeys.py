@@ -225,6 +225,7 @@ def everything_at_once(typed: Terminal) -> None:
     typed("timer list")
     typed("timer cancel timer_1")
     typed("notices")
+    typed("reload")
     typed("notify test ops")
     typed("send ops 'Are you there?'")
     typed("tail")

@@ -1,6 +1,6 @@
 """Notices, and what holds the whole runtime: rows that follow from facts of agents and of the runtime's own stream."""
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from wakeful.contracts.events.agents import AgentControl
 from wakeful.contracts.events.holds import RUNTIME_STREAM
@@ -60,6 +60,18 @@ class RuntimeHoldRow(NamedTuple):
 RUNTIME_HOLDS = Table("runtime_holds", RuntimeHoldRow, key=("agent_id",))
 
 
+class RuntimeFilesRow(NamedTuple):
+    """How the files of the home stood when they were read last. One row."""
+
+    agent_id: str
+    """The runtime's own stream."""
+    problems: tuple[dict[str, Any], ...]
+    loaded_at: int
+
+
+RUNTIME_FILES = Table("runtime_files", RuntimeFilesRow, key=("agent_id",))
+
+
 class ParkedProviderRow(NamedTuple):
     """A provider that lets nobody in. The row goes when it answers again."""
 
@@ -99,6 +111,10 @@ class RuntimeHolds(Rows, Protocol):
     async def runtime_hold(self) -> RuntimeHoldRow | None:
         """What was said last of all agents; None: nothing ever was."""
         return await self.get_row(RUNTIME_HOLDS, RUNTIME_STREAM)
+
+    async def runtime_files(self) -> RuntimeFilesRow | None:
+        """How the files of the home stand; None: none was ever read."""
+        return await self.get_row(RUNTIME_FILES, RUNTIME_STREAM)
 
     async def parked_provider(self, provider: str) -> ParkedProviderRow | None:
         return await self.get_row(PARKED_PROVIDERS, provider)

@@ -28,6 +28,7 @@ WakeCause: TypeAlias = Literal[
     "notice",
     "reminder",
     "probe",
+    "reload",
     "worktree",
     "stop",
 ]
@@ -37,7 +38,8 @@ asked the turn to stop. unpaused: somebody let it go on. paused: somebody asked 
 somebody acts; no time moves it. resumption: the agent's pause ends by itself. timer: a due time. wait: the time or the
 deadline of a wait. hint: something outside changed; it has a time once its thread is free. work: an idle agent
 has work of its own. recheck: what blocks a work item is to be looked at again. notice: somebody is to be told.
-reminder: half of the time for a decision is over. probe: a provider that let nobody in is asked again.
+reminder: half of the time for a decision is over. probe: a provider that let nobody in is asked again. reload: the
+files of the home are to be read again.
 worktree: one was left, or its making or removal was cut off. stop: a task is to end; looked at whatever its agent may
 do, because nothing of it should run."""
 QUEUE: str = ""
@@ -46,6 +48,8 @@ AGENT: str = "agent"
 """The subject of an agent's own pause, in its thread `main`."""
 HINT: str = "hint"
 """The subject of the hints that are pending for a thread."""
+RELOAD: str = "reload:files"
+"""The subject of files that are to be read again, in the runtime's own stream."""
 WORK: str = "work"
 """The subject of an idle agent's own work in a thread."""
 

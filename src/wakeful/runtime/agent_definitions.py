@@ -12,6 +12,7 @@ from typing import Any
 
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, inside
 from wakeful.contracts.events.agents import AgentSource
+from wakeful.contracts.file_problems import FileProblem
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_checks import MISSING
 from wakeful.engine.agent_file import AgentFile, read_agent_file
@@ -20,7 +21,6 @@ from wakeful.runtime.agent_roster import RosterEntry
 from wakeful.settings.file_lines import FieldPath, FileLines
 from wakeful.settings.notify_targets import check_target
 from wakeful.tools.tool import Tool
-from wakeful.views.file_problems import FileProblem
 
 MEDIA_TYPE = "application/json"
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -4,26 +4,31 @@ Every revision is kept under its hash and named in the log. Of an agent whose fi
 that could be is in force, and the problem is told until it is gone.
 """
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wakeful.contracts.children import MOST_GENERATIONS
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import AgentMissing, EventRefused, ForTheCaller, InvalidRequest
-from wakeful.contracts.events import AgentCreated, AgentRevised
+from wakeful.contracts.events import AgentCreated, AgentRevised, FilesLoaded
 from wakeful.contracts.events.agents import AgentKind, AgentSource
+from wakeful.contracts.events.holds import RUNTIME_STREAM
+from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.triggers import TriggerEntry
 from wakeful.contracts.waking import WakeEntry
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.ports.wakes import RELOAD
 from wakeful.runtime.agent_definitions import MEDIA_TYPE, entry_from, entry_of, read_folder
 from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
 from wakeful.runtime.builtin_templates import DEFAULT_TEMPLATE
+from wakeful.runtime.parked_providers import append_to_runtime
 from wakeful.runtime.timers import keep_wakes
 from wakeful.runtime.triggers import keep_triggers
 from wakeful.service.agent_models import ancestry, with_model
@@ -31,9 +36,10 @@ from wakeful.service.commands.agent_homes import guide_default, new_home
 from wakeful.service.commands.agent_removal import delete_agent
 from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, pause_agent, resume_agent
 from wakeful.service.commands.workspaces import keep_workspace
+from wakeful.service.file_reloads import file_problems
+from wakeful.service.owner_terms import OwnerTerms
 from wakeful.settings.agent_homes import default_agent_id
 from wakeful.tools.tool import Tool
-from wakeful.views.file_problems import FileProblem
 
 
 def created_agent(name: str, source: AgentSource, by: str, template: str | None = None) -> AgentCreated:
@@ -52,9 +58,12 @@ class AgentSupply:
     """What definitions may name."""
     folder: Path | None = None
     """Where the files of agents are."""
+    owner: OwnerTerms | None = None
+    """The owner's file; None: nobody holds it."""
     problems: list[FileProblem] = field(default_factory=list)
     _children: "dict[str, tuple[Agent[Any, Any], RosterEntry]]" = field(default_factory=dict)
     """Agents that others made, by name, each with the agent it was made from."""
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def introduce(self) -> None:
         """Make every agent known that the program or a file has, with its revision."""
@@ -64,22 +73,61 @@ class AgentSupply:
 
     async def reload(self) -> list[FileProblem]:
         """Read the files again: what changed is in force for turns that begin from here on. What cannot be loaded."""
-        if self.folder is None:
-            return []
-        entries, self.problems = read_folder(self.folder, self.tools)
+        async with self._reading:
+            owner_changed = self.owner.reload() if self.owner is not None else False
+            changed: list[str] = []
+            found: list[FileProblem] = []
+            if self.folder is not None:
+                entries, found = read_folder(self.folder, self.tools)
+                changed = await self._take_over(entries, found)
+            self.problems = [*found, *(self.owner.problems if self.owner is not None else ())]
+            await self._tell(changed, owner_changed)
+        return self.problems
+
+    async def _take_over(self, entries: Sequence[RosterEntry], problems: list[FileProblem]) -> list[str]:
+        """Put definitions that are new or changed into force; the names of their agents."""
+        changed = []
         for entry in entries:
             known = self.roster.get(entry.agent.name)
             if known is not None and known.source == "code":
                 message = f"the program has an agent called {entry.agent.name!r}"
                 hint = "Rename one of them."
                 place = entry.place or ""
-                self.problems.append(FileProblem(place=place, agent=entry.agent.name, message=message, hint=hint))
-            elif known is None or known.revision != entry.revision:
+                problems.append(FileProblem(place=place, agent=entry.agent.name, message=message, hint=hint))
+            elif known is None or known.revision != entry.revision or not known.place:
                 self.roster.put(entry)
                 await self._introduce(entry)
-        for problem in self.problems:
+                changed.append(entry.agent.name)
+        for problem in problems:
             await self._keep_last(problem)
-        return self.problems
+        await self._let_go({entry.agent.name for entry in entries} | {problem.agent for problem in problems})
+        return changed
+
+    async def _let_go(self, there: set[str]) -> None:
+        """Pause agents whose file is gone: nothing runs with a definition that nobody can see."""
+        for row in await self.engine.store.runtime_agents():
+            if row.source != "file" or row.agent_id in there or row.archived_at is not None:
+                continue
+            known = self.roster.get(row.agent_id)
+            if known is not None and known.source != "file":
+                continue
+            self.roster.drop(row.agent_id)
+            if row.control == "running":
+                place = known.place if known is not None and known.place else f"its file in {self.folder}"
+                reason = f"{place} is gone. Put it back, or archive the agent: wakeful agent archive {row.agent_id}"
+                await pause_agent(self.engine, row.agent_id, by=RUNTIME, cause="configuration", reason=reason)
+
+    async def _tell(self, changed: Sequence[str], owner_changed: bool) -> None:
+        """A fact where something is different, or where somebody asked."""
+        store = self.engine.store
+        before = await store.runtime_files()
+        problems = tuple(self.problems)
+        told = await file_problems(store)
+        asked = await store.wake(RUNTIME_STREAM, MAIN_THREAD, RELOAD)
+        if asked is None and not changed and not owner_changed and told == problems and (before or not problems):
+            return
+        event = FilesLoaded(changed=tuple(changed), owner_changed=owner_changed, problems=problems)
+        await append_to_runtime(self.engine, Fact(event, self.engine.clock.now()))
 
     async def agent(self, name: str) -> Agent[Any, Any]:
         """Raises AgentMissing, InvalidConfig or UnknownTool where it cannot be had here."""
@@ -187,15 +235,18 @@ class AgentSupply:
         return entry_from(await self.engine.store.get_blob(row.revision), self.tools, row.source)
 
     async def _keep_last(self, problem: FileProblem) -> None:
-        """Let the agent of a bad file run on as it was; pause it where that cannot be had either."""
-        row = await self.engine.store.runtime_agent(problem.agent)
+        """Let the agent of a bad file run on as it was; park it where that cannot be had either, or never was."""
+        store = self.engine.store
+        row = await store.runtime_agent(problem.agent)
+        if row is None and problem.field and problem.field != "name" and self.roster.get(problem.agent) is None:
+            row = await create_agent(self.engine, created_agent(problem.agent, "file", "file"))
         if row is None or row.source != "file" or self.roster.get(problem.agent) is not None:
             return
         try:
             self.roster.put(await self._stored(row))
         except (ForTheCaller, AgentMissing):
-            reason = f"{problem.place}: {problem.message}"
             if row.control == "running":
+                reason = f"{problem.where}: {problem.message}"
                 await pause_agent(self.engine, row.agent_id, by=RUNTIME, cause="configuration", reason=reason)
 
     async def _introduce(self, entry: RosterEntry) -> None:

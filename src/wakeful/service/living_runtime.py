@@ -45,6 +45,7 @@ from wakeful.service.commands.runtime_holds import hold_everything, hold_turns, 
 from wakeful.service.commands.thread_queue import take_next
 from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall
 from wakeful.service.commands.work_items import enqueue
+from wakeful.service.file_reloads import can_watch, watch_files
 from wakeful.service.queries.model_probe import ask_for_a_word
 from wakeful.service.queries.notices import hold_record
 from wakeful.service.run_result import RunResult
@@ -85,6 +86,9 @@ class LivingRuntime:
         self._loops += [asyncio.create_task(self.scheduler.run()), asyncio.create_task(self._watch_over())]
         upkeep = keep_retention(self.engine.store, self.engine.clock, self.retention, self.tasks.folder)
         self._loops.append(asyncio.create_task(upkeep))
+        if self.supply.folder is not None and self.supply.owner is not None and can_watch():
+            watching = watch_files(self.supply.folder, self.supply.owner.is_changed, self.supply.reload)
+            self._loops.append(asyncio.create_task(watching))
 
     async def close(self, *, grace: float | None = 10.0) -> None:
         """Begin nothing more; wait so many seconds for what runs, then let go of it. None: as long as it takes."""
@@ -239,7 +243,7 @@ def living_runtime(
         if row is not None and is_made:
             await keep_to_parent(engine, row)
             request.host = await terms_of(row)
-        result = await take_next(engine, request)
+        result = await take_next(engine if supply.owner is None else supply.owner.applied(engine), request)
         if result is not None and result.status == "failed":
             await parking.look_at(agent_id, result.turn_id)
         if is_made:
@@ -278,6 +282,9 @@ def living_runtime(
             with suppress(EventRefused):
                 await go_on(row.agent_id, "runtime", row.changed_at)
 
+    async def reload_files(_: WakeRow) -> None:
+        await supply.reload()
+
     due_work: dict[str, DueWork] = {
         "agent": end_pause,
         "timer": partial(fire_timer, engine, partial(run_check, engine, supply)),
@@ -288,6 +295,7 @@ def living_runtime(
         "notice": partial(deliver_notice, engine, target_of, send),
         "reminder": partial(remind_of_action, engine),
         "provider": parking.probe,
+        "reload": reload_files,
         "worktree": partial(settle_worktree, engine),
         "task": tasks.carry_out_stop,
     }

@@ -40,6 +40,10 @@ class OwnerFile(NamedTuple):
         return found
 
 
+_held: dict[str, OwnerFile] = {}
+"""Files that are held, by path."""
+
+
 def settings_path(environ: Mapping[str, str] = os.environ) -> Path:
     """`$WAKEFUL_CONFIG`, or `wakeful.toml` in the home.
 
@@ -52,6 +56,8 @@ def settings_path(environ: Mapping[str, str] = os.environ) -> Path:
 def owner_file(environ: Mapping[str, str] = os.environ) -> OwnerFile:
     """The owner's settings."""
     path = settings_path(environ)
+    if (held := _held.get(str(path))) is not None:
+        return held
     try:
         file = read_owner_file(path)
     except FileNotFoundError:
@@ -60,6 +66,16 @@ def owner_file(environ: Mapping[str, str] = os.environ) -> OwnerFile:
         return OwnerFile(path, {})
     check_names(file.data, SECTIONS, f"{path}: there is")
     return file
+
+
+def hold_owner_file(file: OwnerFile) -> None:
+    """From here on the file says this in this process, whatever is written to the disk. For a runtime at work."""
+    _held[str(file.path)] = file
+
+
+def release_owner_file(path: Path) -> None:
+    """From here on it says what is on the disk."""
+    _held.pop(str(path), None)
 
 
 def read_owner_file(path: Path) -> OwnerFile:

@@ -15,6 +15,7 @@ from wakeful.contracts.events.agents import (
     ProfilePreset,
     Visibility,
 )
+from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.notices import NoticeKind, NoticeState
 from wakeful.contracts.values import Value
 from wakeful.contracts.waking import CatchUp, ClosureDecision
@@ -55,6 +56,8 @@ class AgentRecord(Value):
     """What to do about an agent that does not run."""
     refused: dict[str, int] = {}
     """Messages and deliveries that were refused, by reason. Nothing else is kept of them."""
+    problems: tuple[FileProblem, ...] = ()
+    """Errors in its file, which is not in force until they are mended: the definition before it is."""
 
 
 class AgentIdentity(Value):

@@ -44,6 +44,8 @@ from wakeful.contracts.events import (
     CostRecorded,
     EventExpired,
     ExcludedModel,
+    FilesLoaded,
+    FilesReloadRequested,
     FilesTainted,
     GrantCounted,
     GrantReserved,
@@ -198,6 +200,7 @@ from wakeful.contracts.events import (
     WorktreeRetained,
 )
 from wakeful.contracts.failures import FailureArtifact
+from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.memory import MemoryLine, TurnMemoryDelta, WorkingMemorySnapshot
 from wakeful.contracts.models import ProviderLimit, TokenUsage
 from wakeful.contracts.outcomes import RunOutcome
@@ -786,6 +789,12 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     NoticeRequested(requested_by="operator", words="hello"),
     ActionReminded(action_id="appr_1", tool_name="pay", expires_at=NOON),
     RuntimeControlChanged(control="stopped", changed_by="operator", reason="enough"),
+    FilesReloadRequested(requested_by="operator"),
+    FilesLoaded(
+        changed=("ops",),
+        owner_changed=True,
+        problems=(FileProblem(place="agents/ops.yaml", line=2, agent="ops", field="modle", message="no", hint="mend"),),
+    ),
     ProviderParked(
         provider="openai",
         model_ref="openai:gpt-5.5",

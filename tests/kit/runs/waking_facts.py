@@ -12,6 +12,8 @@ from wakeful.contracts.events import (
     ActionReminded,
     AnyEvent,
     ContinuationResolved,
+    FilesLoaded,
+    FilesReloadRequested,
     LivenessViolated,
     MessageSettled,
     NoticeAttempted,
@@ -34,6 +36,7 @@ from wakeful.contracts.events import (
     WakeHintTriggered,
 )
 from wakeful.contracts.events.holds import RUNTIME_STREAM
+from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.waking import ContinuationResolution
 from wakeful.ports import Store
 
@@ -197,6 +200,9 @@ LATER: list[list[Fact]] = [
 ]
 HELD: list[Fact] = [
     Fact(RuntimeControlChanged(control="paused", changed_by="operator"), NOON),
+    Fact(FilesReloadRequested(requested_by="operator"), NOON),
+    Fact(FilesLoaded(changed=("ops",), problems=(FileProblem(place="a.yaml", line=2, message="no"),)), NOON),
+    Fact(FilesReloadRequested(requested_by="operator"), NOON + 1),
     waking(parked("openai")),
     waking(parked("openai", probes=1)),
     waking(parked("gemini")),
@@ -231,7 +237,7 @@ async def tell_waking(store: Store) -> None:
     await store.admit(SLEEPER, [attempted(told.notice_id)])
     await store.admit(SLEEPER, [attempted(other.notice_id, 1, "delivered", None)])
     await store.admit(RUNTIME_STREAM, HELD)
-    await store.admit("other-control", HELD[:1])
+    await store.admit("other-control", HELD[:3])
     await store.admit("agent_9", [created("agent_9"), hinted(), continuation("elsewhere", "deferred")])
 
 

@@ -149,6 +149,8 @@ async def test_notices_go_where_the_owners_file_says_that_the_name_leads(
         arrived = await notice(rt, tmp_path)
         assert (arrived.state, json.loads(told.read_text())["kind"]) == ("delivered", "test")
         owner.write_text("")
+        (problem,) = await rt.reload()
+        assert problem.line == 1 and "there is no [notify.phone]" in problem.message
         lost = await notice(rt, tmp_path)
         assert lost.state == "pending" and "there is no [notify.phone]" in lost.error
 

@@ -50,7 +50,13 @@ from wakeful.contracts.events.gate import (
     ToolCatalogResolved,
     WarningIssued,
 )
-from wakeful.contracts.events.holds import ProviderParked, ProviderUnparked, RuntimeControlChanged
+from wakeful.contracts.events.holds import (
+    FilesLoaded,
+    FilesReloadRequested,
+    ProviderParked,
+    ProviderUnparked,
+    RuntimeControlChanged,
+)
 from wakeful.contracts.events.levels import (
     PlanArtifact,
     PlanningCompleted,
@@ -404,6 +410,8 @@ AnyEvent: TypeAlias = (
     | NoticeRequested
     | ActionReminded
     | RuntimeControlChanged
+    | FilesReloadRequested
+    | FilesLoaded
     | ProviderParked
     | ProviderUnparked
     | WorkspaceAttached
@@ -524,6 +532,8 @@ __all__ = [
     "ProviderParked",
     "ProviderUnparked",
     "RuntimeControlChanged",
+    "FilesReloadRequested",
+    "FilesLoaded",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",

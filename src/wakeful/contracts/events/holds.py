@@ -1,4 +1,4 @@
-"""Facts about the runtime as a whole: everything was paused or stopped, or a provider lets nobody in.
+"""Facts about the runtime as a whole: everything was paused or stopped, a provider lets nobody in, files were loaded.
 
 They stand in a stream of their own, which belongs to no agent.
 """
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from wakeful.contracts.events.agents import AgentControl
 from wakeful.contracts.events.base import THREAD, Need, RuntimeFact
+from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.models import FailureKind
 
 RUNTIME_STREAM = "runtime-control"
@@ -49,3 +50,24 @@ class ProviderUnparked(RuntimeFact):
 
     provider: str
     by: str
+
+
+class FilesReloadRequested(RuntimeFact):
+    """Somebody wants the files of the home read again."""
+
+    kind: ClassVar[str] = "files.reload_requested"
+
+    requested_by: str
+
+
+class FilesLoaded(RuntimeFact):
+    """The files of the home were read. What was right is in force, and has facts of its own."""
+
+    kind: ClassVar[str] = "files.loaded"
+
+    changed: tuple[str, ...] = ()
+    """Agents that have another definition than before."""
+    owner_changed: bool = False
+    """The owner's file says something else than before."""
+    problems: tuple[FileProblem, ...] = ()
+    """Everything that is wrong: what was in force before still is."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from wakeful.contracts.events.agents import AgentControl
 from wakeful.contracts.messages import Priority
 from wakeful.service.operations.agents import AgentName
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
+from wakeful.service.operations.operation import OPERATOR, NoRequest, OpenStore, Operation
 
 if TYPE_CHECKING:
+    from wakeful.contracts.file_problems import FileProblem, ReloadReport
     from wakeful.views.runtime_records import (
         AgentLife,
         AgentRecord,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     )
 
 _AGENT = "wakeful.views.runtime_records.AgentRecord"
+_FILES = "wakeful.contracts.file_problems"
 _TIMER = "wakeful.views.runtime_records.TimerRecord"
 
 
@@ -61,6 +63,13 @@ class HoldRequest:
     control: AgentControl
     by: str = OPERATOR
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadRequest:
+    """The files of the home are to be read again, and who wants it."""
+
+    by: str = OPERATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +205,18 @@ async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
     return sent_message(row)
 
 
+async def _reload(opened: OpenStore, asked: ReloadRequest) -> "ReloadReport":
+    from wakeful.service.file_reloads import request_reload
+
+    return await request_reload(opened.engine, by=asked.by)
+
+
+async def _file_problems(opened: OpenStore, asked: NoRequest) -> "list[FileProblem]":
+    from wakeful.service.file_reloads import file_problems
+
+    return list(await file_problems(opened.store))
+
+
 async def _why(opened: OpenStore, asked: RuntimeAgentName) -> "AgentLife":
     from wakeful.service.queries.agent_lives import why_agent
 
@@ -209,6 +230,10 @@ RESUME_AGENT = Operation("runtime.resume", "operate", AgentControlRequest, _AGEN
 SEND = Operation("runtime.send", "operate", MessageToAgent, "wakeful.views.runtime_records.SentMessage", _send)
 EXPLAIN_AGENT = Operation("runtime.why", "observe", RuntimeAgentName, "wakeful.views.runtime_records.AgentLife", _why)
 HOLD_ALL = Operation("runtime.hold_all", "operate", HoldRequest, "wakeful.views.runtime_records.RuntimeHold", _hold)
+RELOAD = Operation("runtime.reload", "operate", ReloadRequest, f"{_FILES}.ReloadReport", _reload)
+FILE_PROBLEMS = Operation(
+    "runtime.file_problems", "observe", NoRequest, f"{_FILES}.FileProblem", _file_problems, many=True
+)
 LIST_NOTICES = Operation(
     "runtime.notices", "observe", NoticeQuery, "wakeful.views.runtime_records.NoticeRecord", _notices, many=True
 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+from wakeful.contracts.file_problems import FileProblem
 from wakeful.engine.run_request import Engine
 from wakeful.ports.mailbox import BusyThread
 from wakeful.ports.runtime_agents import RuntimeAgentRow
@@ -10,6 +11,7 @@ from wakeful.ports.triggers import RefusedInputRow
 from wakeful.ports.waits import WaitRow
 from wakeful.runtime.refusals import by_reason
 from wakeful.service.commands.agents import agent_named
+from wakeful.service.file_reloads import file_problems
 from wakeful.views.agent_state import LifeStatus, StatusFacts, status_of
 from wakeful.views.runtime_records import AgentRecord
 
@@ -30,7 +32,8 @@ async def record_of(engine: Engine, row: RuntimeAgentRow) -> AgentRecord:
     """An agent whose row is at hand."""
     busy, waits = await engine.store.busy_threads(row.agent_id), await engine.store.open_waits(row.agent_id)
     refused = await engine.store.refused_input(row.agent_id)
-    return _record(engine, row, await _status(engine, row, busy, waits), refused)
+    problems = await file_problems(engine.store)
+    return _record(engine, row, await _status(engine, row, busy, waits), refused, problems)
 
 
 async def agent_records(engine: Engine, *, private: bool = False, archived: bool = False) -> list[AgentRecord]:
@@ -43,10 +46,11 @@ async def agent_records(engine: Engine, *, private: bool = False, archived: bool
     ]
     busy, waits = _by_agent(await store.busy_threads()), _by_agent(await store.open_waits())
     refused = _by_agent(await store.refused_input())
+    problems = await file_problems(store)
     found = []
     for row in rows:
         status = await _status(engine, row, busy.get(row.agent_id, ()), waits.get(row.agent_id, ()))
-        found.append(_record(engine, row, status, refused.get(row.agent_id, ())))
+        found.append(_record(engine, row, status, refused.get(row.agent_id, ()), problems))
     return found
 
 
@@ -70,7 +74,11 @@ def _by_agent(rows: Sequence[Mine]) -> dict[str, list[Mine]]:
 
 
 def _record(
-    engine: Engine, row: RuntimeAgentRow, status: LifeStatus, refused: Sequence[RefusedInputRow]
+    engine: Engine,
+    row: RuntimeAgentRow,
+    status: LifeStatus,
+    refused: Sequence[RefusedInputRow],
+    problems: Sequence[FileProblem],
 ) -> AgentRecord:
     return AgentRecord(
         agent=row.agent_id,
@@ -94,6 +102,7 @@ def _record(
         archived_at=None if row.archived_at is None else row.archived_at / 1e6,
         hint=_hint(row),
         refused=by_reason(refused),
+        problems=tuple(each for each in problems if each.agent == row.agent_id and row.source == "file"),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from wakeful.contracts.errors import ForTheCaller
+from wakeful.contracts.file_problems import FileProblem, FilesReport
 from wakeful.engine.agent_data import find_tool
 from wakeful.engine.agent_file import read_agent_file
 from wakeful.retrieval.named_collections import named_collection
@@ -29,7 +30,6 @@ from wakeful.tools.decorator import tool
 from wakeful.tools.local.names import Profile
 from wakeful.tools.local.output_budget import OutputBudget
 from wakeful.tools.tool import Tool
-from wakeful.views.file_problems import FileProblem, FilesReport
 
 CheckModel: TypeAlias = Callable[[str], str]
 """Looks a model up. Blank: it can be asked; else what is missing until it can. Raises ForTheCaller for none."""

@@ -12,7 +12,7 @@ from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.ports.briefs import BRIEFS
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
 from wakeful.ports.memory import EPISODES, MEMORY_CHANGES, MEMORY_USES, PROMPTED_MEMORY, WORKING_MEMORY
-from wakeful.ports.notices import NOTICES, PARKED_PROVIDERS, RUNTIME_HOLDS
+from wakeful.ports.notices import NOTICES, PARKED_PROVIDERS, RUNTIME_FILES, RUNTIME_HOLDS
 from wakeful.ports.operator_feed import FEED
 from wakeful.ports.runtime_agents import RUNTIME_AGENTS
 from wakeful.ports.spending import HOLDS, SPENDING
@@ -44,7 +44,7 @@ from wakeful.store.tables.memory import (
     USE_RULES,
     WORKING_MEMORY_RULES,
 )
-from wakeful.store.tables.notices import HOLD_OF_ALL_RULES, NOTICE_RULES, NOTICE_WAKES, PARKED_RULES
+from wakeful.store.tables.notices import FILES_RULES, HOLD_OF_ALL_RULES, NOTICE_RULES, NOTICE_WAKES, PARKED_RULES
 from wakeful.store.tables.operator_feed import FEED_RULES
 from wakeful.store.tables.row_rules import Needs, RowRule, Rules, joined
 from wakeful.store.tables.runtime_agents import RUNTIME_AGENT_RULES
@@ -93,6 +93,7 @@ _RULES: Mapping[Table[Any], Rules] = {
     BRIEFS: BRIEF_RULES,
     NOTICES: NOTICE_RULES,
     RUNTIME_HOLDS: HOLD_OF_ALL_RULES,
+    RUNTIME_FILES: FILES_RULES,
     PARKED_PROVIDERS: PARKED_RULES,
     FEED: FEED_RULES,
     TRIGGERS: TRIGGER_RULES,

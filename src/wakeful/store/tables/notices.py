@@ -1,4 +1,4 @@
-"""Rules of `notices`, `runtime_holds` and `parked_providers`, and of their wakes.
+"""Rules of `notices`, `runtime_holds`, `runtime_files` and `parked_providers`, and of their wakes.
 
 A notice follows from the fact that it is about, in that fact's transaction: no kill comes between them. It has a wake
 like anything else that is due, also while its agent is paused or stopped, and loses it when it is settled.
@@ -17,6 +17,8 @@ from wakeful.contracts.events import (
     AgentStateChanged,
     BriefCreated,
     BudgetNoticed,
+    FilesLoaded,
+    FilesReloadRequested,
     LimitChanged,
     LivenessViolated,
     NoticeAttempted,
@@ -37,9 +39,10 @@ from wakeful.ports.notices import (
     PARKED_PROVIDERS,
     NoticeRow,
     ParkedProviderRow,
+    RuntimeFilesRow,
     RuntimeHoldRow,
 )
-from wakeful.ports.wakes import WAKES, WakeRow
+from wakeful.ports.wakes import RELOAD, WAKES, WakeRow
 from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey, RowRule, Rules
 from wakeful.store.tables.runtime_agents import NEEDS_AGENT, agent_row, is_outdated
 from wakeful.store.tables.wakes import wake_row
@@ -178,6 +181,12 @@ def _of_provider(agent_id: str, fact: Fact, event: ProviderParked | ProviderUnpa
     return (RowKey(PARKED_PROVIDERS, (event.provider,)),)
 
 
+def _loaded(entry: LogEntry, event: FilesLoaded, rows: AtHand) -> list[RuntimeFilesRow]:
+    told = tuple(each.model_dump(mode="json", exclude_defaults=True) for each in event.problems)
+    return [RuntimeFilesRow(entry.agent_id, told, entry.fact.at)]
+
+
+FILES_RULES: Rules = {FilesLoaded: RowRule(_loaded)}
 HOLD_OF_ALL_RULES: Rules = {RuntimeControlChanged: RowRule(_control_changed)}
 PARKED_RULES: Rules = {
     ProviderParked: RowRule(_parked, (_of_provider,)),
@@ -219,6 +228,15 @@ def _wake_parked(entry: LogEntry, event: ProviderParked, rows: AtHand) -> list[W
 
 def _wake_unparked(entry: LogEntry, event: ProviderUnparked, rows: AtHand) -> list[Gone]:
     return [Gone((entry.agent_id, MAIN_THREAD, f"provider:{event.provider}"))]
+
+
+def _wake_reload(entry: LogEntry, event: FilesReloadRequested, rows: AtHand) -> list[WakeRow]:
+    at = entry.fact.at
+    return [WakeRow(entry.agent_id, MAIN_THREAD, RELOAD, at, "reload", event.requested_by, at)]
+
+
+def _wake_loaded(entry: LogEntry, event: FilesLoaded, rows: AtHand) -> list[Gone]:
+    return [Gone((entry.agent_id, MAIN_THREAD, RELOAD))]
 
 
 def _wake_asked(entry: LogEntry, event: ActionRequired, rows: AtHand) -> list[WakeRow]:
@@ -265,5 +283,7 @@ NOTICE_WAKES: Rules = {
     ActionResolved: RowRule(_wake_resolved, (_of_reminder, *NEEDS_AGENT)),
     ProviderParked: RowRule(_wake_parked, NEEDS_AGENT),
     ProviderUnparked: RowRule(_wake_unparked),
+    FilesReloadRequested: RowRule(_wake_reload),
+    FilesLoaded: RowRule(_wake_loaded),
     NoticeAttempted: RowRule(_wake_attempted),
 }

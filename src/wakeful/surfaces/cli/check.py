@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from wakeful.bootstrap import check_home
+from wakeful.contracts.file_problems import FilesReport
 from wakeful.service.code_loader import load
+from wakeful.surfaces.cli.file_words import problem_lines
 from wakeful.surfaces.cli.options import JsonOption, ToolsOption
 from wakeful.surfaces.cli.problems import WrongRequest, note
-from wakeful.surfaces.cli.shown_values import counted, json_text, out, plain
-from wakeful.views.file_problems import FilesReport
+from wakeful.surfaces.cli.shown_values import counted, json_text, out
 
 
 def command(
@@ -39,15 +40,13 @@ def command(
 
 
 def _lines(report: FilesReport) -> list[str]:
-    lines = []
-    for each in report.problems:
-        lines.append(plain(f"{each.where}: {each.level}: {each.message}"))
-        if each.hint:
-            lines.append(plain(f"    {each.hint}"))
     if not report.files:
         return [f"there are no files in {report.home}: agents go into agents/, settings into wakeful.toml"]
     errors = sum(each.level == "error" for each in report.problems)
     warnings = len(report.problems) - errors
     verdict = "no errors" if not errors else counted(errors, "error")
     warned = f", {counted(warnings, 'warning')}" if warnings else ""
-    return [*lines, f"{counted(len(report.files), 'file')} of {report.home}: {verdict}{warned}"]
+    return [
+        *problem_lines(report.problems),
+        f"{counted(len(report.files), 'file')} of {report.home}: {verdict}{warned}",
+    ]

@@ -75,6 +75,8 @@ COMMANDS = {
                     "wakeful tail\nwakeful tail ops --display verbose --follow", "tail"),
     "transcript": Command("tail", "transcript AGENT", "an agent's conversation with its operator",
                           "wakeful transcript ops", "transcript"),
+    "reload": Command("reload", "reload", "have a running runtime read its files again",
+                      "wakeful reload --store home/wakeful.db"),
     "notices": Command("runtime_watch", "notices [AGENT]", "list notices, and whether they arrived",
                        "wakeful notices\nwakeful notices ops", "notices"),
     "notify test": Command("runtime_watch", "notify test AGENT", "send a test notice about an agent",

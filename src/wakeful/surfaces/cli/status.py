@@ -6,6 +6,9 @@ import typer
 
 from wakeful.contracts.models import TokenUsage
 from wakeful.service.operations.agents import STATUS, AgentName
+from wakeful.service.operations.operation import NoRequest
+from wakeful.service.operations.runtime import FILE_PROBLEMS
+from wakeful.surfaces.cli.file_words import problem_lines
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, out
@@ -21,12 +24,19 @@ def command(
 
     Tokens are those of all requests of the agent; the last turn is the newest completed turn that reported any.
     """
-    found = ask(STATUS, AgentName(agent), store_to_read(store))
+    place = store_to_read(store)
+    found = ask(STATUS, AgentName(agent), place)
+    problems = [each for each in ask(FILE_PROBLEMS, NoRequest(), place) if agent in (None, each.agent)]
     if json:
-        out(json_text({"agents": [each.model_dump(mode="json") for each in found]}, indent=2))
+        told = {"agents": [each.model_dump(mode="json") for each in found]}
+        if problems:
+            told["file_problems"] = [each.model_dump(mode="json") for each in problems]
+        out(json_text(told, indent=2))
         return
     for each in found:
         out(_lines(each))
+    if problems:
+        out(["files that are not in force", *(f"  {line}" for line in problem_lines(problems))])
 
 
 def _lines(status: AgentStatus) -> list[str]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 from wakeful.contracts.values import JsonValue
 
 if TYPE_CHECKING:
+    from wakeful.contracts.file_problems import FileProblem
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.views.agent_state import AgentModelState
     from wakeful.views.child_agents import ActiveChild
-    from wakeful.views.file_problems import FileProblem
     from wakeful.views.runtime_records import AgentDetails, AgentRecord, AgentRevision
     from wakeful.views.task_records import TaskOutput, TaskRecord
 

@@ -20,6 +20,7 @@ from wakeful.surfaces.library.runtime_workspaces import RuntimeWorkspaces
 
 if TYPE_CHECKING:
     from wakeful.contracts.envelope import RuntimeEvent
+    from wakeful.contracts.file_problems import FilesReport
     from wakeful.contracts.notices import NotifyTarget
     from wakeful.contracts.retention import Retention, RetentionReport
     from wakeful.contracts.waking import CatchUp, ClosureDecision
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.run_result import RunResult
     from wakeful.surfaces.library.memory_handle import MemoryHandle
-    from wakeful.views.file_problems import FilesReport
     from wakeful.views.message_envelope import MessageEnvelope
     from wakeful.views.runtime_records import (
         AgentLife,

@@ -166,6 +166,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
             lambda: store.newest_of_feed("agent_1", limit=3, results=True),
         ],
         "runtime_hold": [store.runtime_hold],
+        "runtime_files": [store.runtime_files],
         "parked_provider": [lambda: store.parked_provider("openai")],
         "parked_providers": [store.parked_providers],
         "next_wake": [store.next_wake],

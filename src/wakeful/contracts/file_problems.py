@@ -1,4 +1,4 @@
-"""What is wrong with the files of a home, for readers."""
+"""The files of a home: what is wrong with them, and where."""
 
 from typing import Literal
 
@@ -38,3 +38,11 @@ class FilesReport(Value):
     problems: tuple[FileProblem, ...] = ()
     valid: bool
     """No file has an error."""
+
+
+class ReloadReport(Value):
+    """What became of a request to read the files again."""
+
+    loaded: bool
+    """False: no runtime is at work; the next one reads them when it starts."""
+    problems: tuple[FileProblem, ...] = ()

@@ -1,0 +1,34 @@
+"""`wakeful reload`: have the files of a home read again by the runtime that is at work there.
+
+The request is a fact in the store; the runtime finds it, in whatever process it is, and answers with another one.
+"""
+
+import typer
+
+from wakeful.service.operations.operation import OPERATOR
+from wakeful.service.operations.runtime import RELOAD, ReloadRequest
+from wakeful.surfaces.cli.agent_control import ByOption
+from wakeful.surfaces.cli.file_words import problem_lines
+from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.screen import prose
+from wakeful.surfaces.cli.shown_values import counted, json_text, out
+
+
+def command(by: ByOption = OPERATOR, json: JsonOption = False, store: StoreOption = None) -> None:
+    """Read agents/*.yaml and wakeful.toml again. Files with an error change nothing, and are named.
+
+    Exit status 2: a file has an error.
+    """
+    report = ask(RELOAD, ReloadRequest(by), store_to_read(store))
+    if json:
+        out(json_text(report.model_dump(mode="json"), indent=2))
+    elif not report.loaded:
+        prose("no runtime is at work on this store; the next one reads the files when it starts")
+    else:
+        out(problem_lines(report.problems))
+        wrong = counted(len(report.problems), "error")
+        out(f"the files were read: {wrong if report.problems else 'no errors'}")
+    if report.problems:
+        raise typer.Exit(WrongRequest.exit_code)
