@@ -37,14 +37,24 @@ async def watch_files(folder: Path, owner_changed: Callable[[], bool], reload: C
     """Reload whenever a file in the folder, or the owner's file, was written. Until it is cancelled."""
     from watchfiles import awatch
 
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    async def look() -> None:
+        try:
+            await reload()
+        except WakefulError as problem:  # the store cannot be written now; the next change tries again
+            LOG.warning("the files of %s could not be reloaded: %s", folder, problem.message)
+
+    was_there = is_there = await asyncio.to_thread(folder.is_dir)
+    while not is_there:
+        await asyncio.sleep(OWNER_MS / 1_000)
+        if owner_changed():
+            await look()
+        is_there = await asyncio.to_thread(folder.is_dir)
+    if not was_there:
+        await look()
     changes = awatch(folder, recursive=False, rust_timeout=OWNER_MS, yield_on_timeout=True, watch_filter=_is_of_agents)
     async for found in changes:
         if found or owner_changed():
-            try:
-                await reload()
-            except WakefulError as problem:  # the store cannot be written now; the next change tries again
-                LOG.warning("the files of %s could not be reloaded: %s", folder, problem.message)
+            await look()
 
 
 async def request_reload(engine: Engine, *, by: str) -> ReloadReport:

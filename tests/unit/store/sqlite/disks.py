@@ -82,7 +82,9 @@ def _apply(image: bytearray, change: tuple[int, bytes | None]) -> None:
 
 
 class FullDisk(apsw.VFS):
-    """Takes what it is given until it is full."""
+    """Takes what it is given until it is full, or can only be read."""
+
+    says = "full"
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "unix")
@@ -103,7 +105,7 @@ class _FullFile(apsw.VFSFile):
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         if self._disk.full:
-            raise apsw.FullError("no room")
+            raise apsw.FullError("no room") if self._disk.says == "full" else apsw.ReadOnlyError("read-only")
         super().xWrite(data, offset)
 
     def excepthook(self, *error: object) -> None:
