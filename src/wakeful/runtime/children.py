@@ -25,6 +25,7 @@ from wakeful.contracts.events import (
     TaskEnded,
     TaskStatusChanged,
     TurnInterruptRequested,
+    WaitCancelled,
 )
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.tasks import OpenStatus
@@ -316,6 +317,13 @@ class RuntimeChildren:
             with contextlib.suppress(EventRefused):
                 await store.admit(child_id, [Fact(expired, self._clock.now(), message.thread_id)])
 
+    async def _end_waits(self, child_id: str) -> None:
+        """A child that is over waits for nothing: no deadline comes, and nothing of it is kept as open."""
+        for wait in await self._store.open_waits(child_id):
+            event = WaitCancelled(wait_id=wait.wait_id, cancelled_by=RUNTIME, reason="the child is over")
+            with contextlib.suppress(EventRefused):
+                await self._store.admit(child_id, [Fact(event, self._clock.now(), wait.thread_id)])
+
     async def _end(self, row: TaskRow, spec: ChildSpec, standing: ChildStanding, last: LastTurn) -> None:
         """Let nothing more of the child run, and tell its parent: once, with what the child left of its grant."""
         now = self._clock.now()
@@ -325,6 +333,7 @@ class RuntimeChildren:
             )
             await self._store.admit(spec.agent_id, [Fact(rest, now)])
         await self._expire_messages(spec.agent_id, "the child is over")
+        await self._end_waits(spec.agent_id)
         left_behind = await leave_worktree(self._engine, row)
         ended = end_of_child(row.task_id, standing, last.words, max(0, (now - row.created_at) // 1_000), left_behind)
         lowered: tuple[str, ...] = ("external_evidence",) if last.words.untrusted else ()

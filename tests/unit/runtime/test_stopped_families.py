@@ -53,6 +53,7 @@ async def test_children_and_their_children_end_with_an_agent_that_is_stopped_and
         assert [(await only_task(store, name)).status for name in ("ops", name_of(outer))] == ["cancelled"] * 2
         assert await controls(store) == {"ops": "stopped", name_of(outer): "stopped", name_of(inner): "stopped"}
         assert (await only_task(store)).result_summary == "it was stopped because its parent was stopped"
+        assert await store.open_waits() == [], "who is over waits for nothing"
         (told,) = await told_of(store)
         kept = await store.message(told.message_id)
         assert kept is not None

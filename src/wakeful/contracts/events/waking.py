@@ -163,10 +163,11 @@ class WaitExpired(_WaitFact):
 
 
 class WaitCancelled(Event):
-    """The agent waits no more."""
+    """The agent waits no more: it said so in a call, or it is over itself."""
 
     kind: ClassVar[str] = "wait.cancelled"
-    needs: ClassVar[tuple[Need, ...]] = CALL
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+    outsider: ClassVar[bool] = True
 
     wait_id: str
     cancelled_by: str
