@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from wakeful.contracts.errors import EventRefused
+from wakeful.ports.operator_feed import FEED
 from wakeful.ports.transfer import StoredLog, StoredRow
 from wakeful.store.blob_names import names_in, names_in_blob
 from wakeful.store.log_transfer import checked_log, payloads_of, refuse_known
@@ -57,4 +58,6 @@ class MemoryTransfer:
         self._memory.tables.add_agent(log.agent_id)
         self._memory.tables.change(checked.tables)
         self._memory.agents[log.agent_id] = agent
+        if checked.tables[FEED]:
+            self._memory.watches.wake_feed()
         return checked.head - log.cut

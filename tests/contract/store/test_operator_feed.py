@@ -145,6 +145,26 @@ async def test_a_watch_of_the_feed_is_woken_by_new_rows_and_by_no_other_commit(s
         watch.close()
 
 
+async def test_a_log_that_is_taken_in_is_told_behind_what_was_there(store: Store) -> None:
+    from wakeful.store.memory import MemoryStore
+
+    elsewhere = MemoryStore()
+    await a_turn(elsewhere, "ops")
+    log = await elsewhere.transfer.stored_log("ops")
+    assert log is not None
+    await store.admit("a", [created("a"), told("here")])
+    watch = store.watch_feed()
+    try:
+        await store.transfer.take_in(log)
+        await watch.wait()
+        there = [seq for _, agent, seq in await positions(elsewhere)]
+        assert await positions(store) == [(1, "a", 2), *((at, "ops", seq) for at, seq in enumerate(there, 2))]
+        assert await find_misfits(store) == []
+    finally:
+        watch.close()
+        await elsewhere.close()
+
+
 async def test_inversion_rows_out_of_order_are_found() -> None:
     from wakeful.testing.crash_rows import _are_in_order
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from kit.runs.engine_runs import calls
 from kit.surfaces.command_line import Wakeful, command_line
@@ -121,6 +122,23 @@ def test_a_transcript_is_messages_and_briefs(wakeful: Wakeful, home: Path) -> No
     found = [json.loads(line) for line in wakeful("transcript", "ops", "--json").out.splitlines()]
     assert [each["kind"] for each in found] == ["operator_message", "brief", "operator_message"]
     assert wakeful("transcript", "ops", "--thread", "side").out == "no messages yet\n"
+
+
+def test_lines_fit_the_screen_whatever_they_hold(
+    wakeful: Wakeful, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def once() -> None:
+        agent = Agent("ops", scripted(["\u767a\u9001" * 60 + "\u202e\x1b]0;owned\x07"]))
+        async with Runtime(folder / "home", agents=[agent]) as rt:
+            await rt.answer(await rt.send("ops", "e\u0301" * 90))
+
+    asyncio.run(once())
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = wakeful("tail", "--display", "debug").out.splitlines()
+    assert len(lines) >= 3
+    assert all(cell_len(line) <= 80 and line.isprintable() for line in lines)
+    whole = wakeful("tail", "--wide").out
+    assert "\\u202e\\x1b]0;owned\\x07" in whole
 
 
 def test_wrong_requests_say_what_to_do(wakeful: Wakeful, home: Path) -> None:

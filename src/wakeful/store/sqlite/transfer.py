@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 from wakeful.contracts.errors import EventRefused, StoreDamaged
+from wakeful.ports.operator_feed import FEED
 from wakeful.ports.transfer import StoredLog, StoredRow
 from wakeful.store.blob_names import names_in, names_in_blob
 from wakeful.store.log_transfer import CheckedLog, checked_log, payloads_of, refuse_known
@@ -95,4 +96,5 @@ class SqliteTransfer:
             )
         self._tables.write(agent, checked.tables)
         self._log.written[agent] = (checked.head, checked.hash)
+        self._log.has_fed = self._log.has_fed or bool(checked.tables[FEED])
         return checked.head - log.cut

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Annotated
 
 import typer
+from rich.cells import cell_len, set_cell_size
 
 from wakeful.bootstrap import reading_store
 from wakeful.service.operations.operator_feed import (
@@ -92,7 +93,8 @@ class _Printer:
         sys.stdout.flush()
 
     def _write(self, line: str) -> None:
-        sys.stdout.write((line if len(line) <= self._most else line[: self._most - 1] + "…") + "\n")
+        is_whole = cell_len(line) <= self._most
+        sys.stdout.write((line if is_whole else set_cell_size(line, self._most - 1) + "…") + "\n")
 
 
 def transcript(
