@@ -1,9 +1,12 @@
 """What an agent's files and commands are bound to, and what holds them: a view of facts and of this machine.
 
 It claims no more than holds. Where nothing confines a command (`host_local`), each of the five limits says
-`not_enforced`; where the kernel does (`sandboxed`), it says which of them the kernel keeps.
+`not_enforced`; where the kernel does (`sandboxed`), it says which of them the kernel keeps. Landlock knows no
+namespaces and no rights of metadata: a command may change mode, owner and times of a file outside that belongs to the user, and
+what it leaves running is ended by a supervisor. A network that was granted is held by nothing.
 """
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from wakeful.contracts.values import Value
@@ -135,6 +138,24 @@ class CommandConfinement(NamedTuple):
 
     mode: Literal["bubblewrap", "landlock", "not_enforced"]
     reason: str = ""
+    grants_network: bool | None = None
+    """The agent's commands may use it; None: nobody here can say."""
+
+
+_NETWORK: Mapping[bool | None, Enforcement] = {True: "not_enforced", False: "hard_enforced", None: "runtime_shaped"}
+
+
+def _held(confined: CommandConfinement) -> ProcessExecution:
+    if confined.mode == "not_enforced":
+        return ProcessExecution()
+    arranged: Enforcement = "hard_enforced" if confined.mode == "bubblewrap" else "runtime_shaped"
+    return ProcessExecution(
+        path_confinement="hard_enforced",
+        write_confinement=arranged,
+        network_confinement=_NETWORK[confined.grants_network],
+        secret_isolation="hard_enforced",
+        child_process_containment=arranged,
+    )
 
 
 def execution_snapshot(
@@ -143,7 +164,6 @@ def execution_snapshot(
     """The snapshot of an agent that works there, on a machine that holds commands so."""
     is_held = confined.mode != "not_enforced"
     backend: Backend = "sandboxed" if is_held else "host_local"
-    held: Enforcement = "hard_enforced" if is_held else "not_enforced"
     return ExecutionSnapshot(
         profile=ExecutionProfile(
             backend=backend, process_execution_exposed=works_on_files, allow_background_tasks=works_on_files
@@ -152,13 +172,7 @@ def execution_snapshot(
             backend=backend,
             process_execution_exposed=works_on_files,
             resource_authority=ResourceAuthority(),
-            process_execution=ProcessExecution(
-                path_confinement=held,
-                write_confinement=held,
-                network_confinement=held,
-                secret_isolation=held,
-                child_process_containment=held,
-            ),
+            process_execution=_held(confined),
             reason=confined.reason,
         ),
         workspace_id=entry.workspace_id,

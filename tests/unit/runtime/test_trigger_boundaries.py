@@ -171,3 +171,19 @@ def test_the_public_word_is_trigger_and_no_provider_is_known_to_the_core(root: P
         source / "surfaces/cli/triggers.py"
     ).read_text()
     assert "callback" not in said.lower(), "a callback is an address of HTTP, and no word for people or models"
+
+
+async def test_a_delivery_to_an_agent_that_was_put_away_or_deleted_is_refused_by_name(tmp_path: Path) -> None:
+    definition = {"name": "made", "model": "scripted:demo"}
+    async with Runtime(tmp_path, agents=[Agent("ops", scripted(["noted"]))], clock=FixedClock()) as rt:
+        await rt.create(definition)
+        for agent in ("ops", "made"):
+            await rt.create_trigger(agent, "ci")
+        kept, gone = await rt.trigger_url("ops/ci"), await rt.trigger_url("made/ci")
+        await rt.archive("ops")
+        refused = await rt.deliver(kept, b"")
+        assert (refused.outcome, refused.reason) == ("refused", "agent_stopped")
+        assert "ops" in refused.message
+        await rt.delete("made")
+        refused = await rt.deliver(gone, b"")
+        assert (refused.outcome, refused.reason) == ("refused", "revoked")

@@ -14,7 +14,13 @@ from wakeful.errors import AgentNotFound, InvalidRequest
 from wakeful.ports import ModelRequest
 from wakeful.sandbox.level_probe import probe
 from wakeful.testing import FixedClock, scripted
-from wakeful.views.execution_snapshot import AgentWorkspaces, WorkspaceRecord
+from wakeful.views.execution_snapshot import (
+    ActiveWorkspaceEntry,
+    AgentWorkspaces,
+    CommandConfinement,
+    WorkspaceRecord,
+    execution_snapshot,
+)
 
 
 def calls(name: str, **arguments: Any) -> dict[str, Any]:
@@ -197,14 +203,46 @@ async def test_the_policy_claims_what_holds_on_this_machine_and_no_more(house: H
     is_bare = probe().mode == "not_enforced"
     held = policy.process_execution
     assert policy.backend == ("host_local" if is_bare else "sandboxed")
-    assert {
-        held.path_confinement,
-        held.write_confinement,
-        held.network_confinement,
-        held.secret_isolation,
-        held.child_process_containment,
-    } == {"not_enforced" if is_bare else "hard_enforced"}
+    assert {held.path_confinement, held.network_confinement, held.secret_isolation} == {
+        "not_enforced" if is_bare else "hard_enforced"
+    }
     assert policy.resource_authority.process_execution == "runtime_shaped"
+
+
+async def test_a_network_that_was_granted_is_held_by_nothing(house: House) -> None:
+    async with house.runtime(house.agent(workspace=house.repo, sandbox={"network": "full"})) as rt:
+        held = (await rt.workspaces("ops")).execution.policy.process_execution
+    assert held.network_confinement == "not_enforced"
+
+
+LIMITS = (
+    "path_confinement",
+    "write_confinement",
+    "network_confinement",
+    "secret_isolation",
+    "child_process_containment",
+)
+
+
+@pytest.mark.parametrize(
+    ("confined", "weak"),
+    [
+        (CommandConfinement("bubblewrap", "", False), {}),
+        (CommandConfinement("bubblewrap", "", True), {"network_confinement": "not_enforced"}),
+        (CommandConfinement("bubblewrap", "", None), {"network_confinement": "runtime_shaped"}),
+        (
+            CommandConfinement("landlock", "", False),
+            {"write_confinement": "runtime_shaped", "child_process_containment": "runtime_shaped"},
+        ),
+        (CommandConfinement("not_enforced", "no bwrap", False), dict.fromkeys(LIMITS, "not_enforced")),
+    ],
+)
+def test_each_level_claims_what_its_kernel_keeps(confined: CommandConfinement, weak: dict[str, str]) -> None:
+    entry = ActiveWorkspaceEntry(
+        workspace_id="w", workspace_anchor="/w", execution_root="/w", execution_root_id="w", cwd="/w"
+    )
+    held = execution_snapshot(entry, confined, works_on_files=True).policy.process_execution
+    assert {name: getattr(held, name) for name in LIMITS} == dict.fromkeys(LIMITS, "hard_enforced") | weak
 
 
 # --- isolated ------------------------------------------------------------------------------------------------------

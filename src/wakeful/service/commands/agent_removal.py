@@ -15,6 +15,7 @@ from wakeful.contracts.events import (
     AgentDeleted,
     AgentStateChanged,
     TimerCancelled,
+    TriggerRevoked,
 )
 from wakeful.engine.run_request import Engine
 from wakeful.ports.runtime_agents import RuntimeAgentRow
@@ -54,6 +55,11 @@ async def delete_agent(engine: Engine, name: str, *, by: str, reason: str = "", 
         Fact(TimerCancelled(timer_id=timer.timer_id, cancelled_by=by, reason="deleted"), now, timer.thread_id)
         for timer in await engine.store.timers(name)
         if timer.state == "armed"
+    ]
+    over += [
+        Fact(TriggerRevoked(trigger_id=trigger.trigger_id, revoked_by=by, reason="deleted"), now)
+        for trigger in await engine.store.triggers(name)
+        if trigger.state == "active"
     ]
     deleted = Fact(AgentDeleted(deleted_by=by, reason=reason), now)
     await engine.store.admit(name, [*over, Fact(_stopped(by, "deleted"), now), deleted])

@@ -9,7 +9,7 @@ from wakeful.service.commands.trigger_control import CountRefusals, list_trigger
 from wakeful.service.queries.agent_details import agent_details, definition_of, identity_of, model_of
 from wakeful.service.queries.agent_records import agent_records
 from wakeful.service.queries.notices import notices_of
-from wakeful.service.queries.runtime_agents import timer_record
+from wakeful.service.queries.runtime_agents import list_timers
 from wakeful.service.queries.work_items import briefs_of, work_items_of
 from wakeful.service.queries.workspaces import workspaces_of
 from wakeful.views.agent_inspection import (
@@ -85,7 +85,7 @@ async def agent_snapshot(engine: Engine, name: str, refused: CountRefusals | Non
         workspaces=await workspaces_of(engine, name),
         work_items=tuple(await work_items_of(store, name)),
         waits=tuple(wait_record(row) for row in await store.open_waits(name)),
-        timers=tuple(timer_record(row) for row in await store.timers(name)),
+        timers=tuple(await list_timers(store, name)),
         triggers=tuple(await list_triggers(store, refused or stored, name)),
         approvals=tuple(each for each in await approvals(engine) if each.agent_id == name),
         briefs=tuple(await briefs_of(store, name, limit=TAIL)),

@@ -1,9 +1,11 @@
 """What readers are shown of an agent's workspaces: rows, whether the folders are there, and what holds commands."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Literal
 
+from wakeful.contracts.errors import ForTheCaller
 from wakeful.contracts.workspaces import AGENT_HOME
 from wakeful.engine.run_request import Engine
 from wakeful.ports.workspaces import ActiveWorkspaceRow, AttachedWorkspaceRow, WorktreeRow
@@ -20,12 +22,28 @@ from wakeful.views.execution_snapshot import (
 MOST_WORKTREES = 50
 
 
-async def workspaces_of(engine: Engine, agent: str) -> AgentWorkspaces:
-    """Where an agent may work, and where it works. Worktrees that are gone are left out."""
+async def workspaces_of(engine: Engine, agent: str, *, grants_network: bool | None = None) -> AgentWorkspaces:
+    """Where an agent may work, and where it works. Worktrees that are gone are left out.
+
+    `grants_network`: its commands may use the network, as the code of the agent says; None: its code is not at hand.
+    """
     store = engine.store
     row, attached = await store.active_workspace(agent), await store.attached_workspaces(agent)
     trees = [tree for tree in await store.worktrees_of(agent) if tree.is_there]
-    return await asyncio.to_thread(_record, agent, engine.agent_home(agent), row, attached, trees)
+    has_network = await _grants_network(engine, agent) if grants_network is None else grants_network
+    return await asyncio.to_thread(_record, agent, engine.agent_home(agent), row, attached, trees, has_network)
+
+
+async def _grants_network(engine: Engine, agent: str) -> bool | None:
+    """As the stored definition says; None: it is in code, or in that of whoever made the agent."""
+    row = await engine.store.runtime_agent(agent)
+    if row is None or not row.revision or row.source not in ("file", "api"):
+        return None
+    try:
+        sandbox = json.loads(await engine.store.get_blob(row.revision)).get("sandbox") or {}
+    except ForTheCaller:
+        return None
+    return bool(sandbox.get("network") == "full")
 
 
 def _record(
@@ -34,10 +52,11 @@ def _record(
     row: ActiveWorkspaceRow | None,
     attached: list[AttachedWorkspaceRow],
     trees: list[WorktreeRow],
+    has_network: bool | None,
 ) -> AgentWorkspaces:
     entry = _entry(row, folder)
     level = probe()
-    held = CommandConfinement(level.mode, level.reason)
+    held = CommandConfinement(level.mode, level.reason, has_network)
     return AgentWorkspaces(
         agent=agent,
         attached_workspaces=(

@@ -70,5 +70,9 @@ class RuntimeWorkspaces:
         from wakeful.service.commands.agents import agent_named
         from wakeful.service.queries.workspaces import workspaces_of
 
-        await agent_named(self._here.engine.store, agent)
-        return await workspaces_of(self._here.engine, agent)
+        here = self._here
+        await agent_named(here.engine.store, agent)
+        known = (await here.supply.agent(agent)).sandbox if await here.supply.has(agent) else None
+        return await workspaces_of(
+            here.engine, agent, grants_network=None if known is None else known.network == "full"
+        )
