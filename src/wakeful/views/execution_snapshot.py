@@ -2,8 +2,8 @@
 
 It claims no more than holds. Where nothing confines a command (`host_local`), each of the five limits says
 `not_enforced`; where the kernel does (`sandboxed`), it says which of them the kernel keeps. Landlock knows no
-namespaces and no rights of metadata: a command may change mode, owner and times of a file outside that belongs to the user, and
-what it leaves running is ended by a supervisor. A network that was granted is held by nothing.
+namespaces and no rights of metadata: a command may change mode, owner and times of a file outside that belongs to the
+user, and what it leaves running is ended by a supervisor. A network that was granted is held by nothing.
 """
 
 from collections.abc import Mapping
