@@ -17,6 +17,7 @@ from wakeful.service.operations.calls import CallName
 from wakeful.service.operations.client_requests import RequestName
 from wakeful.service.operations.memory import MemoryName, MemoryOwner, MemoryQuery
 from wakeful.service.operations.operation import Operation
+from wakeful.service.operations.operator_feed import ReplayQuery, TranscriptQuery
 from wakeful.service.operations.runtime import RuntimeAgentName
 from wakeful.service.operations.runtime_agents import AgentTarget, RevisionPair
 from wakeful.service.operations.spending import CostQuestion
@@ -43,6 +44,8 @@ NEEDS_WORDS: dict[str, Any] = {
     "runtime.agent": AgentTarget("nothing"),
     "runtime.revisions": AgentTarget("nothing"),
     "runtime.diff": RevisionPair("nothing"),
+    "runtime.events": ReplayQuery("nothing"),
+    "runtime.transcript": TranscriptQuery("nothing"),
 }
 """Requests of operations that only read and have to be told something."""
 
