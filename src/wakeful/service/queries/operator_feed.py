@@ -28,8 +28,8 @@ from wakeful.views.presentation.replayed_events import ReplayedEvent, provenance
 
 PAGE = 200
 """Rows that are read at once."""
-RECENT = 1_000
-"""Entries that are kept for those who follow."""
+RECENT = 256
+"""Entries that are kept for those who follow: each holds its whole event, which may be large."""
 TURNS = 256
 """Turns whose secrets are remembered, so that their facts are read once."""
 LOOK_AGAIN_SECONDS = 30.0
