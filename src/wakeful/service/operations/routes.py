@@ -157,6 +157,8 @@ _TURNS = "/turns/{turn_id}"
 _APPROVAL = "/approvals/{approval_id}"
 _TRIGGER = "/control/triggers/{trigger_id}"
 _HTTP = {"by_http": True}
+_AT_ONCE = {"seconds": None}
+_NO_WORDS = {"seconds": None, "reason": ""}
 _OWNERS = {"retention": None}
 """What the owner's file says holds."""
 ROUTES = (
@@ -186,9 +188,9 @@ ROUTES = (
     HttpRoute("PUT", f"{_AGENT}/model", runtime_agents.SET_MODEL),
     HttpRoute("POST", f"{_AGENT}/archive", runtime_agents.ARCHIVE_AGENT),
     HttpRoute("POST", f"{_CONTROL}/pause", runtime.PAUSE_AGENT),
-    HttpRoute("POST", f"{_CONTROL}/stop", runtime.STOP_AGENT),
-    HttpRoute("POST", f"{_CONTROL}/resume", runtime.RESUME_AGENT),
-    HttpRoute("POST", f"{_CONTROL}/notice", runtime.TEST_NOTICE),
+    HttpRoute("POST", f"{_CONTROL}/stop", runtime.STOP_AGENT, fixed=_AT_ONCE),
+    HttpRoute("POST", f"{_CONTROL}/resume", runtime.RESUME_AGENT, fixed=_NO_WORDS),
+    HttpRoute("POST", f"{_CONTROL}/notice", runtime.TEST_NOTICE, fixed=_NO_WORDS),
     HttpRoute("GET", "/agents/usage", agents.STATUS),
     HttpRoute("GET", "/feed", operator_feed.LIST_FEED),
     HttpRoute("GET", "/feed/tail", operator_feed.SHOW_TAIL),

@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -28,6 +29,8 @@ DELIVERIES = "/callbacks/"
 MAX_BODY = 1_000_000
 MAX_DEPTH = 64
 BODY_SECONDS = 15.0
+LINGER_SECONDS = 1.0
+LINGER_BYTES = 4 * MAX_BODY
 PEER = "local"
 """The address of a client that came through the socket of the home; its port is the number of its user."""
 API_VERSION = "1"
@@ -71,6 +74,7 @@ class Guard:
                         )
         if refusal is not None:
             self.refused[refusal.words.code] += 1
+            await _read_rest(receive)
             await answer(send, refusal)
             return
         await self.app(scope, receive, send)
@@ -162,10 +166,24 @@ class Guard:
 async def answer(send: Send, refusal: HttpProblem) -> None:
     """Send an error, and close the connection: what else it may hold is not read."""
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    headers.append((b"content-length", str(len(refusal.body)).encode()))
     if refusal.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="wakeful"'))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": refusal.body})
+
+
+async def _read_rest(receive: Receive) -> None:
+    """A client that is still sending when the connection is closed would lose the answer: what it sends is dropped,
+    for a while."""
+    size = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SECONDS):
+            while size <= LINGER_BYTES:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                    return
 
 
 def caller_of(scope: Scope) -> Caller:

@@ -147,7 +147,8 @@ def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> t
     if is_paged:
         given |= {name: (field.annotation, field) for name, field in PageQuery.model_fields.items()}
     name = "".join(part.title() for part in re.split(r"\W+|_", route.operation.name)) + "Request"
-    made: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="forbid"), **given)
+    strict = route.method not in _IN_QUERY  # in a body a number is a number; in a query everything is text
+    made: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="forbid", strict=strict), **given)
     made.__doc__ = getdoc(route.operation.request)
     return made
 
