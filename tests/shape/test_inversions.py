@@ -41,6 +41,10 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "hostile/test_children.py::test_inversion_a_folder_that_is_its_parents_is_not_asked_about",
         "hostile/test_children.py::test_inversion_its_own_parent_may",
     ),
+    "what a private child says is its parent's to hear": (
+        "unit/runtime/test_child_notices.py"
+        "::test_inversion_the_same_of_an_agent_that_is_nobodys_child_is_told_to_people",
+    ),
     "a wake that was lost is found": (
         "unit/runtime/test_liveness.py::test_inversion_without_the_watchdog_a_lost_wake_is_never_found",
     ),

@@ -61,6 +61,8 @@ class ChildObservability(Value):
     """It waits for something that others have to end: a task, an approval, a pause."""
     waiting_reason: str | None = None
     """It rests because it said so."""
+    waits_for: str | None = None
+    """Of one that rests: what for, in its own words."""
     active_work_item_id: str | None = None
     work_summary: str | None = None
     last_progress_brief: str | None = None

@@ -49,6 +49,14 @@ def notice_of(event: AnyEvent) -> NoticeText | None:
     return None if found is None else found._replace(words=found.words[:MOST_WORDS])
 
 
+def is_for_parent(event: AnyEvent) -> bool:
+    """Of a private child: is its parent told of the fact, and nobody else? Its words, its questions and its failures
+    are. People are still told what only they can do: decide about a call, give money, bring back its code."""
+    if isinstance(event, AgentStateChanged):
+        return event.cause == "failure"
+    return isinstance(event, BriefCreated | TurnFailed | ProgressStalled)
+
+
 def _text(event: AnyEvent) -> NoticeText | None:
     match event:
         case ActionRequired():

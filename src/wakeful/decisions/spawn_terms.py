@@ -230,7 +230,18 @@ def bootstrap(maker: str, task_id: str, words: str, behind: Authority) -> Messag
 def notice(task_id: str, label: str, brief_id: str, behind: Authority) -> MessageAdmitted:
     """A child wanted its operator to know something: its parent is told that, and reads it with `task_status`."""
     words = f"Task {task_id} has something to tell: {label}\ntask_status shows it (last_progress_brief)."
-    said = hashlib.sha256(f"child\0{task_id}\0brief\0{brief_id}".encode()).hexdigest()[:32]
+    return _followup(task_id, words, "brief", brief_id, behind)
+
+
+def question(task_id: str, label: str, wait_id: str, behind: Authority) -> MessageAdmitted:
+    """A child waits for its operator's word: that is its parent's to give."""
+    words = f"Task {task_id} waits for your word: {label}\ntask_status shows what for (waits_for); answer it with "
+    return _followup(task_id, f"{words}task_input, or end it with task_stop.", "wait", wait_id, behind)
+
+
+def _followup(task_id: str, words: str, kind: str, name: str, behind: Authority) -> MessageAdmitted:
+    """What a parent is told of its child between beginning and end. It quotes nothing that the child said."""
+    said = hashlib.sha256(f"child\0{task_id}\0{kind}\0{name}".encode()).hexdigest()[:32]
     return MessageAdmitted(
         message_id=f"msg_{said}",
         item=UserItem(parts=(Text(words),)),
@@ -240,7 +251,7 @@ def notice(task_id: str, label: str, brief_id: str, behind: Authority) -> Messag
         derived_from=known_authority(lowest((behind, "runtime_instruction"))),
         delivery_surface="runtime_system",
         admission_context="runtime_owned",
-        source_refs={"task_id": task_id, "brief_id": brief_id},
+        source_refs={"task_id": task_id, f"{kind}_id": name},
         causation_id=task_id,
         task_id=task_id,
         prompt_preview=words[:PREVIEW_CHARS],

@@ -127,6 +127,7 @@ async def child_facts(engine: Engine, row: TaskRow) -> ChildFacts | None:
     focus = await store.current_work_item_id(spec.agent_id)
     item = await store.work_item(focus) if focus is not None else None
     progress, result = await _briefs(store, spec.agent_id)
+    waits = await store.open_waits(spec.agent_id)
     return ChildFacts(
         task_id=row.task_id,
         parent=row.agent_id,
@@ -144,6 +145,7 @@ async def child_facts(engine: Engine, row: TaskRow) -> ChildFacts | None:
         progress=progress,
         result=result,
         worktree=await worktree_of(store, row),
+        waits_for=waits[-1].reason if waits else None,
     )
 
 

@@ -31,7 +31,7 @@ from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.tasks import OpenStatus
 from wakeful.decisions.child_ends import ChildStanding, end_of_child, next_step
 from wakeful.decisions.grants import nothing_of
-from wakeful.decisions.spawn_terms import bootstrap, delegation, notice, taken, task_of
+from wakeful.decisions.spawn_terms import bootstrap, delegation, notice, question, taken, task_of
 from wakeful.decisions.task_ends import TaskParent, result_message
 from wakeful.engine.run_request import Engine
 from wakeful.ports.runtime_agents import RuntimeAgentRow
@@ -365,9 +365,12 @@ class RuntimeChildren:
         self._forget(row.task_id)
 
     async def _tell_progress(self, row: TaskRow, spec: ChildSpec) -> None:
-        """What a child wanted its operator to know goes to its parent, who reads it with `task_status`."""
-        for brief_id, _ in await told_briefs(self._store, spec.agent_id):
-            said = notice(row.task_id, row.summary, brief_id, row.derived_from)
+        """What a child wants its operator to know, or to say, goes to its parent, who reads it with `task_status`."""
+        briefs = [brief_id for brief_id, _ in await told_briefs(self._store, spec.agent_id)]
+        waits = [wait.wait_id for wait in await self._store.open_waits(spec.agent_id) if wait.wake == "operator_input"]
+        told = [notice(row.task_id, row.summary, brief_id, row.derived_from) for brief_id in briefs]
+        told += [question(row.task_id, row.summary, wait_id, row.derived_from) for wait_id in waits]
+        for said in told:
             if await self._store.message(said.message_id) is None:
                 await self._write(row, [said])
 

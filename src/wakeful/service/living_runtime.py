@@ -256,8 +256,9 @@ def living_runtime(
         return HostTerms(limits=await tasks.children.limits_of(row), payers=tuple(payers), generation=len(lineage))
 
     async def target_of(agent_id: str) -> NotifyTarget | None:
-        known = supply.roster.get(agent_id)
-        target = known.agent.notify if known is not None and known.agent.notify is not None else notify
+        """Notices about a child go where those about its parent go."""
+        own = (await supply.agent(agent_id)).notify if await supply.has(agent_id) else None
+        target = own if own is not None else notify
         return None if target is None else resolve_target(target)
 
     asked: set[str] = set()

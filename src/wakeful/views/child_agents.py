@@ -44,6 +44,8 @@ class ChildFacts(NamedTuple):
     """The newest brief that is one."""
     worktree: TaskWorktree | None = None
     """The worktree that its task made for it."""
+    waits_for: str | None = None
+    """The reason of its newest wait."""
 
 
 class ActiveChild(Value):
@@ -80,6 +82,7 @@ def observability_of(child: ChildFacts) -> ChildObservability:
         phase=phase,
         blocked_reason=blocked,
         waiting_reason=waiting,
+        waits_for=_cut(child.waits_for, REASON_CHARS) if waiting is not None else None,
         active_work_item_id=child.work_item_id,
         work_summary=_cut(child.work_summary, REASON_CHARS),
         last_progress_brief=_cut(child.progress, BRIEF_CHARS),

@@ -283,12 +283,18 @@ async def test_what_a_child_would_tell_its_operator_goes_to_its_parent() -> None
         await rt.settled()
         row = await only_task(store)
         told = [each for each in await of_kind(store, "ops", MessageAdmitted) if each.task_id == row.task_id]
-        assert [each.message_kind for each in told] == ["internal_followup"]
-        assert "pipe" not in told[0].item.text, "a message of the runtime quotes nobody"
+        assert [each.message_kind for each in told] == ["internal_followup"] * 2
+        first, second = (each.item.text for each in told)
+        assert first.startswith(f"Task {row.task_id} has something to tell: Dig a hole.")
+        assert second.startswith(f"Task {row.task_id} waits for your word: Dig a hole.")
+        assert "pipe" not in first + second and "What now" not in first + second, "it quotes nobody"
         assert [brief.kind for brief in await rt.briefs("ops")] == ["result", "result"], "nobody else was told"
         (shown,) = await rt.children("ops")
         assert shown.child_observability.last_progress_brief == "There is a pipe."
         assert shown.child_observability.last_result_brief is None
+        assert shown.child_observability.waits_for == "What now?"
+        await rt._here.tasks.children.look_at_all()
+        assert len([each for each in await of_kind(store, "ops", MessageAdmitted) if each.task_id]) == 2, "once each"
 
 
 async def test_nobody_but_its_parent_speaks_to_a_private_child() -> None:

@@ -32,7 +32,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.notices import NoticeState
 from wakeful.contracts.waking import CHECK_THREAD
-from wakeful.decisions.notices import notice_of
+from wakeful.decisions.notices import is_for_parent, notice_of
 from wakeful.ports.approvals import ACTIONS
 from wakeful.ports.notices import (
     NOTICES,
@@ -74,6 +74,8 @@ def _raised(entry: LogEntry, event: Any, rows: AtHand) -> list[NoticeRow]:
         return []  # the agent is woken and told
     if isinstance(event, AgentStateChanged) and agent is not None and is_outdated(event, agent):
         return []  # refused by the agent's own row
+    if agent is not None and agent.ownership == "parent_supervised" and is_for_parent(event):
+        return []
     found = notice_of(event)
     if found is None:
         return []
