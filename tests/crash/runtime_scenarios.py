@@ -5,12 +5,14 @@ names. Time goes on where the log left it.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from kit.runs.deliveries import SECRET, standard
 from kit.runs.repositories import branches, repository
 from wakeful import Agent, RunContext, Runtime, tool
 from wakeful.ports import ModelRequest, Store
@@ -19,6 +21,7 @@ from wakeful.testing import FixedClock, Ledger, scripted
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = 3_600.0
 OPS = "ops"
+VARIABLE = "WAKEFUL_TEST_CI_SECRET"
 
 
 @asynccontextmanager
@@ -214,3 +217,21 @@ async def a_child_in_a_worktree(store: Store, ledger: Ledger) -> None:
         assert (task.status, await _told(store)) == ("completed", ["processed"])
         (tree,) = await store.worktrees_of_task(task.task_id)
         assert (tree.state, branches(repo), Path(tree.worktree_path).exists()) == ("removed", ["main"], False)
+
+
+async def deliveries_to_a_trigger(store: Store, ledger: Ledger) -> None:
+    """Each delivery is one message, however often its sender sends it."""
+    os.environ[VARIABLE] = SECRET
+    async with living(store, clerk(ledger)) as (rt, _):
+        if not any(row.name == "ci" for row in await rt.triggers(OPS)):
+            await rt.create_trigger(OPS, "ci", say="Pay it.", signature="standard_webhooks", signing_env=VARIABLE)
+        address = await rt.trigger_url(f"{OPS}/ci")
+        sent = []
+        for name in ("first", "second", "first"):
+            receipt = await rt.deliver(address, b"", standard(b"", name, NOON))
+            assert receipt.outcome in ("accepted", "duplicate"), receipt
+            assert receipt.message_id is not None
+            assert (await rt.answer(receipt.message_id)).output == "done"
+            sent.append(receipt.message_id)
+        assert sent[0] == sent[2]
+        await rt.settled()

@@ -22,6 +22,7 @@ STORIES = [
     scenarios.a_timer_and_a_wait,
     scenarios.work_from_outside,
     scenarios.a_shutdown_in_the_middle,
+    scenarios.deliveries_to_a_trigger,
     scenarios.a_child_that_works,
     scenarios.a_family_that_is_stopped,
     scenarios.a_child_in_a_worktree,
