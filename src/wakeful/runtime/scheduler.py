@@ -74,6 +74,8 @@ class _Setback:
     waits: float = 0.0
     until: float = 0.0
     """By the clock's growing seconds."""
+    words: str = ""
+    """What went wrong, where it mends itself once its cause is gone."""
 
 
 @dataclass(slots=True)
@@ -130,6 +132,11 @@ class Scheduler:
         for job in [job for job in self._setbacks if job.agent_id == agent_id]:
             del self._setbacks[job]
         self._stirred.set()
+
+    def held_up(self, agent_id: str) -> str:
+        """What an agent cannot go on for: a full disk, a folder that is missing. Blank: nothing that mends itself."""
+        found = [each.words for job, each in self._setbacks.items() if job.agent_id == agent_id and each.words]
+        return found[0] if found else ""
 
     def is_running(self, agent_id: str, thread_id: str) -> bool:
         return DueJob(agent_id, thread_id) in self._running
@@ -226,8 +233,13 @@ class Scheduler:
     async def _failed(self, job: DueJob, row: WakeRow | None, problem: Exception) -> None:
         setback = self._set_back(job, row)
         setback.failures += 1
+        setback.words = problem.message if isinstance(problem, StoreProblem | WorkspaceMissing) else ""
         if isinstance(problem, StoreProblem):
-            return  # nothing can be written now; when the disk is there again, it goes on
+            # Nothing can be written now. A turn that was under way has no wake of its own: it is looked at again.
+            if not job.subject:
+                setback.row = None
+                self._cut_off[job] = None
+            return
         if isinstance(problem, WorkspaceMissing):
             return  # the folder may come back; what waits was set aside with the reason
         needs_a_person = isinstance(problem, ForTheCaller | AgentMissing | ToolMissing)

@@ -46,13 +46,14 @@ from wakeful.service.commands.thread_queue import take_next
 from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall
 from wakeful.service.commands.work_items import enqueue
 from wakeful.service.file_reloads import can_watch, watch_files
+from wakeful.service.queries.agent_lives import why_agent
 from wakeful.service.queries.model_probe import ask_for_a_word
 from wakeful.service.queries.notices import hold_record
 from wakeful.service.run_result import RunResult
 from wakeful.service.wake_checks import run_check
 from wakeful.settings.notify_targets import resolve_target
 from wakeful.views.child_agents import ActiveChild
-from wakeful.views.runtime_records import RuntimeHold
+from wakeful.views.runtime_records import AgentLife, RuntimeHold
 
 WATCHDOG_SECONDS = 60.0
 """How often the watchdog looks at threads that owe something."""
@@ -177,6 +178,15 @@ class LivingRuntime:
     async def children(self, agent: str) -> list[ActiveChild]:
         await agent_named(self.engine.store, agent)
         return await active_children(self.engine, agent)
+
+    async def why(self, agent: str) -> AgentLife:
+        """What an agent is at, as its rows say; and what holds it up in this process, which no row can say."""
+        life = await why_agent(self.engine, agent)
+        held_up = self.scheduler.held_up(agent)
+        if not held_up or life.state in ("paused", "stopped"):
+            return life
+        words = f"{agent} is held up: {held_up}. It is tried again until that is over."
+        return life.model_copy(update={"state": "waiting", "sentence": words})
 
     async def stop_task(self, task_id: str, *, reason: str) -> str:
         await task_named(self.engine.store, task_id)

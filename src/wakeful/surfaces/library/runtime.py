@@ -375,11 +375,9 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
     async def why(self, agent: str) -> "AgentLife":
         """Why an agent does what it does: running, queued, waiting, idle, paused or stopped, with the facts for it.
 
-        Raises AgentNotFound.
+        One that a full disk or a missing folder holds up says so; it is tried again by itself. Raises AgentNotFound.
         """
-        from wakeful.service.queries.agent_lives import why_agent
-
-        return await why_agent(self._here.engine, agent)
+        return await self._here.why(agent)
 
     async def settled(self) -> None:
         """Wait until nothing runs and nothing is due now."""
