@@ -166,6 +166,8 @@ ROUTES = (
     HttpRoute("GET", "/control/runtime/status", process.PROCESS_STATUS),
     HttpRoute("POST", "/control/runtime/shutdown", process.SHUT_DOWN),
     HttpRoute("POST", "/control/runtime/hold", runtime.HOLD_ALL),
+    HttpRoute("POST", "/control/runtime/reload", runtime.RELOAD),
+    HttpRoute("GET", "/control/runtime/files", runtime.FILE_PROBLEMS),
     # agents
     HttpRoute("GET", "/agents/list", inspection.LIST_ENTRIES),
     HttpRoute("GET", "/agents", runtime.LIST_AGENTS),
