@@ -68,6 +68,8 @@ class RuntimeChildren:
         self._interrupted: set[str] = set()
         """Turns of children that were asked to stop."""
         self._beginning: set[asyncio.Task[None]] = set()
+        self._unmade: set[str] = set()
+        """Tasks whose child could not be made when it was asked for: a full disk, say."""
         self._over: dict[str, asyncio.Event] = {}
 
     async def start(self) -> None:
@@ -182,6 +184,9 @@ class RuntimeChildren:
             if found is None:
                 if row.status == "cancelling":
                     await self._end_unborn(row, spec)
+                elif task_id in self._unmade:
+                    await self._begun(row, spec)
+                    self._unmade.discard(task_id)
                 return
             standing, last = found
             step = next_step(standing)
@@ -202,6 +207,7 @@ class RuntimeChildren:
         try:
             await self._begin(task_id)
         except ForTheCaller:
+            self._unmade.add(task_id)
             LOG.exception("the agent of task %s could not be made; it is tried again", task_id)
 
     async def _begin(self, task_id: str) -> None:

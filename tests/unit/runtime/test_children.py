@@ -1,6 +1,7 @@
 """Child agents of agents that live: spawned, supervised, spoken to and stopped."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,14 @@ from kit.runs.child_agents import (
     until_over,
 )
 from wakeful import Agent, Runtime, tool
+from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import AgentCreated, MessageAdmitted, TaskStatusChanged
-from wakeful.errors import InvalidRequest
+from wakeful.errors import InvalidRequest, StoreProblem
 from wakeful.ports import ModelRequest
 from wakeful.ports.tasks import TaskRow
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock, scripted
+from wakeful.testing.wrapped_store import WrappedStore
 
 
 @pytest.mark.spec("HOL-DELEG-01", "HOL-DELEG-02", "HOL-DELEG-04", "HOL-DELEG-05")
@@ -466,3 +469,26 @@ async def test_the_end_of_a_child_is_told_at_once_though_the_clock_was_set_back(
         await rt.settled()
         (told,) = [each for each in await of_kind(store, "ops", MessageAdmitted) if each.message_kind == "task_result"]
         assert (await rt.answer(told.message_id)).output == "told"
+
+
+class FullFor(WrappedStore):
+    """Has no room for the first stream of a child, once."""
+
+    refused = False
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact], **options: Any) -> Any:
+        if ".c" in agent_id and not self.refused:
+            self.refused = True
+            raise StoreProblem("the disk is full", "Make room.")
+        return await self.inner.admit(agent_id, facts, **options)
+
+
+async def test_a_child_that_could_not_be_made_is_made_once_that_is_possible() -> None:
+    clock, store = FixedClock(), FullFor(MemoryStore())
+    async with Runtime(store=store, agents=[family(spawning("It digs."))], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Have a hole dug."))
+        await rt.settled()
+        assert ((await only_task(store)).status, store.refused) == ("queued", True)
+        clock.advance(61)
+        assert (await until_over(store)).status == "completed"
+        await rt.settled()
