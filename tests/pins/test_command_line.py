@@ -38,7 +38,7 @@ def test_a_screen_of_80_columns_shows_what_was_recorded_with_its_colours(name: s
 
 NOT_THE_SAME_TWICE = {
     "demo approve", "demo budget", "demo wake", "store stats", "store export", "store import",
-    "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs",
+    "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "daemon install",
     "token create", "token list", "token revoke",
 }  # fmt: skip
 """Commands whose output depends on how fast the machine is, on the sizes of pages, or on processes: `test_demo.py`,

@@ -256,6 +256,8 @@ COMMANDS = {
                              "wakeful daemon status", "status"),
     "daemon logs": Command("daemon", "daemon logs", "the end of its log, and where its files are",
                            "wakeful daemon logs", "logs"),
+    "daemon install": Command("daemon", "daemon install", "have your system start it by itself",
+                              "wakeful daemon install --print", "install"),
     "token create": Command("access_tokens", "token create NAME", "create a token for a caller over the network",
                             "wakeful token create phone --scope observe", "create"),
     "token list": Command("access_tokens", "token list", "list the tokens of callers", "wakeful token list", "listed"),
@@ -286,8 +288,8 @@ GROUPS = {
     ),
     "Tasks": ("task list", "task show", "task output", "task stop"),
     "Daemon": (
-        "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "token create",
-        "token list", "token revoke",
+        "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "daemon install",
+        "token create", "token list", "token revoke",
     ),
     "Workspaces": (
         "workspace list", "workspace attach", "workspace use", "workspace detach", "workspace clean",

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from wakeful.service.serving.autostart import start_file
 from wakeful.service.serving.lifecycle import (
     DaemonStatus,
     daemon_logs,
@@ -95,6 +96,36 @@ def logs(lines: LinesOption = 60, json: JsonOption = False) -> None:
         if failure is not None:
             prose(_failure(failure))
     out(["", *(plain(line) for line in found.lines)] if found.lines else "the log is empty")
+
+
+def install(
+    access: AccessOption = "local",
+    host: HostOption = None,
+    port: PortOption = None,
+    listen: ListenOption = None,
+    advertise: AdvertiseOption = None,
+    model: DefaultModelOption = None,
+    tools: ToolsOption = None,
+    show: Annotated[bool, typer.Option("--print", help="Print the file and write nothing.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Write the file with which your system starts the daemon by itself, and show the commands that enable it."""
+    _options(access, host, port, listen, advertise, None, None, model, tools)
+    given = {"--host": host, "--port": port, "--listen": listen, "--advertise": advertise, "--model": model}
+    words = ["--access", access] if access != "local" else []
+    words += [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    words += [word for each in tools or () for word in ("--tools", each)]
+    found = start_file(tuple(words))
+    if not show:
+        found.path.parent.mkdir(parents=True, exist_ok=True)
+        found.path.write_text(found.text, "utf-8")
+    if json:
+        told = {"path": str(found.path), "text": found.text, "commands": list(found.commands), "written": not show}
+        out(json_text(told, indent=2))
+    elif show:
+        out(found.text.rstrip())
+    else:
+        out([f"wrote {plain(str(found.path))}; to enable it:", *(f"  {line}" for line in found.commands)])
 
 
 def _options(

@@ -21,13 +21,15 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wakeful._version import __version__
 from wakeful.bootstrap import open_runtime, own_keys
-from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.errors import InvalidRequest, WakefulError
 from wakeful.service import Places, default_store
 from wakeful.service.access import TokenBook, token_of_digest
 from wakeful.service.code_loader import load
+from wakeful.service.living_runtime import LivingRuntime
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.queries.process_status import ServingProcess
 from wakeful.service.serving.control import is_listening
+from wakeful.service.serving.notification import notify, watchdog_seconds
 from wakeful.service.serving.options import ServeOptions, allowed_hosts, fingerprint
 from wakeful.service.serving.run_files import (
     clear_failure,
@@ -164,13 +166,31 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             clear_failure()
             announce(f"wakeful {__version__} serves {home_folder()}")
             announce(f"socket {listening}" + (f", http://{address}" if address else ", no network address"))
+            alive = asyncio.create_task(_say_alive(living))
             try:
                 await server.serve([each for each in (local, network) if each is not None])
             finally:
                 closing.set()
+                notify("STOPPING=1")
                 announce("draining")
+                alive.cancel()
         remove_record(os.getpid())
     announce("ended")
+
+
+async def _say_alive(living: LivingRuntime) -> None:
+    """Tell the manager of services that it is ready, then that it is alive: while the store answers and no agent is
+    left without anything that would move it."""
+    notify("READY=1")
+    seconds = watchdog_seconds()
+    while seconds is not None:
+        try:
+            await living.watchdog.look()
+        except WakefulError as problem:
+            _log.warning("the store does not answer: %s", problem.message)
+        else:
+            notify("WATCHDOG=1")
+        await asyncio.sleep(seconds)
 
 
 def _shut_down(server: _Server, by: str) -> None:

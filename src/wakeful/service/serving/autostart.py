@@ -1,0 +1,99 @@
+"""Files with which a system starts the daemon by itself: a unit for systemd, a property list for launchd."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+from xml.sax.saxutils import escape
+
+from wakeful.service.serving.run_files import SECRETS, home_folder, log_path
+
+Manager: TypeAlias = Literal["systemd", "launchd"]
+UNIT = "wakeful.service"
+AGENT = "io.wakeful.daemon.plist"
+WATCHDOG_SECONDS = 120
+
+
+class StartFile(NamedTuple):
+    """A file for the system's manager of services, and the commands that put it into force."""
+
+    path: Path
+    text: str
+    commands: tuple[str, ...]
+
+
+def start_file(arguments: tuple[str, ...], manager: Manager | None = None) -> StartFile:
+    """For this user, this home and these options of `serve`."""
+    if (manager or ("launchd" if sys.platform == "darwin" else "systemd")) == "launchd":
+        return _launchd(arguments)
+    return _systemd(arguments)
+
+
+def _systemd(arguments: tuple[str, ...]) -> StartFile:
+    """`KillMode=process`: tasks have supervisors of their own and outlive the daemon; the manager must not end them."""
+    home = home_folder().absolute()
+    line = shlex.join([sys.executable, "-P", "-m", "wakeful.surfaces.cli", "serve", *arguments])
+    text = f"""[Unit]
+Description=wakeful: agents that live
+Documentation=man:systemd.service(5)
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart={line.replace("%", "%%")}
+Environment=WAKEFUL_HOME={_quoted(str(home))}
+EnvironmentFile=-{str(home / SECRETS).replace("%", "%%")}
+KillMode=process
+KillSignal=SIGTERM
+TimeoutStopSec=20
+Restart=on-failure
+RestartSec=5
+WatchdogSec={WATCHDOG_SECONDS}
+
+[Install]
+WantedBy=default.target
+"""
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return StartFile(
+        base / "systemd" / "user" / UNIT,
+        text,
+        (
+            "systemctl --user daemon-reload",
+            f"systemctl --user enable --now {UNIT}",
+            "loginctl enable-linger   # so that it runs while you are logged out",
+        ),
+    )
+
+
+def _launchd(arguments: tuple[str, ...]) -> StartFile:
+    words = [sys.executable, "-P", "-m", "wakeful.surfaces.cli", "serve", *arguments]
+    listed = "\n".join(f"    <string>{escape(word)}</string>" for word in words)
+    text = f"""<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key><string>{AGENT.removesuffix(".plist")}</string>
+  <key>ProgramArguments</key>
+  <array>
+{listed}
+  </array>
+  <key>EnvironmentVariables</key>
+  <dict><key>WAKEFUL_HOME</key><string>{escape(str(home_folder().absolute()))}</string></dict>
+  <key>RunAtLoad</key><true/>
+  <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
+  <key>AbandonProcessGroup</key><true/>
+  <key>ExitTimeOut</key><integer>20</integer>
+  <key>StandardOutPath</key><string>{escape(str(log_path().absolute()))}</string>
+  <key>StandardErrorPath</key><string>{escape(str(log_path().absolute()))}</string>
+</dict>
+</plist>
+"""
+    path = Path.home() / "Library" / "LaunchAgents" / AGENT
+    return StartFile(path, text, (f"launchctl bootstrap gui/{os.getuid()} {shlex.quote(str(path))}",))
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"'

@@ -1,0 +1,80 @@
+"""`wakeful daemon install`: a unit that systemd accepts, and a process that tells it how it is."""
+
+import json
+import os
+import plistlib
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kit.surfaces.served_home import ServedHome
+from wakeful.service.serving.autostart import start_file
+from wakeful.service.serving.options import ServeOptions
+
+
+def install(folder: Path, *words: str) -> dict[str, str]:
+    around = {**os.environ, "HOME": str(folder), "WAKEFUL_HOME": str(folder / "my home"), "COLUMNS": "80"}
+    around.pop("XDG_CONFIG_HOME", None)
+    done = subprocess.run(
+        [sys.executable, "-m", "wakeful.surfaces.cli", "daemon", "install", *words, "--json"],
+        env=around, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="launchd is here")
+def test_the_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
+    found = install(tmp_path, "--port", "7000", "--tools", "shop:agents")
+    unit = Path(found["path"])
+    assert unit == tmp_path / ".config" / "systemd" / "user" / "wakeful.service"
+    text = unit.read_text()
+    assert "KillMode=process\n" in text, "tasks have supervisors of their own, which a restart must not end"
+    assert "Type=notify\n" in text
+    assert "WatchdogSec=" in text
+    assert f"EnvironmentFile=-{tmp_path}/my home/secrets.env" in text
+    assert "--port 7000 --tools shop:agents" in text
+    assert any("enable-linger" in line for line in found["commands"])
+    if shutil.which("systemd-analyze") is not None:
+        checked = subprocess.run(
+            ["systemd-analyze", "--user", "verify", str(unit)], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "wakeful.service" not in checked.stderr, checked.stderr
+
+
+def test_printing_writes_nothing(tmp_path: Path) -> None:
+    assert install(tmp_path, "--print")["written"] is False
+    assert not (tmp_path / ".config").exists()
+
+
+def test_launchd_gets_a_property_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path / "a & b"))
+    found = plistlib.loads(start_file(("--port", "7000"), "launchd").text.encode())
+    assert found["ProgramArguments"][-3:] == ["serve", "--port", "7000"]
+    assert found["EnvironmentVariables"]["WAKEFUL_HOME"].endswith("a & b")
+    assert found["AbandonProcessGroup"] is True, "tasks outlive it"
+
+
+def test_the_process_tells_the_manager_that_it_is_ready_alive_and_ending(tmp_path: Path) -> None:
+    class Managed(ServedHome):
+        @property
+        def environment(self) -> dict[str, str]:
+            return {**super().environment, "NOTIFY_SOCKET": str(place), "WATCHDOG_USEC": "400000"}
+
+    place = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(place))
+        manager.settimeout(30)
+        home = Managed(tmp_path / "home", ServeOptions(host=None)).start()
+        try:
+            assert manager.recv(100) == b"READY=1"
+            assert [manager.recv(100) for _ in range(2)] == [b"WATCHDOG=1"] * 2, "again and again"
+        finally:
+            assert home.end() == 0
+        said = [manager.recv(100)]
+        while said[-1] != b"STOPPING=1":
+            said.append(manager.recv(100))
