@@ -15,15 +15,19 @@ from wakeful.service.operations.approvals import DECIDE, LIST_APPROVALS, Approva
 from wakeful.service.operations.artifacts import ArtifactName
 from wakeful.service.operations.calls import CallName
 from wakeful.service.operations.client_requests import RequestName
+from wakeful.service.operations.inspection import AgentBriefs, AgentTools, WaitsOfAgent
 from wakeful.service.operations.memory import MemoryName, MemoryOwner, MemoryQuery
 from wakeful.service.operations.operation import Operation
 from wakeful.service.operations.operator_feed import ReplayQuery, TranscriptQuery
+from wakeful.service.operations.process import StatusQuestion
 from wakeful.service.operations.runtime import RuntimeAgentName
-from wakeful.service.operations.runtime_agents import AgentTarget, RevisionPair
+from wakeful.service.operations.runtime_agents import AgentTarget, RevisionName, RevisionPair
 from wakeful.service.operations.spending import CostQuestion
 from wakeful.service.operations.table import OPERATIONS
+from wakeful.service.operations.tasks import TaskName
 from wakeful.service.operations.threads import MessageQuery
 from wakeful.service.operations.upkeep import TransferFile
+from wakeful.service.operations.work import WorkItemQuery
 from wakeful.service.operations.workflows import WorkflowName
 from wakeful.service.operations.workspaces import WorkspacesOf
 from wakeful.testing import scripted
@@ -42,6 +46,16 @@ NEEDS_WORDS: dict[str, Any] = {
     "memory.working": MemoryOwner("sums"),
     "workflows.show": WorkflowName("nothing"),
     "runtime.agent": AgentTarget("nothing"),
+    "runtime.summary": AgentTarget("nothing"),
+    "runtime.snapshot": AgentTarget("nothing"),
+    "runtime.tools": AgentTools("nothing"),
+    "runtime.briefs": AgentBriefs("nothing"),
+    "runtime.waits": WaitsOfAgent("nothing"),
+    "runtime.work_items": WorkItemQuery("nothing"),
+    "runtime.definition": RevisionName("nothing"),
+    "runtime.process": StatusQuestion(),
+    "task.show": TaskName("nothing"),
+    "task.output": TaskName("nothing"),
     "runtime.revisions": AgentTarget("nothing"),
     "runtime.diff": RevisionPair("nothing"),
     "runtime.events": ReplayQuery("nothing"),

@@ -94,7 +94,7 @@ _WORDS: Mapping[type, str] = {
 """What the record of a decision calls each."""
 
 
-async def _search(opened: OpenStore, asked: ApprovalSearch) -> list[Approval]:
+async def _search(opened: OpenStore, asked: ApprovalSearch) -> "list[Approval]":
     from wakeful.service.commands.approvals import approvals
     from wakeful.service.operations.turns import named_turn
 
