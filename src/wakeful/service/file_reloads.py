@@ -52,9 +52,12 @@ async def watch_files(folder: Path, owner_changed: Callable[[], bool], reload: C
     if not was_there:
         await look()
     changes = awatch(folder, recursive=False, rust_timeout=OWNER_MS, yield_on_timeout=True, watch_filter=_is_of_agents)
-    async for found in changes:
-        if found or owner_changed():
-            await look()
+    try:
+        async for found in changes:
+            if found or owner_changed():
+                await look()
+    except (OSError, RuntimeError) as problem:  # too many watches on this machine, say
+        LOG.warning("%s cannot be watched (%s): run `wakeful reload` after a change", folder, problem)
 
 
 async def request_reload(engine: Engine, *, by: str) -> ReloadReport:
