@@ -42,7 +42,7 @@ NOT_THE_SAME_TWICE = {
     "token create", "token list", "token revoke",
 }  # fmt: skip
 """Commands whose output depends on how fast the machine is, on the sizes of pages, or on processes: `test_demo.py`,
-`test_store_upkeep.py`, `test_store_transfer.py` and `test_daemon.py` of `tests/journeys/cli` look at them."""
+`test_store_upkeep.py`, `test_store_transfer.py` and `test_daemon.py` of `tests/journeys/cli` look at them; `tests/journeys/tui` at `tui`."""
 
 
 def test_every_command_is_in_a_journey() -> None:

@@ -247,6 +247,8 @@ COMMANDS = {
                       "wakeful doctor\nwakeful doctor --live anthropic:claude-opus-4-7"),
     "serve": Command("serve", "serve", "run the agents of the home, and answer over HTTP",
                      "wakeful serve\nwakeful serve --port 0 --tools shop:agents"),
+    "tui": Command("tui", "tui", "watch the agents and talk to them, on one screen",
+                   "wakeful tui\nwakeful tui --agent ops --display verbose\nwakeful tui --no-alt-screen"),
     "daemon start": Command("daemon", "daemon start", "the same, in the background", "wakeful daemon start", "start"),
     "daemon stop": Command("daemon", "daemon stop", "stop the daemon; agents keep their state",
                            "wakeful daemon stop", "stop"),

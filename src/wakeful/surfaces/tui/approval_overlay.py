@@ -1,0 +1,166 @@
+"""What waits for somebody: one approval or question at a time, with everything that is needed to answer it.
+
+A key decides about the one that is shown, by its id. One that somebody else decided first stays decided.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, ClassVar
+
+from textual.message import Message
+
+from wakeful.surfaces.tui.conversation import Line, ShownTime
+from wakeful.surfaces.tui.home_client import HomeClient, Record
+from wakeful.surfaces.tui.overlays import Overlay
+from wakeful.surfaces.tui.overview import span
+from wakeful.surfaces.tui.screen_text import folded
+from wakeful.views.presentation.plain_text import arguments_text, json_text
+
+SCOPES = ("call", "tool")
+
+
+class ApprovalOverlay(Overlay):
+    """Approvals and questions of all agents; Up and Down go through them."""
+
+    heading = "Needs you"
+    needs_agent = False
+    keys: ClassVar[Mapping[str, str]] = {"y": "once", "n": "no, why", "e": "edit", "!": "always", "v": "all"}
+
+    class Decided(Message):
+        """A decision is to be told to the process."""
+
+        def __init__(self, approval: str, how: str, fields: Record) -> None:
+            super().__init__()
+            self.approval = approval
+            self.how = how
+            self.fields = fields
+
+    def __init__(self, client: HomeClient, shown_time: ShownTime) -> None:
+        super().__init__(client, shown_time)
+        self.approvals: list[Record] = []
+        self.chosen: str | None = None
+        self._whole = False
+
+    @property
+    def title(self) -> str:
+        return self.heading
+
+    @property
+    def shown(self) -> Record | None:
+        return next((each for each in self.approvals if each["approval_id"] == self.chosen), None)
+
+    def hints(self) -> Mapping[str, str]:
+        return {**self._offered(), "Esc": "later"}
+
+    @property
+    def letters(self) -> frozenset[str]:
+        return frozenset(self._offered())
+
+    def _offered(self) -> Mapping[str, str]:
+        shown = self.shown
+        if shown is None:
+            return {}
+        if shown["kind"] != "approval":
+            return {"r": "reply", "v": "all"}
+        may = set(shown["decisions"])
+        needs = {"y": "approve", "n": "reject", "e": "edit", "!": "always"}
+        return {key: words for key, words in self.keys.items() if key not in needs or needs[key] in may}
+
+    async def read(self) -> list[Line]:
+        self.approvals = await self.client.approvals()
+        if self.shown is None:
+            self.chosen = self.approvals[0]["approval_id"] if self.approvals else None
+        return self._lines()
+
+    def move(self, key: str) -> None:
+        ids = [each["approval_id"] for each in self.approvals]
+        if key in ("pageup", "pagedown") or len(ids) < 2:
+            super().move(key)
+        elif self.chosen in ids:
+            self.chosen = ids[(ids.index(self.chosen) + (1 if key == "down" else -1)) % len(ids)]
+            self.lines = self._lines()
+            self.draw()
+
+    def press(self, key: str) -> None:
+        shown = self.shown
+        if shown is None or key not in self._offered():
+            return
+        name = shown["approval_id"]
+        match key:
+            case "y":
+                self.post_message(self.Decided(name, "decision", {"decision": "approved"}))
+            case "n":
+                self._ask("no, because (Enter: no reason): ", "", name, "decision")
+            case "e":
+                self._ask("arguments: ", json.dumps(shown["arguments"], ensure_ascii=False), name, "edit")
+            case "!":
+                self._ask("always for this call, this tool or a pattern: ", "call", name, "always")
+            case "r":
+                self._ask("answer: ", "", name, "answer")
+            case _:
+                self._whole = not self._whole
+                self.lines = self._lines()
+                self.draw()
+
+    def _ask(self, label: str, initial: str, name: str, how: str) -> None:
+        self.post_message(self.Asks(label, initial, lambda words: self.Decided(name, how, {"words": words})))
+
+    def _lines(self) -> list[Line]:
+        shown = self.shown
+        if shown is None:
+            return [Line("nothing needs you")]
+        number = self.approvals.index(shown) + 1
+        now = datetime.now().timestamp()
+        left = "" if not shown.get("expires_at") else f", {span(shown['expires_at'] - now)} left"
+        asked = (
+            f"{number} of {len(self.approvals)}  {shown['agent']} asked {span(now - shown['requested_at'])} ago{left}"
+        )
+        found = [Line(line) for line in folded(asked, self.room)]
+        where = f"  in {shown['working_directory']}" if shown.get("working_directory") else ""
+        held = shown.get("confinement")
+        sandbox = f"  {arguments_text(held, 60)}" if isinstance(held, dict) else ""
+        found += _block(f"{shown.get('tool') or 'question'}{where}{sandbox}", self.room, "you")
+        found += _block(shown["prompt"], self.room, "agent")
+        if shown["arguments"]:
+            short = arguments_text(shown["arguments"], 3 * self.room)
+            text = json_text(shown["arguments"], indent=1) if self._whole else short
+            found += _block(text, self.room, "agent", indent="|   ")
+        if shown.get("reason"):
+            found += _block(f"asks because: {shown['reason']}", self.room, "agent")
+        if shown.get("choices"):
+            found += _block(f"choices: {', '.join(map(str, shown['choices']))}", self.room, "agent")
+        if self._whole:
+            names = ("approval_id", "turn_id", "call_id", "thread", "arguments_sha256", "injected_args", "approvers")
+            found += [line for name in names for line in _block(f"{name}: {shown.get(name)}", self.room, "quiet")]
+        return found
+
+
+def _block(text: str, width: int, tone: Any, indent: str = "| ") -> list[Line]:
+    return [Line(f"{indent}{line}", tone) for line in folded(text, width - len(indent))]
+
+
+def decision_fields(how: str, fields: Record) -> Record:
+    """The body of a decision. Raises ValueError with what is wrong with the words."""
+    if "words" not in fields:
+        return fields
+    words = str(fields["words"]).strip()
+    match how:
+        case "decision":
+            return {"decision": "rejected", **({"reason": words} if words else {})}
+        case "edit":
+            try:
+                given = json.loads(words)
+            except ValueError as error:
+                raise ValueError(f"that is no JSON: {error}") from None
+            if not isinstance(given, dict):
+                raise ValueError("arguments are a JSON object")
+            return {"arguments": given}
+        case "always":
+            if words in SCOPES:
+                return {"scope": words}
+            if not words:
+                raise ValueError("say call, tool, or a pattern of tool names such as git_*")
+            return {"scope": "pattern", "match": words}
+        case _:
+            return {"answer": words}

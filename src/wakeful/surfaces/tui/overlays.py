@@ -1,0 +1,313 @@
+"""Panes that come over the conversation for a while. The composer below keeps the keys; Esc closes the newest one.
+
+An overlay reads when it opens and whenever something happened, and wants things by messages: it does nothing itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from wakeful.surfaces.tui.conversation import Line, ShownTime
+from wakeful.surfaces.tui.home_client import HomeClient, Record
+from wakeful.surfaces.tui.overview import cut_line
+from wakeful.surfaces.tui.screen_text import cut, folded, padded
+from wakeful.surfaces.tui.slash_commands import COMMANDS
+from wakeful.views.presentation.plain_text import json_text, short
+
+EVENTS: Final = 100
+STYLES: Final[Mapping[str, str]] = {"you": "bold", "needs_you": "bold reverse", "failed": "bold", "quiet": "dim"}
+
+
+def content_of(lines: Sequence[Line]) -> Content:
+    """Lines for a widget. The text is taken as it is: nothing in it is markup."""
+    parts = [(f"{line.text}\n", STYLES.get(line.tone, "")) for line in lines]
+    return Content.assemble(*parts).rstrip("\n")
+
+
+class Overlay(VerticalScroll, can_focus=False):
+    """A pane over the conversation."""
+
+    heading: ClassVar[str] = ""
+    keys: ClassVar[Mapping[str, str]] = {}
+    """Letters that it claims while nothing is typed, and what they do."""
+
+    class Wants(Message):
+        """A command is to be carried out, as if it were typed."""
+
+        def __init__(self, line: str) -> None:
+            super().__init__()
+            self.line = line
+
+    class Asks(Message):
+        """The composer is to ask for something, and a message is to be posted with the answer."""
+
+        def __init__(self, label: str, initial: str, answer: "Callable[[str], Message]") -> None:
+            super().__init__()
+            self.label = label
+            self.initial = initial
+            self.answer = answer
+
+    def __init__(self, client: HomeClient, shown_time: ShownTime) -> None:
+        super().__init__(classes="overlay")
+        self.client = client
+        self.shown_time = shown_time
+        self.agent: str | None = None
+        self.lines: list[Line] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="shown")
+
+    @property
+    def title(self) -> str:
+        return f"{self.heading}: {self.agent}" if self.agent else self.heading
+
+    @property
+    def room(self) -> int:
+        """Columns."""
+        return max(20, self.scrollable_content_region.width or self.app.size.width - 4)
+
+    async def load(self, agent: str | None) -> None:
+        """Read it again. Raises what the client raises."""
+        self.agent = agent
+        self.lines = await self.read() if agent is not None or not self.needs_agent else [Line("there is no agent yet")]
+        self.draw()
+
+    needs_agent: ClassVar[bool] = True
+
+    async def read(self) -> list[Line]:
+        raise NotImplementedError
+
+    def draw(self) -> None:
+        self.border_title = Content(cut_line(self.title, 60))
+        self.border_subtitle = Content("  ".join([*(f"[{key}] {words}" for key, words in self.hints().items())]))
+        if self.is_mounted:
+            self.query_one("#shown", Static).update(content_of(self.lines))
+
+    def hints(self) -> Mapping[str, str]:
+        return {**self.keys, "Esc": "close"}
+
+    def press(self, key: str) -> None:
+        """One of its keys."""
+
+    def choose(self) -> None:
+        """Enter, while nothing is typed."""
+
+    def move(self, key: str) -> None:
+        match key:
+            case "up":
+                self.scroll_up(animate=False)
+            case "down":
+                self.scroll_down(animate=False)
+            case "pageup":
+                self.scroll_page_up(animate=False)
+            case _:
+                self.scroll_page_down(animate=False)
+
+
+class HelpOverlay(Overlay):
+    """Keys and commands."""
+
+    heading = "Help"
+    needs_agent = False
+
+    @property
+    def title(self) -> str:
+        return self.heading
+
+    async def read(self) -> list[Line]:
+        rows = [f"{each.usage:<16} {each.key:<7} {each.says}" for each in COMMANDS.values()]
+        more = (
+            "Enter sends, Ctrl+J begins a new line, Tab goes to the next agent.",
+            "Up, Down, PgUp and PgDn move through the pane; Esc closes the newest one.",
+            "A message that begins with / is typed with two: //etc is full.",
+        )
+        return (
+            [Line(cut_line(row, self.room)) for row in rows]
+            + [Line("")]
+            + [Line(line) for each in more for line in folded(each, self.room)]
+        )
+
+
+class TranscriptOverlay(Overlay):
+    """What was said between the operator and the agent, in full."""
+
+    heading = "Transcript"
+
+    async def read(self) -> list[Line]:
+        assert self.agent is not None
+        found: list[Line] = []
+        for each in await self.client.transcript(self.agent):
+            who = {"operator_message": "you", "brief": self.agent}.get(each["kind"], "provider failure")
+            tone = {"operator_message": "you", "brief": "agent"}.get(each["kind"], "failed")
+            head = f"{self.shown_time(each['ts'])} {who}  {each['thread_id']}  {short(each.get('turn_id') or 'queued')}"
+            found.append(Line(cut(head, self.room), "quiet"))
+            found += [Line(line, tone) for line in folded(each["text"], self.room)]  # type: ignore[arg-type]
+        return found or [Line("nothing was said yet")]
+
+
+class TasksOverlay(Overlay):
+    """Commands in the background, agents that it made, and its queue of work."""
+
+    heading = "Tasks"
+
+    async def read(self) -> list[Line]:
+        assert self.agent is not None
+        tasks, items = await self.client.tasks(self.agent), await self.client.work_items(self.agent)
+        status = await self.client.agent(self.agent)
+        found = [Line("TASKS", "quiet")] + [self._task_line(each) for each in tasks]
+        found += [] if tasks else [Line("  none")]
+        children = status.get("children") or []
+        found += [Line("CHILD AGENTS", "quiet")] + [self._child_line(each) for each in children]
+        found += [] if children else [Line("  none")]
+        found += [Line("WORK ITEMS", "quiet")]
+        found += [Line(cut(f"{each.get('state', '')}  {each.get('objective', '')}", self.room)) for each in items]
+        return found + ([] if items else [Line("  none")])
+
+    def _task_line(self, task: Record) -> Line:
+        said = task.get("summary") or task.get("command") or task.get("child_agent_id") or ""
+        ended = f": {task['result_summary']}" if task.get("result_summary") else ""
+        return Line(cut(f"{padded(task['status'], 11)} {short(task['task_id'])}  {said}{ended}", self.room))
+
+    def _child_line(self, child: Record) -> Line:
+        who = child["identity"]
+        return Line(cut(f"{padded(child['status'], 14)} {who['agent_id']}  {who['visibility']}", self.room))
+
+
+class EventsOverlay(Overlay):
+    """The newest raw events of the log."""
+
+    heading = "Events"
+    keys: ClassVar[Mapping[str, str]] = {"v": "payloads"}
+
+    def __init__(self, client: HomeClient, shown_time: ShownTime) -> None:
+        super().__init__(client, shown_time)
+        self._whole = False
+        self._events: list[Record] = []
+
+    async def read(self) -> list[Line]:
+        assert self.agent is not None
+        is_new = not self._events
+        self._events = await self.client.newest_events(self.agent, EVENTS)
+        if is_new:
+            self.anchor()
+        return self._shown()
+
+    def press(self, key: str) -> None:
+        self._whole = not self._whole
+        self.lines = self._shown()
+        self.draw()
+
+    def _shown(self) -> list[Line]:
+        found = []
+        for each in self._events:
+            at = each["envelope"]
+            row = f"{at['event_seq']:>5} {self.shown_time(at['ts'])} {padded(at['kind'], 22)} "
+            found.append(Line(cut_line(row + cut(each["presentation"]["summary"], 400), self.room)))
+            if self._whole:
+                payload = json_text(each["payload"], indent=1)
+                found += [Line(f"      | {line}", "quiet") for line in folded(payload, self.room - 8)]
+        return found or [Line("no events yet")]
+
+
+class TextOverlay(Overlay):
+    """Words that a command brought, such as a prompt or a reason."""
+
+    def __init__(self, client: HomeClient, shown_time: ShownTime, heading: str, text: str) -> None:
+        super().__init__(client, shown_time)
+        self._heading, self._text = heading, text
+
+    needs_agent = False
+
+    @property
+    def title(self) -> str:
+        return self._heading
+
+    async def read(self) -> list[Line]:
+        return [Line(line) for line in folded(self._text, self.room)]
+
+
+class AgentsOverlay(Overlay):
+    """All agents; Enter talks to the chosen one."""
+
+    heading = "Agents"
+    needs_agent = False
+
+    def __init__(self, client: HomeClient, shown_time: ShownTime, rows: Callable[[int, str | None], list[str]]) -> None:
+        super().__init__(client, shown_time)
+        self._rows = rows
+        self._names: list[str] = []
+        self.chosen: str | None = None
+
+    def hints(self) -> Mapping[str, Any]:
+        return {"Enter": "talk to it", "Esc": "close"}
+
+    @property
+    def title(self) -> str:
+        return self.heading
+
+    async def read(self) -> list[Line]:
+        self._names = [each["agent"] for each in await self.client.agents()]
+        if self.chosen not in self._names:
+            self.chosen = self.agent
+        return self._shown()
+
+    def move(self, key: str) -> None:
+        if not self._names:
+            return
+        now = self._names.index(self.chosen) if self.chosen in self._names else 0
+        step = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}[key]
+        self.chosen = self._names[max(0, min(len(self._names) - 1, now + step))]
+        self.lines = self._shown()
+        self.draw()
+
+    def choose(self) -> None:
+        if self.chosen is not None:
+            self.post_message(self.Wants(f"/agent {self.chosen}"))
+
+    def _shown(self) -> list[Line]:
+        found = [Line(row, "you" if row.startswith(">") else "agent") for row in self._rows(self.room, self.chosen)]
+        return found if self._names else [Line("no agents yet; make one: wakeful agent create NAME")]
+
+
+class ActionsOverlay(Overlay):
+    """What can be done to an agent from here."""
+
+    heading = "Actions"
+    actions: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "p": ("/pause", "pause it: everything is kept, nothing runs"),
+        "r": ("/resume", "let it go on"),
+        "s": ("/stop", "stop it: messages are refused until it is resumed"),
+        "w": ("/attach ", "let it work in another folder"),
+        "u": ("/use ", "work in a folder from now on"),
+        "x": ("/exit", "leave the folder: back to its own home"),
+        "d": ("/detach ", "take a folder away from it"),
+        "g": ("/prompt", "the system prompt of its newest turn"),
+        "y": ("/why", "why it does not go on"),
+    }
+    keys: ClassVar[Mapping[str, str]] = {key: line.strip() for key, (line, _) in actions.items()}
+
+    def hints(self) -> Mapping[str, str]:
+        return {"Esc": "close"}
+
+    async def read(self) -> list[Line]:
+        assert self.agent is not None
+        found = [Line(f"[{key}] {line.strip():<9} {says}") for key, (line, says) in self.actions.items()]
+        found.append(Line(""))
+        places = await self.client.workspaces(self.agent)
+        found.append(Line("FOLDERS", "quiet"))
+        for each in places.get("attached_workspaces", ()):
+            mark = ">" if each["active"] else " "
+            found.append(Line(cut_line(f"{mark} {each['workspace_id']:<20} {each['workspace_anchor']}", self.room)))
+        return found
+
+    def press(self, key: str) -> None:
+        line, _ = self.actions[key]
+        if line.endswith(" "):
+            self.post_message(self.Asks(f"{line.strip()}: ", "", lambda words: self.Wants(f"{line}{words}")))
+        else:
+            self.post_message(self.Wants(line))

@@ -1,0 +1,180 @@
+"""All agents at a glance: how many, what needs somebody, the money of today, and a row for each. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from wakeful.surfaces.tui.home_client import MOST_AGENTS, Record
+from wakeful.surfaces.tui.screen_text import cut, padded
+from wakeful.views.presentation.plain_text import counted
+
+STATES: Final = {
+    "booting": "starts",
+    "awake_idle": "ready",
+    "awake_running": "working",
+    "awaiting_task": "waits for a task",
+    "asleep": "asleep",
+    "paused": "PAUSED",
+    "stopped": "STOPPED",
+}
+COLUMNS: Final = (14, 20, 18, 9)
+"""Agent, state, next, today; the last column has the rest."""
+DAY: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """An agent, as the table shows it."""
+
+    name: str
+    state: str
+    next: str = ""
+    today: str = ""
+    last: str = ""
+    depth: int = 0
+    """Of agents that other agents made."""
+
+    def line(self, width: int, *, is_selected: bool) -> str:
+        name, state, following, today = COLUMNS
+        mark = ">" if is_selected else " "
+        indent = "  " * (self.depth - 1) + "└ " if self.depth else ""
+        cells = (
+            (indent + padded(self.name, name - len(indent)))[:name],
+            padded(self.state, state),
+            padded(self.next, following),
+            padded(self.today, today),
+        )
+        return cut_line(f"{mark}{' '.join(cells)} {self.last}", width)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the head of the screen says."""
+
+    rows: tuple[AgentRow, ...] = ()
+    approvals: tuple[Record, ...] = ()
+    spent: str = ""
+    names: tuple[str, ...] = field(default=())
+
+    def head(self, width: int, right: str) -> str:
+        many = f"{MOST_AGENTS} agents or more" if len(self.rows) >= MOST_AGENTS else counted(len(self.rows), "agent")
+        needs = f"{len(self.approvals)} NEEDS YOU (F6)" if self.approvals else "nothing needs you"
+        left = "   ".join(each for each in (" wakeful", many, needs, self.spent) if each)
+        room = width - len(right) - 1
+        return f"{cut_line(left, room):<{room}} {right}" if room > len(left) // 2 else cut_line(left, width)
+
+    def table(self, width: int, selected: str | None, most: int) -> list[str]:
+        """Rows round the selected one."""
+        where = next((number for number, row in enumerate(self.rows) if row.name == selected), 0)
+        first = max(0, min(where - most // 2, len(self.rows) - most))
+        shown = self.rows[first : first + most]
+        heading = AgentRow("AGENT", "STATE", "NEXT", "TODAY", "LAST").line(width, is_selected=False)
+        return [heading, *(row.line(width, is_selected=row.name == selected) for row in shown)]
+
+
+def cut_line(text: str, width: int) -> str:
+    """One line of so many columns; blanks stay as they are."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def overview_of(
+    agents: Sequence[Record],
+    public: Sequence[Record],
+    approvals: Sequence[Record],
+    timers: Sequence[Record],
+    cost: Record,
+    budgets: Sequence[Record],
+    now: datetime,
+) -> Overview:
+    """From the answers of the process."""
+    briefs = {each["identity"]["agent_id"]: each.get("last_brief_at") for each in public}
+    waiting = {each["agent"] for each in approvals}
+    due: dict[str, float] = {}
+    for timer in timers:
+        if timer["state"] == "armed" and timer.get("next"):
+            due[timer["agent"]] = min(timer["next"], due.get(timer["agent"], timer["next"]))
+    groups: dict[str, Any] = cost.get("groups", {})
+    rows = []
+    for agent, depth in _in_families(agents):
+        name = agent["agent"]
+        state = STATES.get(agent["status"], str(agent["status"]))
+        if name in waiting and state not in ("PAUSED", "STOPPED"):
+            state = "NEEDS YOU"
+        at = briefs.get(name)
+        rows.append(
+            AgentRow(
+                name=name,
+                state=state if not agent.get("reason") else f"{state}: {agent['reason']}",
+                next=_due(due.get(name), now),
+                today=money(groups[name]["cost"]) if name in groups else "",
+                last="" if at is None else f"{datetime.fromtimestamp(at):%H:%M}",
+                depth=depth,
+            )
+        )
+    return Overview(tuple(rows), tuple(approvals), _spent(cost, budgets), tuple(row.name for row in rows))
+
+
+def _in_families(agents: Sequence[Record]) -> list[tuple[Record, int]]:
+    """Each agent behind the one that made it, and how deep it stands there."""
+    known = {agent["agent"] for agent in agents}
+    children: dict[str | None, list[Record]] = {}
+    for agent in agents:
+        parent = agent.get("lineage_parent_agent_id")
+        children.setdefault(parent if parent in known else None, []).append(agent)
+    found: list[tuple[Record, int]] = []
+    waiting = [(agent, 0) for agent in reversed(children.get(None, []))]
+    while waiting:
+        agent, depth = waiting.pop()
+        found.append((agent, depth))
+        waiting += [(child, depth + 1) for child in reversed(children.get(agent["agent"], []))]
+    return found
+
+
+def _spent(cost: Record, budgets: Sequence[Record]) -> str:
+    spent = f"today {money(cost.get('total', {}).get('cost', '0'))}"
+    for each in budgets:
+        if each["scope"] == "runtime" and each["window"] == "day":
+            spent = (
+                f"today {money(each['spent_usd'])} of {money(float(each['limit_usd']) + float(each['granted_usd']))}"
+            )
+    return spent
+
+
+def _due(at: float | None, now: datetime) -> str:
+    if at is None:
+        return ""
+    left = at - now.timestamp()
+    when = datetime.fromtimestamp(at)
+    return f"{when:%H:%M} ({span(left)})" if left < DAY else f"{when:%a %H:%M} ({span(left)})"
+
+
+def span(seconds: float) -> str:
+    """`40 s`, `12 min`, `23 h`, `3 d`."""
+    left = max(0, int(seconds))
+    if left < 60:
+        return f"{left} s"
+    if left < 3600:
+        return f"{left // 60} min"
+    return f"{left // 3600} h" if left < 2 * DAY else f"{left // int(DAY)} d"
+
+
+def money(usd: str | float) -> str:
+    """`$0.41`; parts of a cent are shown where there is nothing else."""
+    value = float(usd)
+    return f"${value:.4f}" if 0 < value < 0.01 else f"${value:.2f}"
+
+
+def place_line(workspaces: Record, model: str, width: int) -> str:
+    """Where an agent works and what it may do there."""
+    entry, execution = workspaces.get("active_workspace_entry") or {}, workspaces.get("execution") or {}
+    profile = execution.get("profile") or {}
+    missing = ", MISSING" if entry.get("state") == "missing" else ""
+    where = (
+        f"{entry.get('cwd') or '?'} ({entry.get('mode')}, {entry.get('projection_kind')}{missing})" if entry else "none"
+    )
+    may = f"commands {profile.get('backend')}" if profile.get("process_execution_exposed") else "no commands"
+    tail = f"  {may}  {model}"
+    room = max(12, width - len(tail) - 12)
+    shown = where if len(where) <= room else "…" + where[len(where) - room + 1 :]
+    return cut(f"workspace {shown}", width - len(tail) - 1) + cut_line(tail, width)

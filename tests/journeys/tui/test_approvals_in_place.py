@@ -1,0 +1,103 @@
+"""Approvals and questions, answered where they are shown."""
+
+from typing import Any
+
+import pytest
+
+from kit.surfaces.served_home import HomeClient, ServedHome
+from kit.surfaces.watched_screen import Screen, watching
+
+
+def decided(client: HomeClient, approval: str) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/approvals/{approval}").body
+    return found
+
+
+async def asked(screen: Screen, client: HomeClient, cents: int) -> str:
+    """The approval of a refund, once the overlay shows it."""
+    await screen.type(f"refund {cents}")
+    await screen.until("1 NEEDS YOU (F6)")
+    await screen.press("f6")
+    await screen.until(f"cents={cents}")
+    (found,) = client.get("/approvals").body
+    return str(found["approval_id"])
+
+
+async def test_a_call_is_approved_rejected_edited_and_allowed_for_good(home: ServedHome, client: HomeClient) -> None:
+    async with watching(home.socket, agent="clerk") as screen:
+        first = await asked(screen, client, 11)
+        await screen.press("y")
+        await screen.until("nothing needs you")
+        shown = decided(client, first)
+        assert (shown["status"], shown["decided_by"][:6]) == ("approved", "local:")
+
+        second = await asked(screen, client, 22)
+        await screen.press("n")
+        await screen.until("> no, because")
+        await screen.type("too much")
+        await screen.until(lambda: decided(client, second)["status"] == "rejected")
+        assert decided(client, second)["note"] == "too much"
+
+        third = await asked(screen, client, 33)
+        await screen.press("e")
+        await screen.until('{"cents": 33}')
+        screen.console.composer.text = '{"cents": '
+        await screen.press("enter")
+        await screen.until("that is no JSON")
+        assert decided(client, third)["status"] == "pending", "nothing changed"
+        await screen.press("e")
+        screen.console.composer.text = '{"cents": 3}'
+        await screen.press("enter")
+        await screen.until(lambda: decided(client, third)["status"] != "pending")
+        await screen.until(lambda: "refunded 3" in str(client.get("/agents/clerk/events?limit=500").body))
+
+        fourth = await asked(screen, client, 44)
+        await screen.press("v")
+        await screen.until(f"approval_id: {fourth[:20]}")
+        await screen.press("exclamation_mark")
+        await screen.until("> always")
+        await screen.press("enter")
+        await screen.until(lambda: client.get("/approvals/rules").body)
+        (rule,) = client.get("/approvals/rules").body
+        client.ask("DELETE", f"/approvals/rules/{rule['rule_id']}")
+
+
+async def test_letters_of_a_message_decide_nothing(home: ServedHome, client: HomeClient) -> None:
+    async with watching(home.socket, agent="clerk") as screen:
+        approval = await asked(screen, client, 55)
+        await screen.press("escape")
+        await screen.type("yes no")
+        await screen.until(lambda: len(client.get("/agents/clerk/transcript").body) > 0)
+        assert decided(client, approval)["status"] == "pending"
+        await screen.press("f6")
+        await screen.until("cents=55")
+        await screen.press_letters("maybe y")
+        assert decided(client, approval)["status"] == "pending", "while something is typed, letters are letters"
+        screen.console.composer.text = ""
+        await screen.press("y")
+        await screen.until(lambda: decided(client, approval)["status"] == "approved")
+
+
+@pytest.mark.spec("HOL-CONSOLE-15")
+async def test_esc_leaves_an_answer_before_the_overlay_it_belongs_to(home: ServedHome, client: HomeClient) -> None:
+    async with watching(home.socket, agent="clerk") as screen:
+        approval = await asked(screen, client, 66)
+        await screen.press("n")
+        await screen.until("> no, because")
+        await screen.press("escape")
+        await screen.until("> to clerk:")
+        assert "─ Needs you" in screen.text
+        await screen.press("escape")
+        await screen.gone("─ Needs you")
+        assert decided(client, approval)["status"] == "pending"
+        client.post(f"/approvals/{approval}/decision", {"decision": "rejected"})
+
+
+async def test_one_that_somebody_else_decided_stays_decided(home: ServedHome, client: HomeClient) -> None:
+    async with watching(home.socket, agent="clerk") as screen:
+        approval = await asked(screen, client, 77)
+        shown = screen.console.overlays[-1]
+        client.post(f"/approvals/{approval}/decision", {"decision": "rejected", "reason": "from elsewhere"})
+        shown.post_message(type(shown).Decided(approval, "decision", {"decision": "approved"}))  # type: ignore[attr-defined]
+        await screen.until(" ! ")
+        assert decided(client, approval)["note"] == "from elsewhere"
