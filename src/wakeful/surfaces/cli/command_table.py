@@ -247,8 +247,6 @@ COMMANDS = {
                       "wakeful doctor\nwakeful doctor --live anthropic:claude-opus-4-7"),
     "serve": Command("serve", "serve", "run the agents of the home, and answer over HTTP",
                      "wakeful serve\nwakeful serve --port 0 --tools shop:agents"),
-    "tui": Command("tui", "tui", "watch the agents and talk to them, on one screen",
-                   "wakeful tui\nwakeful tui --agent ops --display verbose\nwakeful tui --no-alt-screen"),
     "daemon start": Command("daemon", "daemon start", "the same, in the background", "wakeful daemon start", "start"),
     "daemon stop": Command("daemon", "daemon stop", "stop the daemon; agents keep their state",
                            "wakeful daemon stop", "stop"),
@@ -291,7 +289,7 @@ GROUPS = {
     "Tasks": ("task list", "task show", "task output", "task stop"),
     "Daemon": (
         "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "daemon install",
-        "token create", "token list", "token revoke",
+        "tui", "token create", "token list", "token revoke",
     ),
     "Workspaces": (
         "workspace list", "workspace attach", "workspace use", "workspace detach", "workspace clean",
