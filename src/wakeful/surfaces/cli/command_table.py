@@ -258,6 +258,8 @@ COMMANDS = {
                            "wakeful daemon logs", "logs"),
     "daemon install": Command("daemon", "daemon install", "have your system start it by itself",
                               "wakeful daemon install --print", "install"),
+    "tui": Command("tui", "tui", "watch the agents and talk to them, on one screen",
+                   "wakeful tui\nwakeful tui --agent ops --display verbose\nwakeful tui --no-alt-screen"),
     "token create": Command("access_tokens", "token create NAME", "create a token for a caller over the network",
                             "wakeful token create phone --scope observe", "create"),
     "token list": Command("access_tokens", "token list", "list the tokens of callers", "wakeful token list", "listed"),
