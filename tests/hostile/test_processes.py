@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -209,3 +210,12 @@ def test_a_program_that_ignores_the_ends_of_its_children_learns_how_commands_end
     line = [sys.executable, "-c", IGNORING, str(Path(__file__).parents[1]), str(tmp_path), mode]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.returncode) == (["7", "3", "7", "3"], 0), done.stderr
+
+
+async def test_a_sandbox_that_is_ended_while_it_is_set_up_leaves_no_process(tmp_path: Path) -> None:
+    """Then it is two processes, and the second waits for the first."""
+    where = sandbox(tmp_path, "bubblewrap")
+    for attempt in range(60):
+        with suppress(Exception):
+            await sh(where, "true", timeout=0.0005 * (1 + attempt % 30))
+    assert await until(lambda: not alive(str(tmp_path)), seconds=10), alive(str(tmp_path))

@@ -12,7 +12,7 @@ import threading
 from contextlib import ExitStack
 from typing import Any
 
-from wakeful.sandbox.command_start import PreparedLine, spawn
+from wakeful.sandbox.command_start import PreparedLine, kill_all, spawn
 from wakeful.sandbox.process_watch import Growth, ProcessWatch, descendants
 
 
@@ -130,7 +130,7 @@ class CommandTree:
             if self._first is not None:
                 signal.pidfd_send_signal(self._first, signal.SIGKILL)
             elif self._start.hears_as_stdin and not self._had_first:
-                self._process.kill()  # what holds it, and with it all of it; the launcher ends by itself
+                kill_all(self._process)  # what holds it, and with it all of it; the launcher ends by itself
 
     def _hear_status(self) -> list[int]:
         piece = os.read(self._reads, 4096)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wakeful.sandbox.capture import StreamCapture
-from wakeful.sandbox.command_start import PreparedLine, SpawnFailed, spawn
+from wakeful.sandbox.command_start import PreparedLine, SpawnFailed, kill_all, spawn
 from wakeful.sandbox.level_probe import hearing_of_children
 from wakeful.sandbox.process_watch import Growth, ProcessWatch
 
@@ -242,7 +242,7 @@ class ChildProcess:
         return self._process.returncode
 
     def kill(self) -> None:
-        self._process.kill()  # does nothing for one that has been waited for
+        kill_all(self._process)
 
     def leave(self) -> None:
         """It runs on and nobody here waits for it: its remains are taken off the table when it has ended."""

@@ -6,11 +6,12 @@ Nothing here waits. Whoever starts a command reads it, holds it to its limits an
 
 import fcntl
 import os
+import signal
 import struct
 import subprocess
 import termios
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 _SIZE_OF_TERMINAL = (40, 120)
@@ -95,6 +96,15 @@ def spawn(start: PreparedLine, holding: ExitStack, line: Sequence[str] | None = 
     assert process.stderr is not None
     said = None if process.stdin is None else process.stdin.fileno()
     return StartedCommand(process, (process.stdout.fileno(), process.stderr.fileno()), said)
+
+
+def kill_all(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a started line and what it has started so far. Between its first and its last step a sandbox is two
+    processes, and the second one would wait for the first for ever."""
+    with suppress(ProcessLookupError, PermissionError):
+        if process.poll() is None and os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()  # does nothing for one that has been waited for
 
 
 def _terminal() -> tuple[int, int]:
