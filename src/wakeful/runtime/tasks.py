@@ -303,7 +303,7 @@ class RuntimeTasks:
             duration_ms=round(end.duration_ms),
         )  # fmt: skip
         outcome = outcome._replace(undone=undone, is_after_restart=is_after_restart)
-        event = end_of_command(row.task_id, outcome, await asyncio.to_thread(self._excerpt, row))
+        event = end_of_command(row.task_id, outcome, await self._excerpt(row))
         told = result_message(TaskParent(row.summary, row.derived_from, row.work_item_id), event)
         while True:
             now = self._clock.now()
@@ -317,11 +317,11 @@ class RuntimeTasks:
                 LOG.exception("the end of task %s could not be written; it is tried again", row.task_id)
                 await self._clock.sleep(TRY_AGAIN_SECONDS)
 
-    def _excerpt(self, row: TaskRow) -> OutputExcerpt:
+    async def _excerpt(self, row: TaskRow) -> OutputExcerpt:
         recovery = row.recovered
         stored = None
         if recovery is not None and recovery.folder is not None:
-            stored = read_output(recovery.folder, SUMMARY_CHARS)
+            stored = await asyncio.to_thread(read_output, recovery.folder, SUMMARY_CHARS)
         if stored is None:
             return OutputExcerpt(row.initial_output, len(row.initial_output.encode()), True)
         text, is_cut = both_ends(stored.head + stored.tail, stored.dropped_bytes, SUMMARY_CHARS)
