@@ -52,6 +52,14 @@ def test_a_message_is_answered_and_the_same_key_is_one_message(client: HomeClien
     assert first.body["message_id"] == again.body["message_id"]
     other = client.post("/agents/clerk/messages", {"text": "something else", "thread": "keyed", "key": "k1"})
     assert (other.status, other.code) == (409, "key_reused")
+    header = {"Idempotency-Key": "k1"}
+    assert (
+        client.post("/agents/clerk/messages", {"text": "again", "thread": "keyed"}, headers=header).body == again.body
+    )
+    both = client.post("/agents/clerk/messages", {"text": "again", "key": "k2"}, headers=header)
+    assert (both.status, both.code) == (422, "invalid_key")
+    nothing = client.post("/control/agents/clerk/pause", {}, headers=header)
+    assert (nothing.status, nothing.code) == (422, "idempotency_key_refused"), "not taken and ignored"
 
 
 @pytest.mark.spec("HOL-WENQ-01", "HOL-WENQ-02", "HOL-WENQ-04", "HOL-WENQ-05")

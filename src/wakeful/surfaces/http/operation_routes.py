@@ -20,6 +20,7 @@ from wakeful.surfaces.http.guard import caller_of
 
 Perform: TypeAlias = Callable[[Request], OpenStore]
 """From a request to the store that it is about."""
+IDEMPOTENCY = "Idempotency-Key"
 PAGE = 100
 MOST = 1_000
 STREAMED = ("/agents/{agent_id}/events", "/turns/{turn_id}/events", "/feed")
@@ -103,6 +104,7 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
         values = {field: given[name] for name, field in in_path.items()}
         if asked is not None:
             values |= {name: getattr(asked, name) for name in type(asked).model_fields if name in fields}
+        _take_key(request, route, values, has_key="key" in fields)
         if values.get("reveal"):
             entitled("reveal")(request)
         caller = caller_of(request.scope)
@@ -135,6 +137,24 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
     endpoint.__signature__ = Signature(parameters, return_annotation=Response)  # type: ignore[attr-defined]
     endpoint.__name__ = re.sub(r"\W+", "_", f"{route.operation.name}_{route.method.lower()}_{route.path}").strip("_")
     return endpoint
+
+
+def _take_key(request: Request, route: HttpRoute, values: dict[str, Any], *, has_key: bool) -> None:
+    """`Idempotency-Key` is the key of a message. Where nothing would come of it, it is refused: whoever sends one
+    believes that the request may be sent again."""
+    said = request.headers.get(IDEMPOTENCY)
+    if said is None or route.method == "GET":
+        return
+    if not has_key:
+        raise InvalidValue(
+            "idempotency_key_refused",
+            IDEMPOTENCY,
+            "this route keeps no keys",
+            "Leave the header out; to send a message twice is safe with one.",
+        )
+    if values.get("key") not in (None, said):
+        raise InvalidValue("invalid_key", "key", f"the header says {said!r}", "Give one of them.")
+    values["key"] = said
 
 
 def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> type[BaseModel]:
