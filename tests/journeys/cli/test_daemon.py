@@ -175,10 +175,10 @@ def test_the_status_says_what_the_agents_are_at(home: Home) -> None:
     home.wakeful("daemon", "start", *FREE)
     idle = home.json("daemon", "status")["activity"]
     assert (idle["state"], idle["active_agent_count"], idle["active_task_count"]) == ("idle", 2, 0)
-    home.client.post("/agents/clerk/messages", {"text": "slow 3"})
+    home.client.post("/agents/clerk/messages", {"text": "slow 5"})
     with home.client.stream("/agents/clerk/events") as frames:
         frames.until("tool.started")
-    busy = home.json("daemon", "status")["activity"]
+    busy = home.client.get("/control/runtime/status").body["activity"]
     assert (busy["state"], busy["processing_agent_count"]) == ("processing", 1)
     with home.client.stream("/agents/clerk/events") as frames:
         frames.until("turn.completed")
