@@ -97,7 +97,8 @@ async def test_one_that_somebody_else_decided_stays_decided(home: ServedHome, cl
     async with watching(home.socket, agent="clerk") as screen:
         approval = await asked(screen, client, 77)
         shown = screen.console.overlays[-1]
+        wish = shown.press("y")  # somebody looks at it
         client.post(f"/approvals/{approval}/decision", {"decision": "rejected", "reason": "from elsewhere"})
-        shown.post_message(type(shown).Decided(approval, "decision", {"decision": "approved"}))  # type: ignore[attr-defined]
+        screen.console._wish(wish)
         await screen.until(" ! ")
         assert decided(client, approval)["note"] == "from elsewhere"

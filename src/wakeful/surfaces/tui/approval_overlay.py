@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from textual.message import Message
-
 from wakeful.surfaces.tui.conversation import Line, ShownTime
 from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overlays import Overlay
 from wakeful.surfaces.tui.overview import span
 from wakeful.surfaces.tui.screen_text import folded
+from wakeful.surfaces.tui.wishes import Asked, Decided, Wish
 from wakeful.views.presentation.plain_text import arguments_text, json_text
 
 SCOPES = ("call", "tool")
@@ -26,15 +25,6 @@ class ApprovalOverlay(Overlay):
     heading = "Needs you"
     needs_agent = False
     keys: ClassVar[Mapping[str, str]] = {"y": "once", "n": "no, why", "e": "edit", "!": "always", "v": "all"}
-
-    class Decided(Message):
-        """A decision is to be told to the process."""
-
-        def __init__(self, approval: str, how: str, fields: Record) -> None:
-            super().__init__()
-            self.approval = approval
-            self.how = how
-            self.fields = fields
 
     def __init__(self, client: HomeClient, shown_time: ShownTime) -> None:
         super().__init__(client, shown_time)
@@ -82,29 +72,27 @@ class ApprovalOverlay(Overlay):
             self.lines = self._lines()
             self.draw()
 
-    def press(self, key: str) -> None:
+    def press(self, key: str) -> Wish | None:
         shown = self.shown
         if shown is None or key not in self._offered():
-            return
+            return None
         name = shown["approval_id"]
         match key:
             case "y":
-                self.post_message(self.Decided(name, "decision", {"decision": "approved"}))
+                return Decided(name, "decision", {"decision": "approved"})
             case "n":
-                self._ask("no, because (Enter: no reason): ", "", name, "decision")
+                return _asked("no, because (Enter: no reason): ", "", name, "decision")
             case "e":
-                self._ask("arguments: ", json.dumps(shown["arguments"], ensure_ascii=False), name, "edit")
+                return _asked("arguments: ", json.dumps(shown["arguments"], ensure_ascii=False), name, "edit")
             case "!":
-                self._ask("always for this call, this tool or a pattern: ", "call", name, "always")
+                return _asked("always for this call, this tool or a pattern: ", "call", name, "always")
             case "r":
-                self._ask("answer: ", "", name, "answer")
+                return _asked("answer: ", "", name, "answer")
             case _:
                 self._whole = not self._whole
                 self.lines = self._lines()
                 self.draw()
-
-    def _ask(self, label: str, initial: str, name: str, how: str) -> None:
-        self.post_message(self.Asks(label, initial, lambda words: self.Decided(name, how, {"words": words})))
+                return None
 
     def _lines(self) -> list[Line]:
         shown = self.shown
@@ -134,6 +122,10 @@ class ApprovalOverlay(Overlay):
             names = ("approval_id", "turn_id", "call_id", "thread", "arguments_sha256", "injected_args", "approvers")
             found += [line for name in names for line in _block(f"{name}: {shown.get(name)}", self.room, "quiet")]
         return found
+
+
+def _asked(label: str, initial: str, name: str, how: str) -> Asked:
+    return Asked(label, initial, lambda words: Decided(name, how, {"words": words}))
 
 
 def _block(text: str, width: int, tone: Any, indent: str = "| ") -> list[Line]:

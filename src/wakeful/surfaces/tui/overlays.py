@@ -1,6 +1,6 @@
 """Panes that come over the conversation for a while. The composer below keeps the keys; Esc closes the newest one.
 
-An overlay reads when it opens and whenever something happened, and wants things by messages: it does nothing itself.
+An overlay reads when it opens and whenever something happened. A key in it comes to a wish: it does nothing itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from wakeful.surfaces.tui.conversation import Line, ShownTime
@@ -17,6 +16,7 @@ from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overview import cut_line
 from wakeful.surfaces.tui.screen_text import cut, folded, padded
 from wakeful.surfaces.tui.slash_commands import COMMANDS
+from wakeful.surfaces.tui.wishes import Asked, Wanted, Wish
 from wakeful.views.presentation.plain_text import json_text, short
 
 EVENTS: Final = 100
@@ -36,22 +36,6 @@ class Overlay(VerticalScroll, can_focus=False):
     keys: ClassVar[Mapping[str, str]] = {}
     """Letters that it claims while nothing is typed, and what they do."""
 
-    class Wants(Message):
-        """A command is to be carried out, as if it were typed."""
-
-        def __init__(self, line: str) -> None:
-            super().__init__()
-            self.line = line
-
-    class Asks(Message):
-        """The composer is to ask for something, and a message is to be posted with the answer."""
-
-        def __init__(self, label: str, initial: str, answer: "Callable[[str], Message]") -> None:
-            super().__init__()
-            self.label = label
-            self.initial = initial
-            self.answer = answer
-
     def __init__(self, client: HomeClient, shown_time: ShownTime) -> None:
         super().__init__(classes="overlay")
         self.client = client
@@ -61,6 +45,9 @@ class Overlay(VerticalScroll, can_focus=False):
 
     def compose(self) -> ComposeResult:
         yield Static(id="shown")
+
+    def on_mount(self) -> None:
+        self.draw()
 
     @property
     def title(self) -> str:
@@ -91,11 +78,18 @@ class Overlay(VerticalScroll, can_focus=False):
     def hints(self) -> Mapping[str, str]:
         return {**self.keys, "Esc": "close"}
 
-    def press(self, key: str) -> None:
-        """One of its keys."""
+    @property
+    def letters(self) -> frozenset[str]:
+        """The keys that it claims now."""
+        return frozenset(self.keys)
 
-    def choose(self) -> None:
+    def press(self, key: str) -> Wish | None:
+        """One of its keys."""
+        return None
+
+    def choose(self) -> Wish | None:
         """Enter, while nothing is typed."""
+        return None
 
     def move(self, key: str) -> None:
         match key:
@@ -197,10 +191,11 @@ class EventsOverlay(Overlay):
             self.anchor()
         return self._shown()
 
-    def press(self, key: str) -> None:
+    def press(self, key: str) -> Wish | None:
         self._whole = not self._whole
         self.lines = self._shown()
         self.draw()
+        return None
 
     def _shown(self) -> list[Line]:
         found = []
@@ -265,9 +260,8 @@ class AgentsOverlay(Overlay):
         self.lines = self._shown()
         self.draw()
 
-    def choose(self) -> None:
-        if self.chosen is not None:
-            self.post_message(self.Wants(f"/agent {self.chosen}"))
+    def choose(self) -> Wish | None:
+        return None if self.chosen is None else Wanted(f"/agent {self.chosen}")
 
     def _shown(self) -> list[Line]:
         found = [Line(row, "you" if row.startswith(">") else "agent") for row in self._rows(self.room, self.chosen)]
@@ -305,9 +299,8 @@ class ActionsOverlay(Overlay):
             found.append(Line(cut_line(f"{mark} {each['workspace_id']:<20} {each['workspace_anchor']}", self.room)))
         return found
 
-    def press(self, key: str) -> None:
+    def press(self, key: str) -> Wish | None:
         line, _ = self.actions[key]
         if line.endswith(" "):
-            self.post_message(self.Asks(f"{line.strip()}: ", "", lambda words: self.Wants(f"{line}{words}")))
-        else:
-            self.post_message(self.Wants(line))
+            return Asked(f"{line.strip()}: ", "", lambda words: Wanted(f"{line}{words}"))
+        return Wanted(line)
