@@ -11,18 +11,27 @@ from textual.pilot import Pilot
 
 from wakeful.service.serving.socket_client import SocketClient
 from wakeful.surfaces.tui.console import Console
-from wakeful.surfaces.tui.conversation import ShownTime
 from wakeful.surfaces.tui.home_client import HomeClient
+from wakeful.surfaces.tui.shown_times import ShownTimes
 
 SMALL, LARGE = (80, 24), (160, 50)
 NOON = datetime(2026, 11, 16, 12, 0)
 
 
-class OneTime(ShownTime):
-    """Every event was at noon: for pictures."""
+class NoonTimes(ShownTimes):
+    """It is noon, and everything happened a minute ago: for pictures."""
 
-    def __call__(self, ts: str) -> str:
-        return "12:00"
+    def now(self) -> datetime:
+        return NOON
+
+    def of(self, ts: str) -> str:
+        return "11:59"
+
+    def at(self, seconds: float) -> str:
+        return "11:59"
+
+    def from_now(self, seconds: float) -> str:
+        return "1 min"
 
 
 class Screen:
@@ -63,11 +72,10 @@ class Screen:
 
 @asynccontextmanager
 async def watching(
-    socket: Path, *, size: tuple[int, int] = SMALL, agent: str | None = None, is_picture: bool = False
+    socket: Path, *, size: tuple[int, int] = SMALL, agent: str | None = None, times: ShownTimes | None = None
 ) -> AsyncIterator[Screen]:
     """The terminal UI, once it shows the agents."""
-    fixed = {"shown_time": OneTime(), "clock": lambda: NOON} if is_picture else {}
-    console = Console(HomeClient(SocketClient(socket)), agent=agent, **fixed)  # type: ignore[arg-type]
+    console = Console(HomeClient(SocketClient(socket)), agent=agent, times=times)
     async with console.run_test(size=size) as pilot:
         screen = Screen(console, pilot)
         await screen.until(lambda: console.is_connected and console.overview.rows)

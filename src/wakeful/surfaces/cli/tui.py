@@ -33,7 +33,7 @@ def command(
         raise InvalidConfig("the terminal UI needs the package textual", "pip install 'wakeful[tui]'")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidRequest(
-            "wakeful tui needs a terminal", "For programs there are: wakeful tail --json, wakeful send"
+            "wakeful tui needs a terminal", "For programs: wakeful tail --json, wakeful send"
         )
     ask_process(socket_path(), "GET", "/health")
     sys.stdout.flush()

@@ -5,6 +5,7 @@
     overview             agents, approvals and money, as rows and lines; pure
     overview_reader      reads what the overview shows
     slash_commands       what a line that begins with / means; pure
+    shown_times          times as the screen shows them
     screen_text          text of models and tools that does a screen no harm
     overlays             agents, transcript, tasks, events, help, actions
     wishes               what a key in an overlay comes to

@@ -5,14 +5,13 @@ A key decides about the one that is shown, by its id. One that somebody else dec
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, ClassVar
 
-from wakeful.surfaces.tui.conversation import Line, ShownTime
+from wakeful.surfaces.tui.conversation import Line
 from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overlays import Overlay
-from wakeful.surfaces.tui.overview import span
 from wakeful.surfaces.tui.screen_text import folded
+from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.surfaces.tui.wishes import Asked, Decided, Wish
 from wakeful.views.presentation.plain_text import arguments_text, json_text
 
@@ -26,8 +25,8 @@ class ApprovalOverlay(Overlay):
     needs_agent = False
     keys: ClassVar[Mapping[str, str]] = {"y": "once", "n": "no, why", "e": "edit", "!": "always", "v": "all"}
 
-    def __init__(self, client: HomeClient, shown_time: ShownTime) -> None:
-        super().__init__(client, shown_time)
+    def __init__(self, client: HomeClient, times: ShownTimes) -> None:
+        super().__init__(client, times)
         self.approvals: list[Record] = []
         self.chosen: str | None = None
         self._whole = False
@@ -99,11 +98,9 @@ class ApprovalOverlay(Overlay):
         if shown is None:
             return [Line("nothing needs you")]
         number = self.approvals.index(shown) + 1
-        now = datetime.now().timestamp()
-        left = "" if not shown.get("expires_at") else f", {span(shown['expires_at'] - now)} left"
-        asked = (
-            f"{number} of {len(self.approvals)}  {shown['agent']} asked {span(now - shown['requested_at'])} ago{left}"
-        )
+        left = "" if not shown.get("expires_at") else f", {self.times.from_now(shown['expires_at'])} left"
+        since = self.times.from_now(shown["requested_at"])
+        asked = f"{number} of {len(self.approvals)}  {shown['agent']} asked {since} ago{left}"
         found = [Line(line) for line in folded(asked, self.room)]
         where = f"  in {shown['working_directory']}" if shown.get("working_directory") else ""
         held = shown.get("confinement")

@@ -21,6 +21,7 @@ class Composer(TextArea):
 
     def __init__(self, steer: Callable[[str], None]) -> None:
         super().__init__(id="composer", compact=True, show_line_numbers=False, soft_wrap=True, tab_behavior="focus")
+        self.cursor_blink = False
         self._steer = steer
         self.claimed: Callable[[], frozenset[str]] = frozenset
         """Letters that mean something else while nothing is typed."""
@@ -35,8 +36,6 @@ class Composer(TextArea):
             event.stop()
             event.prevent_default()
             self.insert("\n")
-        else:
-            await super()._on_key(event)
 
     def _hand_on(self, event: events.Key, key: str) -> None:
         event.stop()
@@ -44,8 +43,9 @@ class Composer(TextArea):
         self._steer(key)
 
     async def _on_paste(self, event: events.Paste) -> None:
+        """The text area takes it afterwards."""
         event.text = harmless(event.text)
-        await super()._on_paste(event)
+        event.stop()
 
     def put(self, text: str) -> None:
         """Other text, with the cursor behind it."""

@@ -6,9 +6,9 @@ the other, so that typing never waits for an answer.
 """
 
 import asyncio
+import os
 import uuid
 from collections.abc import Callable, Coroutine
-from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
 from textual.app import App, ComposeResult
@@ -23,7 +23,7 @@ from wakeful.service.serving.control import ControlRefused, NoAnswer
 from wakeful.surfaces.tui.agent_actions import NO_AGENT, act
 from wakeful.surfaces.tui.approval_overlay import ApprovalOverlay, decision_fields
 from wakeful.surfaces.tui.composer import Composer
-from wakeful.surfaces.tui.conversation import Activity, Conversation, Line, ShownTime
+from wakeful.surfaces.tui.conversation import Activity, Conversation, Line
 from wakeful.surfaces.tui.home_client import HomeClient
 from wakeful.surfaces.tui.overlays import (
     ActionsOverlay,
@@ -39,6 +39,7 @@ from wakeful.surfaces.tui.overlays import (
 from wakeful.surfaces.tui.overview import Overview, cut_line, place_line
 from wakeful.surfaces.tui.overview_reader import OverviewReader
 from wakeful.surfaces.tui.screen_text import cut, folded, harmless
+from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.surfaces.tui.slash_commands import read_line
 from wakeful.surfaces.tui.wishes import Asked, Decided, Wanted, Wish
 from wakeful.views.presentation.display_modes import DisplayMode, display_mode
@@ -78,10 +79,9 @@ class Console(App[None]):
         *,
         agent: str | None = None,
         mode: DisplayMode = "info",
-        shown_time: ShownTime | None = None,
-        clock: Callable[[], datetime] = datetime.now,
+        times: ShownTimes | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(ansi_color="NO_COLOR" in os.environ)  # else greys are colours to a terminal
         self.client = client
         self.mode: DisplayMode = mode
         self.selected = agent
@@ -89,9 +89,8 @@ class Console(App[None]):
         self.overlays: list[Overlay] = []
         self.notice = ""
         self.is_connected = False
-        self._reader = OverviewReader(client, clock)
-        self._shown_time = shown_time or ShownTime()
-        self._clock = clock
+        self._times = times or ShownTimes()
+        self._reader = OverviewReader(client, self._times)
         self._conversations: dict[str, Conversation] = {}
         self._activities: dict[str, Activity] = {}
         self._cursor: str | None = None
@@ -332,11 +331,11 @@ class Console(App[None]):
                     self.overlays.pop().remove()
                 self._select(words)
             case "agents":
-                self._open(AgentsOverlay(self.client, self._shown_time, self._agent_rows))
+                self._open(AgentsOverlay(self.client, self._times, self._agent_rows))
             case _ if name in PANES:
                 panes = (HelpOverlay, TranscriptOverlay, TasksOverlay, EventsOverlay, ApprovalOverlay, ActionsOverlay)
                 kinds = dict(zip((pane for pane in PANES if pane != "agents"), panes, strict=True))
-                self._open(kinds[name](self.client, self._shown_time))
+                self._open(kinds[name](self.client, self._times))
             case _ if self.selected is None:
                 self._tell(NO_AGENT)
             case _:
@@ -383,7 +382,7 @@ class Console(App[None]):
     async def _act(self, agent: str, name: str, words: str) -> None:
         told = await act(self.client, agent, name, words)
         if told.heading:
-            self._open(TextOverlay(self.client, self._shown_time, told.heading, told.words))
+            self._open(TextOverlay(self.client, self._times, told.heading, told.words))
             self._draw()
         else:
             self._tell(told.words)
@@ -430,7 +429,7 @@ class Console(App[None]):
 
     def _draw_head(self) -> None:
         width, height = self.size
-        right = f"{self._clock():%a %H:%M} " if self.is_connected else "daemon away, reconnecting "
+        right = f"{self._times.now():%a %H:%M} " if self.is_connected else "daemon away, reconnecting "
         self._put("#head", self.overview.head(width, right))
         rows = self.overview.table(width, self.selected, max(1, min(6, height // 4)))
         self._put("#table", "\n".join(rows) if self.overview.rows else f" {NO_AGENT}")
@@ -438,7 +437,7 @@ class Console(App[None]):
         self._put("#place", f" {place_line(places, self._reader.model, width - 2)}" if places else "")
 
     def _draw_talk(self) -> None:
-        lines = self.conversation.lines(self.mode, self.size.width - 3, self._shown_time)
+        lines = self.conversation.lines(self.mode, self.size.width - 3, self._times)
         empty = [Line("nothing was said yet", "quiet")] if self.selected is not None else []
         self.query_one("#lines", Static).update(content_of(lines or empty))
         self._draw_activity()

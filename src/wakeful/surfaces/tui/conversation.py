@@ -7,6 +7,7 @@ An activity belongs to one message. When a newer one is sent, nothing of an earl
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from wakeful.surfaces.tui.screen_text import folded
+from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.views.presentation.display_modes import DisplayMode, detail_lines, is_shown
 from wakeful.views.presentation.feed_entries import FeedEntry
 
@@ -42,20 +43,11 @@ class Conversation:
         found = [self._entries[number] for number in sorted(self._entries)]
         return [entry for entry in found if is_operators(entry) or is_shown(entry.presentation, mode)]
 
-    def lines(self, mode: DisplayMode, width: int, shown_time: "ShownTime") -> list[Line]:
+    def lines(self, mode: DisplayMode, width: int, times: ShownTimes) -> list[Line]:
         found: list[Line] = []
         for entry in self.entries(mode):
-            found += _lines(entry, mode, width, shown_time(entry.envelope.ts))
+            found += _lines(entry, mode, width, times.of(entry.envelope.ts))
         return found
-
-
-class ShownTime:
-    """How the time of an event is shown."""
-
-    def __call__(self, ts: str) -> str:
-        from datetime import datetime
-
-        return f"{datetime.fromisoformat(ts).astimezone():%H:%M}"
 
 
 class Activity:

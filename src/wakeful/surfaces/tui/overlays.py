@@ -11,10 +11,11 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from wakeful.surfaces.tui.conversation import Line, ShownTime
+from wakeful.surfaces.tui.conversation import Line
 from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overview import cut_line
 from wakeful.surfaces.tui.screen_text import cut, folded, padded
+from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.surfaces.tui.slash_commands import COMMANDS
 from wakeful.surfaces.tui.wishes import Asked, Wanted, Wish
 from wakeful.views.presentation.plain_text import json_text, short
@@ -36,10 +37,10 @@ class Overlay(VerticalScroll, can_focus=False):
     keys: ClassVar[Mapping[str, str]] = {}
     """Letters that it claims while nothing is typed, and what they do."""
 
-    def __init__(self, client: HomeClient, shown_time: ShownTime) -> None:
+    def __init__(self, client: HomeClient, times: ShownTimes) -> None:
         super().__init__(classes="overlay")
         self.client = client
-        self.shown_time = shown_time
+        self.times = times
         self.agent: str | None = None
         self.lines: list[Line] = []
 
@@ -138,7 +139,7 @@ class TranscriptOverlay(Overlay):
         for each in await self.client.transcript(self.agent):
             who = {"operator_message": "you", "brief": self.agent}.get(each["kind"], "provider failure")
             tone = {"operator_message": "you", "brief": "agent"}.get(each["kind"], "failed")
-            head = f"{self.shown_time(each['ts'])} {who}  {each['thread_id']}  {short(each.get('turn_id') or 'queued')}"
+            head = f"{self.times.of(each['ts'])} {who}  {each['thread_id']}  {short(each.get('turn_id') or 'queued')}"
             found.append(Line(cut(head, self.room), "quiet"))
             found += [Line(line, tone) for line in folded(each["text"], self.room)]  # type: ignore[arg-type]
         return found or [Line("nothing was said yet")]
@@ -178,8 +179,8 @@ class EventsOverlay(Overlay):
     heading = "Events"
     keys: ClassVar[Mapping[str, str]] = {"v": "payloads"}
 
-    def __init__(self, client: HomeClient, shown_time: ShownTime) -> None:
-        super().__init__(client, shown_time)
+    def __init__(self, client: HomeClient, times: ShownTimes) -> None:
+        super().__init__(client, times)
         self._whole = False
         self._events: list[Record] = []
 
@@ -201,7 +202,7 @@ class EventsOverlay(Overlay):
         found = []
         for each in self._events:
             at = each["envelope"]
-            row = f"{at['event_seq']:>5} {self.shown_time(at['ts'])} {padded(at['kind'], 22)} "
+            row = f"{at['event_seq']:>5} {self.times.of(at['ts'])} {padded(at['kind'], 22)} "
             found.append(Line(cut_line(row + cut(each["presentation"]["summary"], 400), self.room)))
             if self._whole:
                 payload = json_text(each["payload"], indent=1)
@@ -212,8 +213,8 @@ class EventsOverlay(Overlay):
 class TextOverlay(Overlay):
     """Words that a command brought, such as a prompt or a reason."""
 
-    def __init__(self, client: HomeClient, shown_time: ShownTime, heading: str, text: str) -> None:
-        super().__init__(client, shown_time)
+    def __init__(self, client: HomeClient, times: ShownTimes, heading: str, text: str) -> None:
+        super().__init__(client, times)
         self._heading, self._text = heading, text
 
     needs_agent = False
@@ -232,8 +233,8 @@ class AgentsOverlay(Overlay):
     heading = "Agents"
     needs_agent = False
 
-    def __init__(self, client: HomeClient, shown_time: ShownTime, rows: Callable[[int, str | None], list[str]]) -> None:
-        super().__init__(client, shown_time)
+    def __init__(self, client: HomeClient, times: ShownTimes, rows: Callable[[int, str | None], list[str]]) -> None:
+        super().__init__(client, times)
         self._rows = rows
         self._names: list[str] = []
         self.chosen: str | None = None

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 
 from wakeful.surfaces.tui.home_client import MOST_AGENTS, Record
 from wakeful.surfaces.tui.screen_text import cut, padded
+from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.views.presentation.plain_text import counted
 
 STATES: Final = {
@@ -20,7 +20,6 @@ STATES: Final = {
 }
 COLUMNS: Final = (14, 20, 18, 9)
 """Agent, state, next, today; the last column has the rest."""
-DAY: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def overview_of(
     timers: Sequence[Record],
     cost: Record,
     budgets: Sequence[Record],
-    now: datetime,
+    times: ShownTimes,
 ) -> Overview:
     """From the answers of the process."""
     briefs = {each["identity"]["agent_id"]: each.get("last_brief_at") for each in public}
@@ -106,9 +105,9 @@ def overview_of(
             AgentRow(
                 name=name,
                 state=state if not agent.get("reason") else f"{state}: {agent['reason']}",
-                next=_due(due.get(name), now),
+                next=f"{times.at(due[name])} ({times.from_now(due[name])})" if name in due else "",
                 today=money(groups[name]["cost"]) if name in groups else "",
-                last="" if at is None else f"{datetime.fromtimestamp(at):%H:%M}",
+                last="" if at is None else times.at(at),
                 depth=depth,
             )
         )
@@ -139,24 +138,6 @@ def _spent(cost: Record, budgets: Sequence[Record]) -> str:
                 f"today {money(each['spent_usd'])} of {money(float(each['limit_usd']) + float(each['granted_usd']))}"
             )
     return spent
-
-
-def _due(at: float | None, now: datetime) -> str:
-    if at is None:
-        return ""
-    left = at - now.timestamp()
-    when = datetime.fromtimestamp(at)
-    return f"{when:%H:%M} ({span(left)})" if left < DAY else f"{when:%a %H:%M} ({span(left)})"
-
-
-def span(seconds: float) -> str:
-    """`40 s`, `12 min`, `23 h`, `3 d`."""
-    left = max(0, int(seconds))
-    if left < 60:
-        return f"{left} s"
-    if left < 3600:
-        return f"{left // 60} min"
-    return f"{left // 3600} h" if left < 2 * DAY else f"{left // int(DAY)} d"
 
 
 def money(usd: str | float) -> str:

@@ -1,10 +1,10 @@
 """Reads what stands at the head of the screen: all agents, and more of the selected one."""
 
-from collections.abc import Callable
 from datetime import datetime
 
 from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overview import Overview, overview_of
+from wakeful.surfaces.tui.shown_times import ShownTimes
 
 MONEY_SECONDS = 15.0
 TREE_LINES = 5
@@ -13,9 +13,9 @@ TREE_LINES = 5
 class OverviewReader:
     """The newest answers of the process. Every method raises what the client raises, and changes nothing then."""
 
-    def __init__(self, client: HomeClient, clock: Callable[[], datetime]) -> None:
+    def __init__(self, client: HomeClient, times: ShownTimes) -> None:
         self._client = client
-        self._clock = clock
+        self._times = times
         self._money: tuple[float, Record, list[Record]] | None = None
         self.overview = Overview()
         self.places: Record = {}
@@ -26,9 +26,9 @@ class OverviewReader:
         agents = await self._client.agents()
         public, approvals = await self._client.public_agents(), await self._client.approvals()
         timers = await self._client.timers()
-        now = self._clock()
+        now = self._times.now()
         cost, budgets = await self._read_money(now)
-        self.overview = overview_of(agents, public, approvals, timers, cost, budgets, now)
+        self.overview = overview_of(agents, public, approvals, timers, cost, budgets, self._times)
 
     async def read_agent(self, agent: str, turn: str | None) -> None:
         """`turn`: the one whose calls are shown."""

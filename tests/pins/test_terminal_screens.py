@@ -1,0 +1,60 @@
+"""Pictures of the terminal UI, small and large, with colours and without: a person has looked at each of them."""
+
+import re
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from kit.surfaces.served_home import HomeClient, served
+from kit.surfaces.watched_screen import LARGE, SMALL, NoonTimes, Screen, watching
+from pins.goldens import check_goldens
+from wakeful.service.serving.options import ServeOptions
+
+OPTIONS = ServeOptions(port=0, tools=("kit.surfaces.watched_agents:agents",))
+
+
+@asynccontextmanager
+async def pictured(client: HomeClient, size: tuple[int, int]) -> AsyncIterator[Screen]:
+    assert isinstance(client.place, Path)
+    async with watching(client.place, size=size, agent="clerk", times=NoonTimes()) as screen:
+        await screen.until("refund(cents=42)")
+        await screen.until("workspace /tmp" if size == LARGE else "workspace …")
+        yield screen
+
+
+def picture(screen: Screen, folder: Path) -> str:
+    """The screen as SVG, without what is never the same twice."""
+    svg = screen.console.export_screenshot(title="wakeful tui").replace(str(folder), "/tmp/wakeful1")
+    svg = svg.replace(folder.name, "wakeful1")
+    return re.sub(r"terminal-\d+-", "terminal-", svg) + "\n"
+
+
+async def test_the_screens_are_those_that_were_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {}
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="") as name, served(Path(name), OPTIONS) as home:
+        client = home.client
+        client.post("/agents/clerk/messages", {"text": "refund 30"})
+        _decide(client)
+        client.post("/agents/clerk/messages", {"text": "refund 42"})
+        for colours in ("colour", "plain"):
+            if colours == "plain":
+                monkeypatch.setenv("NO_COLOR", "1")
+            else:
+                monkeypatch.delenv("NO_COLOR", raising=False)
+            for size in (SMALL, LARGE):
+                async with pictured(client, size) as screen:
+                    found[f"tui/conversation-{size[0]}x{size[1]}-{colours}.svg"] = picture(screen, home.folder)
+                    await screen.press("f6")
+                    await screen.until("asks because")
+                    found[f"tui/approval-{size[0]}x{size[1]}-{colours}.svg"] = picture(screen, home.folder)
+    check_goldens(found, alone_in="tui")
+
+
+def _decide(client: HomeClient) -> None:
+    while not (waiting := client.get("/approvals").body):
+        pass
+    client.post(f"/approvals/{waiting[0]['approval_id']}/decision", {"decision": "approved"})
+    client.until_ended({"agent": "clerk"})
