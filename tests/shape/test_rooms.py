@@ -44,6 +44,7 @@ def test_a_circle_is_found() -> None:
 
 SMALL = 60
 SMALL_WITH_ONE_READER = {
+    "wakeful.surfaces.tui.composer": "a widget of its own: keys in their order",
     "wakeful.store.kind_numbers": "a list that never changes a line: rows of every store name kinds by it",
     "wakeful.runtime.home_lock": "one concern of the runtime, like its neighbours",
     "wakeful.gate.quick_verdict": "a rule of the gate, asked by the engine: two rooms",

@@ -32,9 +32,7 @@ def command(
     if find_spec("textual") is None:
         raise InvalidConfig("the terminal UI needs the package textual", "pip install 'wakeful[tui]'")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InvalidRequest(
-            "wakeful tui needs a terminal", "For programs: wakeful tail --json, wakeful send"
-        )
+        raise InvalidRequest("wakeful tui needs a terminal", "For programs: wakeful tail --json, wakeful send")
     ask_process(socket_path(), "GET", "/health")
     sys.stdout.flush()
     # This process becomes the terminal UI: the command line is not part of it.

@@ -12,7 +12,7 @@ from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overlays import Overlay
 from wakeful.surfaces.tui.screen_text import folded
 from wakeful.surfaces.tui.shown_times import ShownTimes
-from wakeful.surfaces.tui.wishes import Asked, Decided, Wish
+from wakeful.surfaces.tui.wishes import DecisionWish, QuestionWish, Wish
 from wakeful.views.presentation.plain_text import arguments_text, json_text
 
 SCOPES = ("call", "tool")
@@ -78,7 +78,7 @@ class ApprovalOverlay(Overlay):
         name = shown["approval_id"]
         match key:
             case "y":
-                return Decided(name, "decision", {"decision": "approved"})
+                return DecisionWish(name, "decision", {"decision": "approved"})
             case "n":
                 return _asked("no, because (Enter: no reason): ", "", name, "decision")
             case "e":
@@ -121,8 +121,8 @@ class ApprovalOverlay(Overlay):
         return found
 
 
-def _asked(label: str, initial: str, name: str, how: str) -> Asked:
-    return Asked(label, initial, lambda words: Decided(name, how, {"words": words}))
+def _asked(label: str, initial: str, name: str, how: str) -> QuestionWish:
+    return QuestionWish(label, initial, lambda words: DecisionWish(name, how, {"words": words}))
 
 
 def _block(text: str, width: int, tone: Any, indent: str = "| ") -> list[Line]:
@@ -141,7 +141,7 @@ def decision_fields(how: str, fields: Record) -> Record:
             try:
                 given = json.loads(words)
             except ValueError as error:
-                raise ValueError(f"that is no JSON: {error}") from None
+                raise ValueError(f"the arguments are no JSON: {error}") from None
             if not isinstance(given, dict):
                 raise ValueError("arguments are a JSON object")
             return {"arguments": given}

@@ -20,10 +20,9 @@ from textual.widgets import Static
 
 from wakeful.contracts.errors import WakefulError
 from wakeful.service.serving.control import ControlRefused, NoAnswer
-from wakeful.surfaces.tui.agent_actions import NO_AGENT, act
 from wakeful.surfaces.tui.approval_overlay import ApprovalOverlay, decision_fields
 from wakeful.surfaces.tui.composer import Composer
-from wakeful.surfaces.tui.conversation import Activity, Conversation, Line
+from wakeful.surfaces.tui.conversation import Activity, AgentConversation, Line
 from wakeful.surfaces.tui.home_client import HomeClient
 from wakeful.surfaces.tui.overlays import (
     ActionsOverlay,
@@ -36,12 +35,11 @@ from wakeful.surfaces.tui.overlays import (
     TranscriptOverlay,
     content_of,
 )
-from wakeful.surfaces.tui.overview import Overview, cut_line, place_line
-from wakeful.surfaces.tui.overview_reader import OverviewReader
+from wakeful.surfaces.tui.overview import Overview, OverviewReader, cut_line, place_line
 from wakeful.surfaces.tui.screen_text import cut, folded, harmless
 from wakeful.surfaces.tui.shown_times import ShownTimes
-from wakeful.surfaces.tui.slash_commands import read_line
-from wakeful.surfaces.tui.wishes import Asked, Decided, Wanted, Wish
+from wakeful.surfaces.tui.slash_commands import NO_AGENT, act, read_line
+from wakeful.surfaces.tui.wishes import CommandWish, DecisionWish, QuestionWish, Wish
 from wakeful.views.presentation.display_modes import DisplayMode, display_mode
 from wakeful.views.presentation.feed_entries import FeedEntry
 
@@ -91,7 +89,7 @@ class Console(App[None]):
         self.is_connected = False
         self._times = times or ShownTimes()
         self._reader = OverviewReader(client, self._times)
-        self._conversations: dict[str, Conversation] = {}
+        self._conversations: dict[str, AgentConversation] = {}
         self._activities: dict[str, Activity] = {}
         self._cursor: str | None = None
         self._begun = False
@@ -138,9 +136,9 @@ class Console(App[None]):
         return self._reader.overview
 
     @property
-    def conversation(self) -> Conversation:
+    def conversation(self) -> AgentConversation:
         name = self.selected or ""
-        return self._conversations.setdefault(name, Conversation(name))
+        return self._conversations.setdefault(name, AgentConversation(name))
 
     @property
     def activity(self) -> Activity:
@@ -175,7 +173,7 @@ class Console(App[None]):
     def _take(self, entry: FeedEntry) -> None:
         name = entry.envelope.agent_id
         self._cursor = entry.cursor
-        self._conversations.setdefault(name, Conversation(name)).take(entry)
+        self._conversations.setdefault(name, AgentConversation(name)).take(entry)
         self._activities.setdefault(name, Activity()).take(entry)
 
     async def _keep_overview(self) -> None:
@@ -287,12 +285,12 @@ class Console(App[None]):
 
     def _wish(self, wish: Wish | None) -> None:
         match wish:
-            case Asked(label, initial, answer):
+            case QuestionWish(label, initial, answer):
                 self.question = Question(label, answer, self.composer.text)
                 self.composer.put(initial)
-            case Wanted(line):
+            case CommandWish(line):
                 self._type(line)
-            case Decided():
+            case DecisionWish():
                 self._acts.put_nowait(self._decide(wish))
             case None:
                 return
@@ -371,7 +369,7 @@ class Console(App[None]):
         activity.name(found["message_id"])
         self._draw_activity()
 
-    async def _decide(self, decided: Decided) -> None:
+    async def _decide(self, decided: DecisionWish) -> None:
         try:
             fields = decision_fields(decided.how, decided.fields)
         except ValueError as error:
@@ -388,7 +386,7 @@ class Console(App[None]):
             self._tell(told.words)
 
     async def _read_conversation(self, name: str) -> None:
-        known = self._conversations.setdefault(name, Conversation(name))
+        known = self._conversations.setdefault(name, AgentConversation(name))
         for entry in await self.client.tail(name):
             known.take(entry)
         await self._read_selected()

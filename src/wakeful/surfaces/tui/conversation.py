@@ -26,7 +26,7 @@ class Line(NamedTuple):
     tone: Tone = "agent"
 
 
-class Conversation:
+class AgentConversation:
     """Entries of one agent, each once, in the order of its log."""
 
     def __init__(self, agent: str) -> None:

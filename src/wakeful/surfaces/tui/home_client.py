@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from wakeful.contracts.errors import ForTheCaller
+from wakeful.service.serving.control import ControlRefused
 from wakeful.service.serving.socket_client import SocketClient
 from wakeful.views.presentation.feed_entries import FeedEntry
 
@@ -15,10 +15,6 @@ Record: TypeAlias = dict[str, Any]
 MOST_AGENTS = 500
 HISTORY = 200
 """Entries of the feed that are read when a conversation is opened."""
-
-
-class OtherVersion(ForTheCaller):
-    """The process speaks of things that this program does not know."""
 
 
 class HomeClient:
@@ -135,4 +131,5 @@ def _entry(data: Any) -> FeedEntry:
     try:
         return FeedEntry.model_validate(data)
     except ValidationError:
-        raise OtherVersion("the daemon is of another version", "wakeful daemon restart, then wakeful tui") from None
+        words = "the daemon is of another version"
+        raise ControlRefused(505, "other_version", words, "wakeful daemon restart, then wakeful tui") from None

@@ -17,7 +17,7 @@ from wakeful.surfaces.tui.overview import cut_line
 from wakeful.surfaces.tui.screen_text import cut, folded, padded
 from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.surfaces.tui.slash_commands import COMMANDS
-from wakeful.surfaces.tui.wishes import Asked, Wanted, Wish
+from wakeful.surfaces.tui.wishes import CommandWish, QuestionWish, Wish
 from wakeful.views.presentation.plain_text import json_text, short
 
 EVENTS: Final = 100
@@ -262,7 +262,7 @@ class AgentsOverlay(Overlay):
         self.draw()
 
     def choose(self) -> Wish | None:
-        return None if self.chosen is None else Wanted(f"/agent {self.chosen}")
+        return None if self.chosen is None else CommandWish(f"/agent {self.chosen}")
 
     def _shown(self) -> list[Line]:
         found = [Line(row, "you" if row.startswith(">") else "agent") for row in self._rows(self.room, self.chosen)]
@@ -303,5 +303,5 @@ class ActionsOverlay(Overlay):
     def press(self, key: str) -> Wish | None:
         line, _ = self.actions[key]
         if line.endswith(" "):
-            return Asked(f"{line.strip()}: ", "", lambda words: Wanted(f"{line}{words}"))
-        return Wanted(line)
+            return QuestionWish(f"{line.strip()}: ", "", lambda words: CommandWish(f"{line}{words}"))
+        return CommandWish(line)

@@ -1,9 +1,13 @@
-"""What a line of the composer means: a message, or a command that begins with `/`. Pure."""
+"""What a line of the composer means: a message, or a command that begins with `/`; and commands about one agent."""
 
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from wakeful.contracts.errors import InvalidRequest
+from wakeful.surfaces.tui.home_client import HomeClient
+
+NO_AGENT = "there is no agent yet; make one: wakeful agent create NAME"
+HOME = "agent_home"
 
 
 class SlashCommand(NamedTuple):
@@ -38,19 +42,19 @@ COMMANDS: Final = {
 WITH_WORDS: Final = frozenset(("agent", "display", "attach", "use", "detach"))
 
 
-class Typed(NamedTuple):
+class TypedLine(NamedTuple):
     """A command with its words, or a message: then the command is blank."""
 
     command: str
     words: str
 
 
-def read_line(line: str) -> Typed:
+def read_line(line: str) -> TypedLine:
     """`//` begins a message with one slash. Raises InvalidRequest for a command that is none."""
     if line.startswith("//"):
-        return Typed("", line[1:])
+        return TypedLine("", line[1:])
     if not line.startswith("/"):
-        return Typed("", line)
+        return TypedLine("", line)
     name, _, words = line[1:].strip().partition(" ")
     words = words.strip()
     if name not in COMMANDS:
@@ -61,4 +65,40 @@ def read_line(line: str) -> Typed:
         raise InvalidRequest(f"/{name} needs more words", COMMANDS[name].usage)
     if name not in WITH_WORDS and words:
         raise InvalidRequest(f"/{name} takes no words", f"A message that begins with / is typed //{name} {words}")
-    return Typed(name, words)
+    return TypedLine(name, words)
+
+
+class ActionReport(NamedTuple):
+    """What came of it: a line, or with a heading a text to be read."""
+
+    words: str
+    heading: str = ""
+
+
+async def act(client: HomeClient, agent: str, name: str, words: str) -> ActionReport:
+    """Carry out a command. Raises what the client raises."""
+    match name:
+        case "pause" | "resume" | "stop":
+            await client.control(agent, name)
+            return ActionReport(f"{agent}: {name} was accepted")
+        case "attach":
+            await client.attach(agent, words)
+            return ActionReport(f"{agent} may work in {words}")
+        case "use":
+            is_path = "/" in words or words.startswith(("~", "."))
+            await client.use(agent, **({"path": words} if is_path else {"workspace_id": words}))
+            return ActionReport(f"{agent} works in {words} from its next turn on")
+        case "exit":
+            await client.use(agent, workspace_id=HOME)
+            return ActionReport(f"{agent} works in its own home from its next turn on")
+        case "detach":
+            await client.detach(agent, words)
+            return ActionReport(f"{words} was taken from {agent}")
+        case "why":
+            return ActionReport(str((await client.why(agent))["sentence"]), f"Why: {agent}")
+        case _:
+            turn = await client.newest_turn(agent)
+            if turn is None:
+                return ActionReport(f"{agent} had no turn yet")
+            found = await client.prompt(turn["turn_id"])
+            return ActionReport(str(found["system_prompt"]), f"Prompt: {agent}, {turn['turn_id']}")

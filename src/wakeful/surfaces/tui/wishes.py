@@ -6,13 +6,13 @@ from typing import NamedTuple, TypeAlias
 from wakeful.surfaces.tui.home_client import Record
 
 
-class Wanted(NamedTuple):
+class CommandWish(NamedTuple):
     """A line is to be carried out, as if it were typed."""
 
     line: str
 
 
-class Decided(NamedTuple):
+class DecisionWish(NamedTuple):
     """A decision is to be told to the process. The field `words` is what a person typed."""
 
     approval: str
@@ -20,7 +20,7 @@ class Decided(NamedTuple):
     fields: Record
 
 
-class Asked(NamedTuple):
+class QuestionWish(NamedTuple):
     """The composer is to ask for words, which make another wish."""
 
     label: str
@@ -28,4 +28,4 @@ class Asked(NamedTuple):
     answer: "Callable[[str], Wish]"
 
 
-Wish: TypeAlias = Wanted | Decided | Asked
+Wish: TypeAlias = CommandWish | DecisionWish | QuestionWish

@@ -6,12 +6,11 @@ import pytest
 
 from wakeful.errors import InvalidRequest
 from wakeful.surfaces.tui.approval_overlay import decision_fields
-from wakeful.surfaces.tui.conversation import Activity, Conversation
-from wakeful.surfaces.tui.overview import overview_of, place_line
-from wakeful.surfaces.tui.overview_reader import tree_lines
+from wakeful.surfaces.tui.conversation import Activity, AgentConversation
+from wakeful.surfaces.tui.overview import overview_of, place_line, tree_lines
 from wakeful.surfaces.tui.screen_text import cut, folded, harmless, padded
 from wakeful.surfaces.tui.shown_times import ShownTimes, span
-from wakeful.surfaces.tui.slash_commands import Typed, read_line
+from wakeful.surfaces.tui.slash_commands import TypedLine, read_line
 from wakeful.views.presentation.feed_entries import FeedEntry
 
 
@@ -48,7 +47,7 @@ def entry(number: int, kind: str, message: str, summary: str = "", **more: Any) 
     )
 
 
-def lines(conversation: Conversation, mode: Any = "info", width: int = 40) -> list[str]:
+def lines(conversation: AgentConversation, mode: Any = "info", width: int = 40) -> list[str]:
     times = ShownTimes()
     at = times.of("2026-11-16T07:02:00.000Z")
     return [line.text.replace(at, "07:02") for line in conversation.lines(mode, width, times)]
@@ -56,7 +55,7 @@ def lines(conversation: Conversation, mode: Any = "info", width: int = 40) -> li
 
 @pytest.mark.spec("HOL-CONSOLE-06")
 def test_a_conversation_is_messages_and_briefs_each_once_in_the_order_of_the_log() -> None:
-    talk = Conversation("ops")
+    talk = AgentConversation("ops")
     said = [
         entry(4, "tool.result", "m1", "ok ls, 3 ms"),
         entry(9, "brief.created", "m1", "All backups are there, and the newest one is from tonight."),
@@ -103,10 +102,10 @@ def test_a_message_that_was_not_sent_leaves_no_activity() -> None:
 
 
 def test_lines_are_messages_or_commands() -> None:
-    assert read_line("check the backups") == Typed("", "check the backups")
-    assert read_line("//etc is full") == Typed("", "/etc is full")
-    assert read_line("/display debug") == Typed("display", "debug")
-    assert read_line("/pause") == Typed("pause", "")
+    assert read_line("check the backups") == TypedLine("", "check the backups")
+    assert read_line("//etc is full") == TypedLine("", "/etc is full")
+    assert read_line("/display debug") == TypedLine("display", "debug")
+    assert read_line("/pause") == TypedLine("pause", "")
 
 
 @pytest.mark.parametrize("line", ["/", "/paws", "/display", "/pause now", "/etc/passwd is gone"])
