@@ -4,6 +4,7 @@ POINT is the number of the tool call in which the process ends, or 0. It prints 
 """
 
 import asyncio
+import itertools
 import os
 import signal
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from wakeful import Agent, RunContext, Runtime, tool
 from wakeful.testing import scripted
 
-CALLS = 0
+CALLS = itertools.count(1)
 
 
 async def main(home: Path, point: int) -> None:
@@ -21,13 +22,12 @@ async def main(home: Path, point: int) -> None:
     @tool(effect="keyed")
     def pay(ctx: RunContext[None], bill: int) -> str:
         """Pay a bill."""
-        global CALLS
-        CALLS += 1
+        number = next(CALLS)  # tools run on threads, and this is one step
         paid = ledger.read_text().splitlines() if ledger.exists() else []
         if ctx.idempotency_key not in paid:
             with ledger.open("a") as file:
                 file.write(f"{ctx.idempotency_key}\n")
-        if point == CALLS:
+        if point == number:
             os.kill(os.getpid(), signal.SIGKILL)
         return f"paid {bill}"
 

@@ -24,6 +24,7 @@ from wakeful.providers.endpoint_settings import provider_settings
 from wakeful.providers.endpoints import endpoint
 from wakeful.service.owner_hooks import owner_hooks
 from wakeful.settings.model_rules import model_rules
+from wakeful.settings.notify_targets import owner_targets
 from wakeful.settings.retention import owner_retention
 from wakeful.settings.spend_windows import owner_windows
 from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES
@@ -168,6 +169,7 @@ READERS: dict[str, Callable[[dict[str, str]], object]] = {
     "models": model_rules,
     "retention": owner_retention,
     "hooks": lambda environ: owner_hooks(environ, frozenset),
+    "notify": owner_targets,
     "providers": lambda environ: endpoint(next(iter(provider_settings(environ)[1])), environ=environ),
 }
 

@@ -1,8 +1,11 @@
-"""Files with which a system starts the daemon by itself: a unit for systemd, a property list for launchd."""
+"""The system's manager of services: files with which it starts the daemon by itself, and what it is told by it."""
 
 import os
 import shlex
+import socket
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape
@@ -97,3 +100,23 @@ def _launchd(arguments: tuple[str, ...]) -> StartFile:
 
 def _quoted(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"'
+
+
+def notify(state: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """Send the manager a state such as `READY=1` (`sd_notify`). False: nobody wants to be told."""
+    address = environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return False
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+        sender.connect("\0" + address[1:] if address[0] == "@" else address)
+        sender.sendall(state.encode())
+        return True
+    return False
+
+
+def watchdog_seconds(environ: Mapping[str, str] = os.environ) -> float | None:
+    """How often to say that it is alive; None: nobody listens."""
+    limit, process = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
+    if not limit.isdigit() or int(limit) <= 0 or (process and process != str(os.getpid())):
+        return None
+    return int(limit) / 1_000_000 / 2

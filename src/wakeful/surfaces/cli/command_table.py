@@ -291,7 +291,7 @@ GROUPS = {
     "Tasks": ("task list", "task show", "task output", "task stop"),
     "Daemon": (
         "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "daemon install",
-        "tui", "token create", "token list", "token revoke",
+        "tui", "check", "reload", "token create", "token list", "token revoke",
     ),
     "Workspaces": (
         "workspace list", "workspace attach", "workspace use", "workspace detach", "workspace clean",

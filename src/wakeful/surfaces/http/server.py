@@ -28,8 +28,8 @@ from wakeful.service.code_loader import load
 from wakeful.service.living_runtime import LivingRuntime
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.queries.process_status import ServingProcess
+from wakeful.service.serving.autostart import notify, watchdog_seconds
 from wakeful.service.serving.control import is_listening
-from wakeful.service.serving.notification import notify, watchdog_seconds
 from wakeful.service.serving.options import ServeOptions, allowed_hosts, fingerprint
 from wakeful.service.serving.run_files import (
     clear_failure,
