@@ -19,9 +19,9 @@ from wakeful.contracts.audit import ToolAudit
 from wakeful.contracts.conversation import Item
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import NotCompleted
-from wakeful.contracts.events import AssistantRecorded, WarningIssued, WorkItemCompleted
+from wakeful.contracts.events import AssistantRecorded, ModelCompleted, TurnFailed, WarningIssued, WorkItemCompleted
 from wakeful.contracts.failures import FailureArtifact
-from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.models import ProviderAttemptTimeline, TokenUsage
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
@@ -176,6 +176,18 @@ class RunResult(Parts, Generic[Out_co]):
         """Warnings of the run, in order: a setting that a model does not take, a hook that failed."""
         events = (entry.fact.event for entry in self._facts())
         return tuple(event.message for event in events if isinstance(event, WarningIssued))
+
+    @derive(words=True, absent=())
+    def provider_attempt_timeline(self) -> tuple[ProviderAttemptTimeline, ...]:
+        """How each request to a model was answered, in order: attempts, waits and fallbacks. Of a run that failed, the
+        last one is of the attempts that were all lost."""
+        found = []
+        for event in (entry.fact.event for entry in self._facts()):
+            if isinstance(event, ModelCompleted):
+                found.append(event.whole_timeline())
+            elif isinstance(event, TurnFailed) and event.timeline is not None:
+                found.append(event.timeline)
+        return tuple(found)
 
     _items: Sequence[Item] = part(alias="items", json="history", sparse=True, default=())
     failure_artifact: FailureArtifact | None = part(default=None, words=True, sparse=True, absent=None, if_any=True)

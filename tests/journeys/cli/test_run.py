@@ -54,6 +54,20 @@ def test_json_of_a_failed_run_has_the_failure_in_the_words_of_the_stored_one(wak
     assert json.loads(stored.out)["payload"]["failure_artifact"] == artifact
 
 
+@pytest.mark.spec("HOL-TROUBLE-09")
+def test_json_shows_the_attempts_of_every_request_and_the_use_of_tokens(wakeful: Wakeful, folder: Path) -> None:
+    (folder / "retried.yaml").write_text("- {text: Done., fail: [{kind: rate_limited, retry_after: 0}]}\n")
+    document = json.loads(wakeful("run", "hello", "--model", "scripted:retried.yaml", "--json").out)
+    (timeline,) = document["provider_attempt_timeline"]
+    outcomes = [(each["attempt"], each["outcome"], each["failure_kind"]) for each in timeline["attempts"]]
+    assert [outcome[0] for outcome in outcomes] == [1, 2]
+    assert outcomes[0][2] == "rate_limited", outcomes
+    assert outcomes[1][1] == "succeeded"
+    assert "total_tokens" in document["token_usage"]
+    failed = json.loads(wakeful("run", "hello", "--model", "scripted:fail.yaml", "--json").out)
+    assert failed["provider_attempt_timeline"][-1]["attempts"][-1]["failure_kind"] == "auth_error"
+
+
 @pytest.mark.spec("HOL-FAIL-06")
 def test_a_failed_run_that_is_recalled_carries_the_same_failure(wakeful: Wakeful) -> None:
     first = json.loads(wakeful("run", "hello", "--model", "scripted:fail.yaml", "--json").out)
