@@ -228,6 +228,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "claim": [lambda: store.claim("turn 0")],
         "claim_thread": [lambda: store.claim_thread("agent_1", "t9", "turn_y"), lambda: open_turn(store)],
         "sync": [store.sync],
+        "head": [lambda: store.head("agent_1")],
         "rebuild_views": [store.rebuild_views],
         "get_row": [lambda: store.get_row(ACTIONS, "a")],
         "list_rows": [lambda: store.list_rows(ACTIONS, PENDING_ACTIONS_OF_TURN, TURN, limit=1)],
