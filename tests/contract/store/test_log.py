@@ -150,6 +150,7 @@ async def test_events_of_an_agent_are_numbered_from_1_without_gaps_and_time_has_
     assert [one.fact.event.kind for one in read] == [*kinds, "model.completed"]
     assert [one.seq for one in await store.read("agent_2")] == [1, 2]
     assert read[0].event_id == f"{AGENT}:1"
+    assert [await store.head(name) for name in (AGENT, "agent_2", "nobody")] == [6, 2, 0]
 
 
 async def test_every_kind_comes_back_as_it_was_written_with_all_its_ids(store: Store) -> None:
