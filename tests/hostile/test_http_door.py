@@ -48,6 +48,12 @@ def test_every_route_refuses_callers_without_a_good_token(home: ServedHome, stat
         assert HomeClient(home.port, "wk_wrong").ask(method, path, body).code == "token_refused", path
 
 
+def test_refused_requests_are_counted_for_the_operator(home: ServedHome) -> None:
+    before = home.client.get("/control/runtime/status").body["refused"].get("token_missing", 0)
+    HomeClient(home.port).get("/agents")
+    assert home.client.get("/control/runtime/status").body["refused"]["token_missing"] == before + 1
+
+
 def test_a_token_that_only_looks_changes_nothing_by_any_route(home: ServedHome, state: None) -> None:
     observer = HomeClient(home.port, make_token(home.folder, "observer", ("observe",)))
     for route in ROUTES:

@@ -2,7 +2,6 @@
 
 local:UID       through the socket of the home, as the user of that number
 token:NAME      over the network, with a token
-trigger:ID      through the address of a trigger, which opens that trigger alone
 """
 
 import time
@@ -22,7 +21,7 @@ from wakeful.settings.access_tokens import (
     tokens_path,
 )
 
-IMPLIED = {"operate": ("observe", "ingress"), "reveal": ("observe",)}
+IMPLIED = {"operate": ("observe",), "reveal": ("observe",)}
 """A scope that opens another as well."""
 
 

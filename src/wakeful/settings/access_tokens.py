@@ -19,7 +19,7 @@ from wakeful.settings.home import home
 
 FILE = "tokens.json"
 PREFIX = "wk_"
-SCOPES = ("observe", "operate", "reveal", "ingress")
+SCOPES = ("observe", "operate", "reveal")
 _LENGTH = 32
 
 

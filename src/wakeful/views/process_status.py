@@ -52,6 +52,8 @@ class RuntimeStatus(Value):
     last_failure: ProcessFailure | None = None
     problems: tuple[str, ...] = ()
     """Files of agents that could not be loaded."""
+    refused: dict[str, int] = {}
+    """Requests that were refused at the door since it was started, by the code of their error."""
 
 
 def activity_of(statuses: list[str], waiting: int, tasks: int) -> RuntimeActivity:

@@ -29,6 +29,7 @@ class ServingProcess:
     public_url: str | None = None
     fingerprint: str = ""
     problems: Callable[[], list[str]] = field(default=list)
+    refused: Callable[[], dict[str, int]] = field(default=dict)
 
 
 async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStatus:
@@ -50,6 +51,7 @@ async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStat
         activity=activity_of([record.status for record in records], waiting, tasks),
         last_failure=await newest_failure(engine),
         problems=tuple(process.problems()),
+        refused=process.refused(),
     )
 
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -41,7 +40,6 @@ TERM_SECONDS = 5.0
 LOG_LINES = 60
 MODULE = "wakeful.surfaces.http"
 LOGS = "wakeful daemon logs"
-Announce = Callable[[str], None]
 
 
 class DaemonProblem(WakefulError):
@@ -135,7 +133,7 @@ def _optional(kind: Any, data: Any) -> Any:
         return None
 
 
-def start_daemon(options: ServeOptions, announce: Announce = lambda _: None) -> tuple[DaemonStatus, bool]:
+def start_daemon(options: ServeOptions) -> tuple[DaemonStatus, bool]:
     """Start it, unless it runs with the same options. True: it was started now.
 
     Raises DaemonConflict when it runs with others or something else has its socket, DaemonProblem when it does not come
@@ -157,7 +155,6 @@ def start_daemon(options: ServeOptions, announce: Announce = lambda _: None) -> 
     _clean_up()
     make_run_folder()
     process = _launch(options)
-    announce("starting")
     try:
         _await_ready(process)
     except DaemonProblem as problem:
@@ -168,7 +165,7 @@ def start_daemon(options: ServeOptions, announce: Announce = lambda _: None) -> 
     return daemon_status(options), True
 
 
-def stop_daemon(announce: Announce = lambda _: None) -> bool:
+def stop_daemon() -> bool:
     """Let it drain and end. False: none ran. Raises DaemonProblem when it cannot be ended."""
     path, record = socket_path(), read_record()
     try:
@@ -182,7 +179,6 @@ def stop_daemon(announce: Announce = lambda _: None) -> bool:
             return False
         pid = record.pid
         _signal(record, signal.SIGTERM)
-    announce("draining")
     if not _ended(pid, record, DRAIN_SECONDS):
         for what, seconds in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
             if record is None or not _signal(record, what) or _ended(pid, record, seconds):
@@ -195,10 +191,10 @@ def stop_daemon(announce: Announce = lambda _: None) -> bool:
     return True
 
 
-def restart_daemon(options: ServeOptions, announce: Announce = lambda _: None) -> DaemonStatus:
+def restart_daemon(options: ServeOptions) -> DaemonStatus:
     """The whole process is replaced. Turns that run are cut off and go on in the new one."""
-    stop_daemon(announce)
-    return start_daemon(options, announce)[0]
+    stop_daemon()
+    return start_daemon(options)[0]
 
 
 def daemon_logs(lines: int = LOG_LINES) -> DaemonLogs:

@@ -17,7 +17,7 @@ def create(
     name: NameArgument,
     scope: Annotated[
         list[str] | None,
-        typer.Option("--scope", metavar="SCOPE", help="observe, operate, reveal or ingress. Repeatable."),
+        typer.Option("--scope", metavar="SCOPE", help="observe, operate or reveal. Repeatable."),
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -143,7 +143,8 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 http_addr=address,
                 public_url=public or None,
                 fingerprint=fingerprint(options),
-                problems=lambda: [str(each) for each in living.supply.problems],
+                problems=lambda: [f"{each.where}: {each.message}" for each in living.supply.problems],
+                refused=lambda: dict(app.refused),
             )
             engine = living.engine
             opened = OpenStore(engine.store, lambda _: engine, own_keys, living, process)
