@@ -25,7 +25,8 @@ from wakeful.runtime.retention import RetentionPass
 from wakeful.testing import FixedClock, scripted
 
 PATH, MODE, AT = sys.argv[1], sys.argv[2], int(sys.argv[3])
-STEPS = ("expire_events", "cut_log", "finish_cuts", "remove_blob", "sweep_blobs", "release_space", "set_retention_mark")
+STEPS = ("expire_events", "cut_log", "finish_cuts", "doubt_outputs", "remove_blob", "sweep_blobs", "release_space",
+         "set_retention_mark")
 
 
 @tool(effect="pure")

@@ -77,7 +77,14 @@ class RetentionStore(Protocol):
         """Go on with removing logs that were cut: a step."""
         ...
 
-    async def remove_blob(self, digest: str, *, dry: bool = False) -> FreedSpace: ...
+    async def doubt_outputs(self, digests: Collection[str], *, now: int, dry: bool = False) -> set[str]:
+        """Those of these results, kept in full, whose bytes nothing else uses: no message, no record, no other blob.
+        They are noted as blobs to which nothing refers, before anything is read. Reads everything."""
+        ...
+
+    async def remove_blob(self, digest: str, *, dry: bool = False) -> FreedSpace:
+        """Remove a blob that is noted so. Nothing is done where somebody has put the same bytes since."""
+        ...
 
     async def sweep_blobs(self, *, now: int, grace: int, dry: bool = False) -> FreedSpace:
         """Remove blobs to which nothing has referred for so many microseconds. That nothing refers to a blob is noted

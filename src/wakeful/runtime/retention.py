@@ -26,6 +26,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.retention import DAY_US, GB, Retention, RetentionReport
 from wakeful.decisions.retention import expiring_kinds, is_noticed
 from wakeful.ports import Clock, Store, TurnRow
+from wakeful.ports.artifacts import ArtifactRow
 from wakeful.ports.operator_feed import FEED
 from wakeful.ports.turns import TURNS, TURNS_BY_END, TURNS_OF_THREAD
 
@@ -162,19 +163,27 @@ class RetentionPass:
 
     async def _expire_outputs(self) -> None:
         cutoff = self._settings.before(self._settings.spilled_output, self._now)
-        async for row in self._ended("outputs", cutoff):
+        due: dict[str, ArtifactRow] = {}
+        sizes: dict[str, int] = {}
+        last: TurnRow | None = None
+        async for last in self._ended("outputs", cutoff, marks=False):
             with suppress(StoreDamaged):
-                for digest, size in await self._spilled(row):
-                    await self._expire_output(row, digest, size)
+                for digest, size in await self._spilled(last):
+                    newest = await self._store.turns_of_artifact(digest, limit=1)
+                    if newest and newest[0].turn_id == last.turn_id:  # else it goes with the later one that left it
+                        due[digest], sizes[digest] = newest[0], size
+        free = await self._store.retention.doubt_outputs(due, now=self._now, dry=self._dry) if due else set()
+        for digest in due:
+            if digest in free:  # else something else has the same bytes
+                await self._expire_output(due[digest], sizes[digest])
+        if last is not None:
+            await self._mark("outputs", last)
 
-    async def _expire_output(self, row: TurnRow, digest: str, size: int) -> None:
-        newest = await self._store.turns_of_artifact(digest, limit=1)
-        if not newest or newest[0].turn_id != row.turn_id:
-            return  # a later turn left the same; it goes with that one
-        if newest[0].expired_at is None and not self._dry:
-            fact = OutputExpired(output_ref=digest, of_turn=row.turn_id, size_bytes=size)
+    async def _expire_output(self, row: ArtifactRow, size: int) -> None:
+        if row.expired_at is None and not self._dry:
+            fact = OutputExpired(output_ref=row.artifact_id, of_turn=row.turn_id, size_bytes=size)
             await self._store.admit(row.agent_id, [Fact(fact, self._clock.now())])
-        freed = await self._store.retention.remove_blob(digest, dry=self._dry)
+        freed = await self._store.retention.remove_blob(row.artifact_id, dry=self._dry)
         self._add(outputs=freed.items, freed_bytes=freed.bytes)
 
     async def _spilled(self, row: TurnRow) -> list[tuple[str, int]]:
@@ -221,8 +230,9 @@ class RetentionPass:
 
     # --- beside them ---------------------------------------------------------------------------------------------
 
-    async def _ended(self, name: str, cutoff: int | None) -> AsyncIterator[TurnRow]:
-        """Turns that ended before a time and were not looked at by this walk, in the order of their ends."""
+    async def _ended(self, name: str, cutoff: int | None, *, marks: bool = True) -> AsyncIterator[TurnRow]:
+        """Turns that ended before a time and were not looked at by this walk, in the order of their ends. Without
+        `marks`, the walk notes itself how far it came."""
         if cutoff is None:
             return
         store = self._store
@@ -235,11 +245,15 @@ class RetentionPass:
                 yield row
             if due:
                 after = [due[-1].ended_at or 0, due[-1].turn_id]
-                if not self._dry:
-                    await store.retention.set_retention_mark(name, json.dumps(after))
+                if marks:
+                    await self._mark(name, due[-1])
             if len(due) < PAGE:
                 return
             await asyncio.sleep(0)
+
+    async def _mark(self, name: str, row: TurnRow) -> None:
+        if not self._dry:
+            await self._store.retention.set_retention_mark(name, json.dumps([row.ended_at or 0, row.turn_id]))
 
     def _add(self, **counts: int) -> None:
         now = {name: getattr(self._done, name) + count for name, count in counts.items()}

@@ -9,6 +9,18 @@ from wakeful.decisions.thread_pages import unpacked
 HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
+_OF_AN_OUTPUT = re.compile(
+    rb'"(?:output_ref|offloaded_artifact_id)":"sha256:[0-9a-f]{64}"|"sha256":"[0-9a-f]{64}"'
+    rb'|"result_ref":\{"digest":"sha256:[0-9a-f]{64}"|"artifact_refs":\[[^\]]*\]'
+)
+"""How a result that was kept in full is named by the facts that say so."""
+
+
+def beside_outputs(text: bytes) -> bytes:
+    """A text without what only says where a result is kept in full: every other name of it is a use."""
+    return _OF_AN_OUTPUT.sub(b"", text)
+
+
 def names_in(texts: Iterable[bytes | None]) -> set[str]:
     return {found.decode() for text in texts if text is not None for found in HASH.findall(text)}
 

@@ -6,9 +6,10 @@ from typing import Any, Protocol
 
 from wakeful.contracts.envelope import Fact
 from wakeful.ports import TurnRow
+from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.ports.retention import FreedSpace, StoreSize, left_mark
 from wakeful.ports.tables import Table
-from wakeful.store.blob_names import names_in, names_in_blob
+from wakeful.store.blob_names import beside_outputs, names_in, names_in_blob
 from wakeful.store.encoding import OUTSIDER, encode, lengths_of, read_row
 from wakeful.store.hollow_rows import hollowed
 from wakeful.store.log_cut import checkpoint_of
@@ -82,10 +83,18 @@ class MemoryRetention:
     async def finish_cuts(self) -> FreedSpace:
         return FreedSpace()
 
+    async def doubt_outputs(self, digests: Collection[str], *, now: int, dry: bool = False) -> set[str]:
+        free = {*digests} - self._referenced(beside=True)
+        if not dry:
+            self._memory.blob_doubts |= dict.fromkeys(free, now)
+        return free
+
     async def remove_blob(self, digest: str, *, dry: bool = False) -> FreedSpace:
         data = self._memory.blobs.get(digest)
         if data is None or dry:
             return FreedSpace() if data is None else FreedSpace(1, len(data))
+        if digest not in self._memory.blob_doubts:
+            return FreedSpace()
         del self._memory.blobs[digest]
         self._memory.blob_doubts.pop(digest, None)
         return FreedSpace(1, len(data))
@@ -100,9 +109,10 @@ class MemoryRetention:
         freed = [await self.remove_blob(name) for name in names if now - since[name] >= grace]
         return FreedSpace(len(freed), sum(each.bytes for each in freed))
 
-    def _referenced(self) -> set[str]:
+    def _referenced(self, *, beside: bool = False) -> set[str]:
         memory = self._memory
-        texts = [repr(row) for table in TABLES for row in memory.tables.all(table)]
+        tables = [table for table in TABLES if table is not ARTIFACTS or not beside]
+        texts = [repr(row) for table in tables for row in memory.tables.all(table)]
         texts += [repr(each) for revisions in memory.workflows.values() for each in revisions]
         texts += [repr(vars(memory.dispatches))]
         for agent in memory.agents.values():
@@ -110,7 +120,8 @@ class MemoryRetention:
                 entry.payload.decode("utf-8", "replace") for entry in agent.entries() if entry.payload is not None
             ]
         found: set[str] = set()
-        waiting = names_in(text.encode("utf-8", "replace") for text in texts)
+        stored = (text.encode("utf-8", "replace") for text in texts)
+        waiting = names_in(map(beside_outputs, stored) if beside else stored)
         while waiting:
             name = f"sha256:{waiting.pop()}"
             if name not in found and name in memory.blobs:

@@ -12,6 +12,7 @@ from wakeful.contracts.events import (
     EventExpired,
     LogCheckpointed,
     OutputExpired,
+    OutputSpilled,
     SessionStarted,
     ToolCatalogResolved,
 )
@@ -171,6 +172,40 @@ async def test_a_blob_that_is_put_again_is_not_swept(store: Store, other: Store)
         await other.put_blob(data, "text/plain")  # somebody is about to refer to it
         assert (await store.retention.sweep_blobs(now=NOON + 20, grace=10)).items == 0
         assert await store.get_blob(ref.digest) == data
+
+
+async def test_a_result_kept_in_full_goes_only_where_nothing_else_uses_its_bytes(store: Store, other: Store) -> None:
+    alone, used, again = [await store.put_blob(data, "text/plain") for data in (b"a" * 99, b"b" * 99, b"c" * 99)]
+    spilled = [
+        Fact(
+            OutputSpilled(
+                output_ref=ref.digest,
+                owner="call_1",
+                media_type="text/plain",
+                size_bytes=99,
+                sha256=ref.digest.removeprefix("sha256:"),
+                preview="",
+            ),
+            NOON,
+            THREAD,
+            "turn_1",
+            step=1,
+            call_id="call_1",
+        )
+        for ref in (alone, used, again)
+    ]
+    catalog = ToolCatalogResolved(reason="turn_started", catalog_ref=used, offered=1, withheld=0)
+    claim = await claimed(store)
+    await store.append(claim, [started("turn_1"), *spilled, Fact(catalog, NOON, THREAD, "turn_1")])
+    digests = [alone.digest, used.digest, again.digest]
+    assert await store.retention.doubt_outputs(digests, now=NOON, dry=True) == {alone.digest, again.digest}
+    assert (await store.retention.remove_blob(alone.digest)).items == 0, "nobody has looked yet"
+    assert await store.retention.doubt_outputs(digests, now=NOON) == {alone.digest, again.digest}
+    await other.put_blob(b"c" * 99, "text/plain")  # somebody is about to refer to it
+    assert [(await store.retention.remove_blob(ref.digest)).items for ref in (alone, again)] == [1, 0]
+    with pytest.raises(StoreDamaged):
+        await store.get_blob(alone.digest)
+    assert await store.get_blob(again.digest) == b"c" * 99
 
 
 async def test_an_artifact_whose_bytes_are_gone_is_known_as_expired(store: Store) -> None:

@@ -151,6 +151,32 @@ async def test_a_long_result_goes_after_thirty_days_and_reading_it_says_expired(
             await opened.artifact(artifact.artifact_id)
 
 
+@pytest.mark.parametrize("order", ["the message first", "the result first"])
+async def test_a_long_result_whose_bytes_a_message_has_too_stays_with_the_message(tmp_path: Path, order: str) -> None:
+    """Contents are stored once: the bytes of a message do not go with a result that happens to be the same."""
+    clock, path = FixedClock(), tmp_path / "wakeful.db"
+    async with Runtime(tmp_path, agents=[shop()], clock=clock, ids=SequentialIds()) as rt:
+        said = ("Where is log", LONG) if order == "the result first" else (LONG, "Where is log")
+        for number, text in enumerate(said):
+            await ask(rt, text, f"thread-{number}")
+    clock.advance(31 * DAY)
+    store = await SqliteStore.open(path)
+    assert (await passed(store, clock, dry=True)).outputs == 0
+    assert (await passed(store, clock)).outputs == 0
+    await store.close()
+    heard: list[str] = []
+
+    def listen(request: ModelRequest) -> object:
+        heard.extend(str(item.text) for item in request.history)
+        return "I have read it."
+
+    listening: Agent[None, str] = Agent("shop", scripted(listen), tools=[look, refund])
+    async with Runtime(tmp_path, agents=[listening], clock=clock, ids=UniqueIds()) as rt:
+        thread = f"thread-{said.index(LONG)}"
+        await rt.answer(await rt.send("shop", "And?", thread=thread))
+    assert LONG in heard
+
+
 async def test_what_is_open_is_not_touched(tmp_path: Path) -> None:
     """A turn that waits for an approval keeps every event and every output, however old it is."""
     clock, path = FixedClock(), tmp_path / "wakeful.db"

@@ -15,9 +15,10 @@ import apsw
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import StoreDamaged
 from wakeful.ports import TurnRow
+from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.ports.retention import FreedSpace, StoreSize
 from wakeful.ports.tables import Table
-from wakeful.store.blob_names import HASH, names_in, names_in_blob
+from wakeful.store.blob_names import HASH, beside_outputs, names_in, names_in_blob
 from wakeful.store.encoding import NO_ROW, OUTSIDER, EncodedFact, encode, read_row
 from wakeful.store.log_cut import checkpoint_of
 from wakeful.store.sqlite.blobs import SqliteBlobs
@@ -82,8 +83,18 @@ class SqliteRetention:
     async def finish_cuts(self) -> FreedSpace:
         return await self._write(self._steps.finish_cuts)
 
+    async def doubt_outputs(self, digests: Collection[str], *, now: int, dry: bool = False) -> set[str]:
+        names = {digest.removeprefix("sha256:") for digest in digests}
+        if not dry:  # first, so that whoever puts one of them while the store is read is seen
+            await self._write(lambda: self._steps.doubt(names, now))
+        try:
+            used = await asyncio.to_thread(named_blobs, self._again, self._blobs.folder, beside=True)
+        except UNREADABLE as error:
+            raise translated(error, self._path) from error
+        return {f"sha256:{name}" for name in names - used}
+
     async def remove_blob(self, digest: str, *, dry: bool = False) -> FreedSpace:
-        return await self._drop(digest.removeprefix("sha256:"), doubted=False, dry=dry)
+        return await self._drop(digest.removeprefix("sha256:"), dry=dry)
 
     async def sweep_blobs(self, *, now: int, grace: int, dry: bool = False) -> FreedSpace:
         try:
@@ -93,15 +104,15 @@ class SqliteRetention:
         due = names if dry else await self._write(lambda: self._steps.note_doubts(names, now, grace))
         items = freed = 0
         for name in due:
-            one = await self._drop(name, doubted=True, dry=dry)
+            one = await self._drop(name, dry=dry)
             items, freed = items + one.items, freed + one.bytes
         return FreedSpace(items, freed)
 
-    async def _drop(self, name: str, *, doubted: bool, dry: bool) -> FreedSpace:
+    async def _drop(self, name: str, *, dry: bool) -> FreedSpace:
         if dry:
             size: int | None = await self._read(lambda: self._steps.blob_size(name))
         else:
-            size = await self._write(lambda: self._steps.drop_blob(name, doubted=doubted))
+            size = await self._write(lambda: self._steps.drop_blob(name))
         if size is None:
             return FreedSpace()
         size += await asyncio.to_thread(self._blobs.unlink, name, dry=dry)
@@ -129,14 +140,21 @@ class SqliteRetention:
 def unreferenced_blobs(again: Callable[[], apsw.Connection], folder: Path) -> set[str]:
     """The names of all blobs that nothing refers to. Reads everything, and holds no lock."""
     with closing(again()) as connection:
+        there = {str(name) for (name,) in connection.execute("SELECT digest FROM blobs")}
+    there |= {path.name for path in folder.glob("*/*/*") if HASH.fullmatch(path.name.encode())}
+    return there - named_blobs(again, folder) if there else set()
+
+
+def named_blobs(again: Callable[[], apsw.Connection], folder: Path, *, beside: bool = False) -> set[str]:
+    """The names of all blobs that something refers to; `beside` what only says where a result is kept in full."""
+    with closing(again()) as connection:
         sql = Statements(connection)
         small = {str(name) for (name,) in sql.all("SELECT digest FROM blobs")}
         files = {path.name: path for path in folder.glob("*/*/*") if HASH.fullmatch(path.name.encode())}
         there = small | files.keys()
-        if not there:
-            return set()
         found: set[str] = set()
-        waiting = [name for name in names_in(_texts(sql)) if name in there]
+        texts = map(beside_outputs, _texts(sql, ARTIFACTS.name)) if beside else _texts(sql)
+        waiting = [name for name in names_in(texts) if name in there]
         while waiting:
             name = waiting.pop()
             if name in found:
@@ -144,7 +162,7 @@ def unreferenced_blobs(again: Callable[[], apsw.Connection], folder: Path) -> se
             found.add(name)
             named = names_in_blob(_content(sql, name, files))
             waiting += [other for other in named if other in there and other not in found]
-        return there - found
+        return found
 
 
 def _content(sql: Statements, name: str, files: dict[str, Path]) -> bytes:
@@ -154,7 +172,7 @@ def _content(sql: Statements, name: str, files: dict[str, Path]) -> bytes:
     return files[name].read_bytes()
 
 
-def _texts(sql: Statements) -> Iterator[bytes]:
+def _texts(sql: Statements, *but: str) -> Iterator[bytes]:
     """Everything that is stored as text, but for blobs: page by page, so that no snapshot holds up the log."""
     for row in _paged(sql, "appends", "id", "header, body"):
         try:
@@ -163,7 +181,7 @@ def _texts(sql: Statements) -> Iterator[bytes]:
             raise StoreDamaged("a row of the log cannot be read: no blob is removed", "wakeful store verify") from None
     for row in _paged(sql, "events", "id", "body"):
         yield bytes(row[1])
-    skipped = {"appends", "events", "blobs", "blob_doubts", "meta", "leases", "turn_claims"}
+    skipped = {"appends", "events", "blobs", "blob_doubts", "meta", "leases", "turn_claims", *but}
     for (table,) in sql.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"):
         if table not in skipped:
             for row in sql.all(f'SELECT * FROM "{table}"'):

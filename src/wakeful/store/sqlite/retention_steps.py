@@ -2,7 +2,7 @@
 checks before its first write.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from itertools import takewhile
 from typing import Any, TypeAlias
 
@@ -106,13 +106,13 @@ class RetentionSteps:
             items, freed = items + count, freed + size
         return FreedSpace(items, freed, agent if items == STEP_ROWS else None)
 
-    def note_doubts(self, unreferenced: Collection[str], now: int, grace: int) -> list[str]:
+    def note_doubts(self, unreferenced: Set[str], now: int, grace: int) -> list[str]:
         """Those that nothing has referred to for so long. New ones are noted, others forgotten."""
         known: dict[str, int] = dict(self._sql.all("SELECT digest, since FROM blob_doubts"))
         self._sql.many("DELETE FROM blob_doubts WHERE digest = ?", [(name,) for name in known.keys() - unreferenced])
-        new = [(name, now) for name in unreferenced if name not in known]
-        self._sql.many("INSERT OR IGNORE INTO blob_doubts VALUES (?, ?)", new)
-        since = dict.fromkeys((name for name, _ in new), now) | known
+        new = unreferenced - known.keys()
+        self.doubt(new, now)
+        since = dict.fromkeys(new, now) | known
         return [name for name in unreferenced if now - since[name] >= grace]
 
     def is_doubted(self, name: str) -> bool:
@@ -123,9 +123,12 @@ class RetentionSteps:
         ((size,),) = self._sql.all("SELECT coalesce(sum(length(data)), 0) FROM blobs WHERE digest = ?", (name,))
         return int(size)
 
-    def drop_blob(self, name: str, *, doubted: bool) -> int | None:
-        """The bytes of the row that was removed. With `doubted`, None where somebody has put the blob again."""
-        if doubted and not self.is_doubted(name):
+    def doubt(self, names: Collection[str], now: int) -> None:
+        self._sql.many("INSERT OR IGNORE INTO blob_doubts VALUES (?, ?)", [(name, now) for name in names])
+
+    def drop_blob(self, name: str) -> int | None:
+        """The bytes of the row that was removed; None where somebody has put the blob again."""
+        if not self.is_doubted(name):
             return None
         size = self.blob_size(name)
         self._sql.do("DELETE FROM blobs WHERE digest = ?", (name,))
