@@ -39,10 +39,10 @@ def test_a_screen_of_80_columns_shows_what_was_recorded_with_its_colours(name: s
 NOT_THE_SAME_TWICE = {
     "demo approve", "demo budget", "demo wake", "store stats", "store export", "store import",
     "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "daemon install",
-    "tui", "token create", "token list", "token revoke",
+    "tui", "token create", "token list", "token revoke", "backup", "restore",
 }  # fmt: skip
 """Commands whose output depends on how fast the machine is, on the sizes of pages, or on processes: `test_demo.py`,
-`test_store_upkeep.py`, `test_store_transfer.py` and `test_daemon.py` of `tests/journeys/cli` and
+`test_store_upkeep.py`, `test_store_transfer.py`, `test_backup.py` and `test_daemon.py` of `tests/journeys/cli` and
 `tests/journeys/tui` look at them."""
 
 

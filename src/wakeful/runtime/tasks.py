@@ -127,6 +127,14 @@ class RuntimeTasks:
         if ending:
             await asyncio.wait(ending)
 
+    async def give_up(self) -> list[TaskRow]:
+        """End every command task as lost, without looking for its process: in a store that was restored from a backup
+        it belongs to another home."""
+        lost = [row for row in await self._store.open_tasks() if row.kind == "command_task"]
+        for row in lost:
+            await self._finish(row, None, _nothing_undone, is_after_restart=True)
+        return lost
+
     # --- the board of tools ----------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
@@ -368,6 +376,10 @@ class RuntimeTasks:
 
     def _left_over(self) -> list[Path]:
         return [place for place in self._folder.iterdir() if place.is_dir()]
+
+
+async def _nothing_undone() -> list[str]:
+    return []
 
 
 async def _reached(event: asyncio.Event) -> None:

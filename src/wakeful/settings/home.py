@@ -21,6 +21,8 @@ OF_THE_HOME = (
     "tokens.json",
     "secrets.env",
     "run/",
+    "home-state.json",
+    "backup-staging/",
 )
 """What is obeyed or believed where it stands in the home; a folder ends with a slash."""
 _SECRET_BYTES = 32

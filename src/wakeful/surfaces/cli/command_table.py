@@ -277,6 +277,10 @@ COMMANDS = {
                             "wakeful store import ops.jsonl --store other.db", "take_in"),
     "store forget": Command("store_forget", "store forget [PATH]", "accept a store restored from a backup",
                             "wakeful store forget runs.db"),
+    "backup": Command("backup", "backup [FILE]", "write the home to one file, while it is in use",
+                      "wakeful backup\nwakeful backup /mnt/disk/home.tar.gz --final", "backup"),
+    "restore": Command("backup", "restore FILE", "a home from such a file; it starts paused",
+                       "WAKEFUL_HOME=~/new-home wakeful restore home.tar.gz", "restore"),
     "schema": Command("schema", "schema [NAME]", "print a published JSON Schema", "wakeful schema agent"),
 }  # fmt: skip
 GROUPS = {
@@ -307,7 +311,10 @@ GROUPS = {
         "status", "events", "tree", "artifacts", "artifacts show", "tools", "why", "context", "replay", "cost",
         "budget", "budget grant", "debug prompt", "debug latency", "events validate", "doctor", "schema",
     ),
-    "Store": ("store stats", "store compact", "store verify", "store export", "store import", "store forget"),
+    "Store": (
+        "backup", "restore", "store stats", "store compact", "store verify", "store export", "store import",
+        "store forget",
+    ),
     "Models": ("models list", "models show", "models test"),
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Workflows": (

@@ -1,0 +1,187 @@
+"""Taking a backup of a home that is in use.
+
+Large contents first, as links beside the store, so that nothing that the copy of the database refers to is removed by
+retention meanwhile; then the database as it is at one moment; then contents that came in between. Files of agents are
+read last, each as it is when it is read.
+"""
+
+import fcntl
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from wakeful._version import __version__
+from wakeful.contracts.errors import InvalidRequest, StoreLocked
+from wakeful.service.backups.archive import ArchiveWriter, new_archive
+from wakeful.service.backups.contents import (
+    FILES,
+    contents_of,
+    holds_literal_secrets,
+    secrets_of,
+)
+from wakeful.settings.agent_homes import FOLDER as AGENTS
+from wakeful.settings.home_state import check_usable, clear_state, write_state
+from wakeful.views.home_backup import BackupReport
+
+STAGING = "backup-staging"
+_PIECE = 1 << 20
+
+
+def file_name(now: float) -> str:
+    """The name of a backup where none is given."""
+    return time.strftime("wakeful-%Y-%m-%d-%H%M%S.tar.gz", time.localtime(now))
+
+
+def back_up(
+    home: Path,
+    store: Path,
+    file: Path,
+    *,
+    copy_database: Callable[[Path, Path], None],
+    inspect: Callable[[Path], tuple[Sequence[str], Sequence[str]]],
+    final: bool,
+) -> BackupReport:
+    """Write the home to a file. `inspect` names the agents and the running tasks of a copy of the store.
+
+    Raises InvalidRequest, StoreProblem; then there is no file, and the home is as it was.
+    """
+    contents = contents_of(home, store)
+    check_usable(home)
+    if file.absolute().is_relative_to(home.absolute() / AGENTS):
+        raise InvalidRequest(f"{file} would be in the folder of an agent", "Name a file elsewhere.")
+    secrets, left = secrets_of(home), [f"{name}: not part of a backup" for name in contents.left_out(home)]
+    with _staging(home) as staging:
+        header = {"wakeful": __version__, "created_at": time.time(), "home": str(home), "database": contents.database}
+        with new_archive(file, header) as archive:
+            if final:
+                write_state(home, "retired", file)
+            try:
+                database = staging / "database"
+                blobs = staging / "blobs"
+                _link_blobs(store, blobs)
+                copy_database(store, database)
+                _link_blobs(store, blobs)
+                agents, tasks = inspect(database)
+                with database.open("rb") as opened:
+                    archive.add(contents.database, opened)
+                for name, path in _plain_files(blobs, contents.blobs, left):
+                    _add(archive, name, path, left)
+                _add_home(archive, home, left)
+                archive.end({"secrets": secrets, "left_out": left, "agents": [*agents], "tasks": [*tasks]})
+            except BaseException:
+                if final:
+                    clear_state(home)
+                raise
+    return BackupReport(
+        file=str(file),
+        home=str(home),
+        size_bytes=file.stat().st_size,
+        agents=tuple(agents),
+        files=len(archive.files),
+        secrets=tuple(secrets),
+        left_out=tuple(left),
+        running_tasks=tuple(tasks),
+        retired=final,
+    )
+
+
+@contextmanager
+def _staging(home: Path) -> Iterator[Path]:
+    """A folder for what a backup is made of; one at a time. A backup that was killed leaves it, and the next empties
+    it."""
+    folder = home / STAGING
+    folder.mkdir(mode=0o700, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreLocked(f"another backup of {home} is being taken", "Wait until it has ended.") from None
+        for left in folder.iterdir():
+            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def _link_blobs(store: Path, target: Path) -> None:
+    """Large contents never change: a second name keeps what retention may remove."""
+    target.mkdir(mode=0o700, exist_ok=True)
+    folder = store.with_name(f"{store.name}.blobs")
+    for path in folder.glob("*/*/*"):
+        if path.suffix == ".partial" or not path.is_file():
+            continue
+        place = target / path.relative_to(folder)
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError, FileNotFoundError):
+            try:
+                os.link(path, place)
+            except PermissionError:  # a file system without second names
+                if not place.exists():
+                    shutil.copyfile(path, place)
+
+
+def _add_home(archive: ArchiveWriter, home: Path, left: list[str]) -> None:
+    for name in FILES:
+        path = home / name
+        if name == "mcp.json" and holds_literal_secrets(path):
+            continue  # it is listed among the secrets
+        if path.is_symlink() or path.is_file():
+            _add(archive, name, path, left)
+    for name, path in _plain_files(home / AGENTS, AGENTS, left):
+        _add(archive, name, path, left)
+
+
+def _plain_files(folder: Path, prefix: str, left: list[str]) -> Iterator[tuple[str, Path]]:
+    """Files below a folder, by name. Links and what is no file are left out, and said to be."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda each: each.name)
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        name = f"{prefix}/{entry.name}"
+        if entry.is_symlink():
+            left.append(f"{name}: a link")
+        elif entry.is_dir(follow_symlinks=False):
+            yield from _plain_files(Path(entry.path), name, left)
+        elif entry.is_file(follow_symlinks=False):
+            yield name, Path(entry.path)
+        else:
+            left.append(f"{name}: no plain file")
+
+
+def _add(archive: ArchiveWriter, name: str, path: Path, left: list[str]) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return  # gone since it was listed
+    except OSError as error:
+        left.append(f"{name}: {error.strerror or error}")
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            left.append(f"{name}: no plain file")
+            return
+        is_program = bool(found.st_mode & stat.S_IXUSR)
+        with _settled(file) as settled:
+            archive.add(name, settled, is_program=is_program)
+
+
+@contextmanager
+def _settled(file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """A copy that nobody writes any more: its length is its length."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(file, copy, _PIECE)
+        copy.seek(0)
+        yield copy

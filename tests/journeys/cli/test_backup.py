@@ -1,0 +1,147 @@
+"""`wakeful backup` and `wakeful restore`, as a person types them: while a daemon runs, into an empty home, to move."""
+
+import asyncio
+import gzip
+import json
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from kit.surfaces.command_line import Wakeful
+from kit.surfaces.served_home import AGENTS, served
+from wakeful.bootstrap import opened_store
+from wakeful.service.serving.options import ServeOptions
+
+LARGE = b"a large word " * 200_000
+
+
+@pytest.fixture
+def backed_up(folder: Path, wakeful: Wakeful) -> Path:
+    """A home with a run, files of agents, secrets, a link; and its backup."""
+    home = folder / "home"
+    (home / "agents" / "ops" / "memory").mkdir(parents=True)
+    (home / "agents" / "ops" / "memory" / "notes.md").write_text("backups run at two")
+    program = home / "agents" / "ops" / "check.sh"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (home / "agents" / "ops" / "elsewhere").symlink_to("/etc/passwd")
+    (home / "agents" / "ops.yaml").write_text(
+        "name: ops\nmodel: anthropic:claude-opus-4-7\ninstructions: Check.\ntools: [refund]\n"
+    )
+    (home / "wakeful.toml").write_text("[budget]\nper_day = {usd = 5}\n")
+    (home / "secrets.env").write_text("ANTHROPIC_API_KEY=sk-never-shown\n")
+    (home / "secrets.env").chmod(0o600)
+    (home / "mcp.json").write_text('{"mcpServers": {"hub": {"command": "x", "env": {"HUB_TOKEN": "t0p-never"}}}}')
+    assert wakeful("token", "create", "phone").code == 0
+    assert wakeful("run", "hello", "--model", "scripted:demo").code == 0
+    return home
+
+
+def restored(wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch, home: Path, file: Path) -> dict[str, object]:
+    monkeypatch.setenv("WAKEFUL_HOME", str(home))
+    found: dict[str, object] = json.loads(wakeful("restore", str(file), "--json").out)
+    return found
+
+
+def test_a_home_comes_back_whole_paused_and_says_what_it_lacks(
+    folder: Path, wakeful: Wakeful, backed_up: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = json.loads(wakeful("events", "--json").out)
+    taken = wakeful("backup", "home.tar.gz")
+    assert taken.code == 0, taken.err
+    file = folder / "home.tar.gz"
+    assert "ANTHROPIC_API_KEY (in secrets.env)" in taken.out
+    assert "token phone" in taken.out
+    assert "mcp.json, because it holds a secret itself" in taken.out
+    assert "agents/ops/elsewhere: a link" in taken.out
+    assert file.stat().st_mode & 0o777 == 0o600
+    unpacked = gzip.decompress(file.read_bytes())
+    assert b"sk-never-shown" not in unpacked
+    assert b"t0p-never" not in unpacked
+    told = restored(wakeful, monkeypatch, folder / "new", file)
+    new = folder / "new"
+    assert json.loads(wakeful("events", "--json").out) == turns
+    assert (new / "agents" / "ops" / "memory" / "notes.md").read_text() == "backups run at two"
+    assert os.access(new / "agents" / "ops" / "check.sh", os.X_OK)
+    assert not (new / "agents" / "ops" / "elsewhere").exists()
+    assert (new / "wakeful.toml").read_bytes() == (backed_up / "wakeful.toml").read_bytes()
+    assert "ANTHROPIC_API_KEY (in secrets.env)" in str(told["missing_secrets"])
+    assert "refund" in str(told["problems"])
+    again = wakeful("restore", str(file))
+    assert again.code == 2
+    assert "is a home in use" in again.err
+
+
+def test_a_backup_is_taken_while_the_daemon_works_and_its_large_contents_are_in_it(
+    folder: Path, wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = folder / "busy"
+    with served(home, ServeOptions(port=0, tools=(AGENTS,))) as process:
+        first = process.client.post("/agents/clerk/messages", {"text": "good day", "key": "first"}).body
+        process.client.until_ended(first)
+        digest = asyncio.run(_put(home / "wakeful.db"))
+        monkeypatch.setenv("WAKEFUL_HOME", str(home))
+        process.client.post("/agents/keeper/messages", {"text": "wait", "key": "w"})
+        assert wakeful("backup", "busy.tar.gz").code == 0
+        refused = wakeful("backup", "final.tar.gz", "--final")
+        assert refused.code != 0
+        assert "another runtime runs" in refused.err
+        assert not (folder / "final.tar.gz").exists()
+        assert process.client.post("/agents/clerk/messages", {"text": "still here", "key": "s"}).status == 200
+    told = restored(wakeful, monkeypatch, folder / "new", folder / "busy.tar.gz")
+    assert set(told["agents"]) >= {"clerk", "keeper"}  # type: ignore[call-overload]
+    assert json.loads(wakeful("store", "verify", "--json").out)["is_whole"] is True
+    assert asyncio.run(_get(folder / "new" / "wakeful.db", digest)) == LARGE
+    assert "good day" in wakeful("transcript", "clerk").out
+    why = wakeful("why", "clerk").out
+    assert "paused" in why
+    assert "wakeful resume --all" in why
+
+
+async def _put(store: Path) -> str:
+    async with opened_store(str(store)) as opened:
+        return (await opened.put_blob(LARGE, "text/plain")).digest
+
+
+async def _get(store: Path, digest: str) -> bytes:
+    async with opened_store(str(store), reading=True) as opened:
+        return await opened.get_blob(digest)
+
+
+def test_a_final_backup_retires_the_home(folder: Path, wakeful: Wakeful, backed_up: Path) -> None:
+    taken = wakeful("backup", "move.tar.gz", "--final")
+    assert taken.code == 0, taken.err
+    assert "it starts no more" in taken.out
+    for words in (("run", "hello", "--model", "scripted:demo"), ("send", "ops", "hi"), ("backup", "again.tar.gz")):
+        refused = wakeful(*words)
+        assert refused.code != 0
+        assert "was retired by a final backup" in refused.err
+    started = wakeful("daemon", "start", "--listen", "none")
+    assert started.code != 0
+    assert "was retired by a final backup" in started.err
+    assert "hello" in wakeful("events").out  # it can be read
+
+
+@pytest.mark.parametrize("made", ["text", "nothing", "folder", "other_tar"])
+def test_a_wrong_file_is_named_and_changes_nothing(folder: Path, wakeful: Wakeful, made: str) -> None:
+    file = folder / "wrong"
+    if made == "text":
+        file.write_text("hello")
+    elif made == "folder":
+        file.mkdir()
+    elif made == "other_tar":
+        with tarfile.open(file, "w:gz") as tar:
+            tar.add(folder / "shop.py", "shop.py")
+    done = wakeful("restore", str(file))
+    assert done.code == 2
+    assert str(file) in done.err
+    assert "Hint:" in done.err
+    assert not (folder / "home").exists() or not any((folder / "home").iterdir())
+
+
+def test_a_backup_without_a_store_says_how_one_is_made(wakeful: Wakeful) -> None:
+    done = wakeful("backup")
+    assert done.code == 2
+    assert "there is no store" in done.err
