@@ -52,8 +52,9 @@ FIRST ?= 0
 worlds: $(READY)  ## random lives of agents on a virtual clock: 10,000, or as many as WORLDS= says, from seed FIRST= on
 	WAKEFUL_SIMULATED_WORLDS=$(WORLDS) WAKEFUL_FIRST_WORLD=$(FIRST) $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/unit/runtime/test_simulation.py
 
-kills: $(READY)  ## kill lives of agents at every commit; `make test` takes 20 points of each, by the day's seed
+kills: $(READY)  ## kill lives of agents at every commit, and a daemon under load 60 times; `make test` takes a few points, by the day's seed
 	WAKEFUL_KILL_POINTS=0 $(BIN)/python -m pytest -q --timeout=0 tests/crash/test_runtime_sweeps.py
+	WAKEFUL_DAEMON_KILLS=60 $(BIN)/python -m pytest -q -s --timeout=0 tests/crash/test_daemon_kills.py
 
 pins: $(READY)  ## record the goldens of tests/pins anew, and see that they come out the same again
 	WAKEFUL_RECORD_PINS=1 $(BIN)/python -m pytest -q -n 2 tests/pins

@@ -26,6 +26,11 @@ DELEGATION = "unit/engine/test_delegation.py"
 WORLDS = "unit/runtime/test_simulation.py"
 
 CONTROLS: dict[str, tuple[str, ...]] = {
+    # --- the daemon
+    "a daemon that is killed under load: what breaks a promise is seen": (
+        "crash/test_daemon_kills.py::test_inversion_a_store_that_forgets_is_caught",
+        "crash/test_daemon_kills.py::test_inversion_clients_without_keys_and_cursors_are_caught",
+    ),
     # --- the runtime
     "nothing in a backup leads out of the home": (
         "unit/service/backups/test_archive.py::test_inversion_the_same_archive_without_anything_planted_is_unpacked",

@@ -46,7 +46,11 @@ class HomeClient:
         found = http.client.HTTPConnection("localhost", timeout=seconds)
         found.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         found.sock.settimeout(seconds)
-        found.sock.connect(str(self.place))
+        try:
+            found.sock.connect(str(self.place))
+        except OSError:
+            found.close()
+            raise
         return found
 
     def ask(self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None) -> Answer:
