@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from wakeful.contracts import budgets
 from wakeful.contracts.retention import Retention
+from wakeful.contracts.telemetry import DaemonLog, Telemetry
 from wakeful.providers import azure
 from wakeful.providers.endpoint_settings import KNOWN as PROVIDER
 from wakeful.providers.endpoints import BUILT_IN
@@ -69,7 +70,17 @@ turns = 30
 [notify.phone]
 to_env = "PHONE_URL"
 quiet = "22:00-07:00"
+
+[telemetry]
+endpoint = "http://127.0.0.1:4318"
+metrics_route = true
+
+[log]
+format = "json"
 ```
+
+A daemon at work follows a changed file after `wakeful reload`; `store`, `[retention]`, `[telemetry]` and `[log]`
+count from its next start on.
 
 `wakeful check` says what is wrong with the file, and where. An editor does the same with its schema: see
 [Files](../guides/files.md).
@@ -145,6 +156,8 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
         "notify": Row(
             "tables", "none", "Where notices of agents go, by name: `[notify.NAME]` below.", "[notify.phone]"
         ),
+        "telemetry": Row("table", "none", "Where traces and metrics go: `[telemetry]` below.", "[telemetry]"),
+        "log": Row("table", "none", "How the daemon writes its own log: `[log]` below.", "[log]"),
     },
     "[models]": {
         "allow": Row(
@@ -290,6 +303,41 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
             "true or false", "`false`", "The URL may lead to an address of this network.", "allow_private = true"
         ),
     },
+    "[telemetry]": {
+        "endpoint": Row(
+            "URL",
+            "none",
+            "Where OTLP is taken over HTTP; `/v1/traces` and `/v1/metrics` are added.",
+            'endpoint = "http://127.0.0.1:4318"',
+        ),
+        "headers_env": Row(
+            "name of a variable",
+            "none",
+            "The variable that holds headers for the endpoint: `name=value,name=value`.",
+            'headers_env = "OTLP_HEADERS"',
+        ),
+        "traces": Row("true or false", "`true`", "Spans of turns are sent to the endpoint.", "traces = false"),
+        "metrics": Row("true or false", "`true`", "Metrics are sent to the endpoint.", "metrics = false"),
+        "metrics_route": Row(
+            "true or false", "`false`", "`/metrics` of the daemon answers, for Prometheus.", "metrics_route = true"
+        ),
+        "content": Row(
+            "true or false",
+            "`false`",
+            "Spans hold messages, arguments and results, redacted and cut.",
+            "content = true",
+        ),
+        "service_name": Row("text", "`wakeful`", "`service.name` of everything that is sent.", 'service_name = "shop"'),
+        "timeout_seconds": Row(
+            "seconds", "`10`", "How long one request to the endpoint may take.", "timeout_seconds = 3"
+        ),
+    },
+    "[log]": {
+        "format": Row("`text` or `json`", "`text`", "`json`: one object a line.", 'format = "json"'),
+        "level": Row(
+            "`debug`, `info`, `warning` or `error`", "`info`", "Less important lines are left out.", 'level = "warning"'
+        ),
+    },
 }
 NAMES: Mapping[str, Iterable[str]] = {
     "": SECTIONS,
@@ -302,6 +350,8 @@ NAMES: Mapping[str, Iterable[str]] = {
     "[runtime]": (DEFAULT_SETTING, MAX_SETTING),
     "[retention]": Retention.model_fields,
     "[notify.NAME]": NOTIFY,
+    "[telemetry]": Telemetry.model_fields,
+    "[log]": DaemonLog.model_fields,
 }
 """The names that the code reads, by table."""
 _VARIABLES = {

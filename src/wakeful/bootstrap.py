@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.operations.operation import OpenStore, Operation
     from wakeful.service.queries.doctor import DoctorReport
+    from wakeful.service.telemetry import TelemetryReader
     from wakeful.settings.owner_file import OwnerFile
     from wakeful.tools.mcp.source import McpSource
     from wakeful.tools.tool import Tool
@@ -320,6 +321,7 @@ async def open_runtime(
             runtime = living_runtime(engine, supply, places, tasks, retention, sender.send, notify, public_url)
             owner.hold()
             try:
+                runtime.telemetry = _telemetry(engine)
                 await runtime.start()
                 try:
                     yield runtime
@@ -327,6 +329,35 @@ async def open_runtime(
                     await runtime.close(grace=grace)
             finally:
                 owner.release()
+
+
+def _telemetry(engine: Engine) -> "TelemetryReader | None":
+    """What the owner's file wants told of the turns of a store. Raises InvalidConfig when it cannot be done."""
+    from wakeful.settings.telemetry import endpoint_headers, owner_telemetry, place_of
+
+    wanted = owner_telemetry()
+    if not wanted.is_on:
+        return None
+    from wakeful.telemetry.packages import check_packages
+
+    check_packages(wanted)
+    from wakeful.service.telemetry import TelemetryReader, cursor_name
+    from wakeful.telemetry.meters import open_meters
+    from wakeful.telemetry.span_sender import otlp_sender, telemetry_resource
+
+    store, headers = engine.store, endpoint_headers(wanted)
+    resource = telemetry_resource(wanted, store.runtime_id)
+    is_file = store.location != ":memory:"
+    return TelemetryReader(
+        store,
+        engine.clock,
+        otlp_sender(wanted, headers, resource) if wanted.endpoint and wanted.traces else None,
+        open_meters(wanted, headers, resource) if wanted.metrics_route or wanted.metrics else None,
+        home_of_store(store.location) / "run" / cursor_name(store.runtime_id) if is_file else None,
+        wanted.content,
+        place_of(wanted.endpoint),
+        own_keys,
+    )
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from wakeful.contracts.agent_file import WindowSection
 from wakeful.contracts.notices import QUIET
 from wakeful.contracts.retention import Retention
+from wakeful.contracts.telemetry import DaemonLog, Telemetry
 from wakeful.contracts.tools import HookPoint
 from wakeful.contracts.values import Value
 
@@ -126,3 +127,7 @@ class OwnerSettings(_Table):
     retention: Retention = Retention()
     """How long things are kept, in days; 0: for ever."""
     notify: dict[str, NotifyTable] = {}
+    telemetry: Telemetry = Telemetry()
+    """Where traces and metrics of turns go."""
+    log: DaemonLog = DaemonLog()
+    """How the daemon writes its own log."""

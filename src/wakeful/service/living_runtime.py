@@ -7,7 +7,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.errors import EventRefused, ForTheCaller, ForThePerson, MessageNotFound
 from wakeful.contracts.events.agents import AgentControl, ControlCause
@@ -55,6 +55,9 @@ from wakeful.settings.notify_targets import resolve_target
 from wakeful.views.child_agents import ActiveChild
 from wakeful.views.runtime_records import AgentLife, RuntimeHold
 
+if TYPE_CHECKING:
+    from wakeful.service.telemetry import TelemetryReader
+
 WATCHDOG_SECONDS = 60.0
 """How often the watchdog looks at threads that owe something."""
 
@@ -76,6 +79,8 @@ class LivingRuntime:
     """Where programs outside reach the runtime; blank: nowhere."""
     default_model: str | None = None
     """The model of the default agent, which is made when it is first sent something."""
+    telemetry: "TelemetryReader | None" = None
+    """Reads the log for traces and metrics, where the owner's file wants them."""
     _loops: "list[asyncio.Task[None]]" = field(default_factory=list)
 
     async def start(self) -> None:
@@ -87,6 +92,8 @@ class LivingRuntime:
         self._loops += [asyncio.create_task(self.scheduler.run()), asyncio.create_task(self._watch_over())]
         upkeep = keep_retention(self.engine.store, self.engine.clock, self.retention, self.tasks.folder)
         self._loops.append(asyncio.create_task(upkeep))
+        if self.telemetry is not None:
+            self.telemetry.start()
         if self.supply.folder is not None and self.supply.owner is not None and can_watch():
             watching = watch_files(self.supply.folder, self.supply.owner.is_changed, self.supply.reload)
             self._loops.append(asyncio.create_task(watching))
@@ -100,6 +107,8 @@ class LivingRuntime:
         for loop in self._loops:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
+        if self.telemetry is not None:
+            await self.telemetry.close()
         await self.tasks.close()
         await self.refusals.write_all()
 

@@ -1,8 +1,8 @@
 """The owner's file while a runtime is at work: what it said when it was last read and right is in force.
 
 A change counts from the next `reload` on, all of it at once and for turns that begin later. A file that cannot be read
-changes nothing: its problems are told with their lines, and the one before stays in force. `store` and `[retention]`
-are read when a runtime starts.
+changes nothing: its problems are told with their lines, and the one before stays in force. `store`, `[retention]`,
+`[telemetry]` and `[log]` are read when a runtime starts.
 """
 
 import os

@@ -22,6 +22,8 @@ SECTIONS = (
     "runtime",
     "retention",
     "notify",
+    "telemetry",
+    "log",
 )
 """The names that may stand at the top of the file."""
 

@@ -56,6 +56,12 @@ class RuntimeStatus(Value):
     """Requests that were refused at the door since it was started, by the code of their error."""
 
 
+class MetricsText(Value):
+    """What is counted and measured, as Prometheus reads it."""
+
+    text: str
+
+
 def activity_of(statuses: list[str], waiting: int, tasks: int) -> RuntimeActivity:
     """From how the public agents stand, how many of them wait for something, and the tasks that run."""
     processing = sum(status in ("booting", "awake_running") for status in statuses)

@@ -17,7 +17,7 @@ from wakeful.service.operations.calls import CallName
 from wakeful.service.operations.client_requests import RequestName
 from wakeful.service.operations.inspection import AgentBriefs, AgentTools, WaitsOfAgent
 from wakeful.service.operations.memory import MemoryName, MemoryOwner, MemoryQuery
-from wakeful.service.operations.operation import Operation
+from wakeful.service.operations.operation import NoRequest, Operation
 from wakeful.service.operations.operator_feed import ReplayQuery, TranscriptQuery
 from wakeful.service.operations.process import StatusQuestion
 from wakeful.service.operations.runtime import RuntimeAgentName
@@ -54,6 +54,7 @@ NEEDS_WORDS: dict[str, Any] = {
     "runtime.work_items": WorkItemQuery("nothing"),
     "runtime.definition": RevisionName("nothing"),
     "runtime.process": StatusQuestion(),
+    "runtime.metrics": NoRequest(),
     "task.show": TaskName("nothing"),
     "task.output": TaskName("nothing"),
     "runtime.revisions": AgentTarget("nothing"),

@@ -1,13 +1,13 @@
-"""What may be asked of the process that runs the agents: how it is, and to shut down."""
+"""What may be asked of the process that runs the agents: how it is, its metrics, and to shut down."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import OPERATOR, NoRequest, OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
     from wakeful.service.queries.process_status import ServingProcess
-    from wakeful.views.process_status import RuntimeStatus
+    from wakeful.views.process_status import MetricsText, RuntimeStatus
 
 _STATUS = "wakeful.views.process_status.RuntimeStatus"
 
@@ -40,6 +40,16 @@ async def _shutdown(opened: OpenStore, asked: ShutdownRequest) -> "RuntimeStatus
     return status
 
 
+async def _metrics(opened: OpenStore, asked: NoRequest) -> "MetricsText":
+    from wakeful.service.telemetry import metrics_are_off
+    from wakeful.views.process_status import MetricsText
+
+    reader = opened.living.telemetry if opened.living is not None else None
+    if reader is None:
+        raise metrics_are_off()
+    return MetricsText(text=(await reader.metrics()).decode())
+
+
 def _serving(opened: OpenStore) -> "ServingProcess":
     from wakeful.contracts.errors import InvalidRequest
 
@@ -50,3 +60,4 @@ def _serving(opened: OpenStore) -> "ServingProcess":
 
 PROCESS_STATUS = Operation("runtime.process", "observe", StatusQuestion, _STATUS, _status)
 SHUT_DOWN = Operation("runtime.shutdown", "operate", ShutdownRequest, _STATUS, _shutdown)
+METRICS = Operation("runtime.metrics", "observe", NoRequest, "wakeful.views.process_status.MetricsText", _metrics)

@@ -165,6 +165,7 @@ ROUTES = (
     # the process
     HttpRoute("GET", "/control/runtime/status", process.PROCESS_STATUS),
     HttpRoute("POST", "/control/runtime/shutdown", process.SHUT_DOWN),
+    HttpRoute("GET", "/metrics", process.METRICS),
     HttpRoute("POST", "/control/runtime/hold", runtime.HOLD_ALL),
     HttpRoute("POST", "/control/runtime/reload", runtime.RELOAD),
     HttpRoute("GET", "/control/runtime/files", runtime.FILE_PROBLEMS),

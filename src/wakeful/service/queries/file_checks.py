@@ -26,6 +26,8 @@ from wakeful.settings.owner_file import SECTIONS, OwnerFile, check_names, read_o
 from wakeful.settings.retention import owner_retention
 from wakeful.settings.spend_windows import owner_windows
 from wakeful.settings.store_file import default_store
+from wakeful.settings.telemetry import owner_log, owner_telemetry
+from wakeful.telemetry.packages import check_packages
 from wakeful.tools.decorator import tool
 from wakeful.tools.local.names import Profile
 from wakeful.tools.local.output_budget import OutputBudget
@@ -81,6 +83,8 @@ def check_owner_file(path: Path, providers: CheckPart, keys: Callable[[], frozen
         lambda part: owner_windows(_NOTHING, part),
         lambda part: owner_retention(_NOTHING, part),
         lambda part: owner_targets(_NOTHING, part),
+        lambda part: check_packages(owner_telemetry(_NOTHING, part)),
+        lambda part: owner_log(_NOTHING, part),
         lambda part: read_hooks(part, keys),
         lambda part: OutputBudget.from_settings(part.table("runtime"), _NOTHING),
         collections,

@@ -3,12 +3,12 @@ becomes it, and `wakeful daemon start` starts it."""
 
 import asyncio
 import gc
-import logging
 import os
 import sys
 
 from wakeful.contracts.errors import WakefulError
 from wakeful.service import guard_imports
+from wakeful.service.serving.daemon_log import begin_log, daemon_log, say
 from wakeful.service.serving.options import ServeOptions
 from wakeful.service.serving.run_files import read_secrets, write_failure
 
@@ -18,16 +18,16 @@ COLLECT_AFTER = 5_000, 3, 300
 def main() -> int:
     with os.fdopen(int(sys.argv[1]), encoding="utf-8") as given:
         options = ServeOptions.model_validate_json(given.read())
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     gc.set_threshold(*COLLECT_AFTER)
     try:
         for name, value in read_secrets().items():
             os.environ.setdefault(name, value)
+        begin_log(daemon_log())
         guard_imports()
         from wakeful.surfaces.http.server import serve
 
         gc.freeze()
-        asyncio.run(serve(options, _say))
+        asyncio.run(serve(options, say))
     except WakefulError as error:
         write_failure("startup", error.message)
         sys.stderr.write(f"Error: {error.message}\n" + (f"Hint: {error.hint}\n" if error.hint else ""))
@@ -38,11 +38,6 @@ def main() -> int:
         write_failure("startup", f"{type(error).__name__}: {error}")
         raise
     return 0
-
-
-def _say(words: str) -> None:
-    sys.stdout.write(words + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

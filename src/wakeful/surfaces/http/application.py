@@ -15,6 +15,7 @@ from wakeful.service.operations.triggers import DELIVER, TriggerDelivery
 from wakeful.surfaces.http.error_answers import HttpProblem, problem, problem_of
 from wakeful.surfaces.http.event_routes import event_router
 from wakeful.surfaces.http.guard import API_VERSION
+from wakeful.surfaces.http.metrics_route import metrics_router
 from wakeful.surfaces.http.operation_routes import ERRORS, operation_router
 
 _log = logging.getLogger("wakeful.http")
@@ -47,6 +48,7 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
         return await _delivered(request, opened)
 
     app.include_router(event_router(opened, closing))
+    app.include_router(metrics_router(opened))
     app.include_router(operation_router(lambda _: opened))
     return app
 

@@ -23,8 +23,8 @@ Perform: TypeAlias = Callable[[Request], OpenStore]
 IDEMPOTENCY = "Idempotency-Key"
 PAGE = 100
 MOST = 1_000
-STREAMED = ("/agents/{agent_id}/events", "/turns/{turn_id}/events", "/feed")
-"""Answered by `event_routes`: as pages, or as a stream to readers that accept one."""
+ELSEWHERE = ("/agents/{agent_id}/events", "/turns/{turn_id}/events", "/feed", "/metrics")
+"""Answered by `event_routes`, as pages or as a stream to readers that accept one, and by `metrics_route`, as text."""
 _NAME = re.compile(r"{(\w+)}")
 _IN_QUERY = ("GET", "DELETE")
 ERRORS: Mapping[int | str, dict[str, Any]] = {
@@ -45,7 +45,7 @@ def operation_router(opened: Perform) -> APIRouter:
     """All routes of the table."""
     router = APIRouter()
     for route in sorted(ROUTES, key=lambda each: each.path.count("{")):  # a fixed word comes before a name
-        if route.path not in STREAMED:
+        if route.path not in ELSEWHERE:
             add_route(router, route, opened)
     return router
 

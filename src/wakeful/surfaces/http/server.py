@@ -143,7 +143,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 http_addr=address,
                 public_url=public or None,
                 fingerprint=fingerprint(options),
-                problems=lambda: [f"{each.where}: {each.message}" for each in living.supply.problems],
+                problems=lambda: _problems(living),
                 refused=lambda: dict(app.refused),
             )
             engine = living.engine
@@ -163,6 +163,8 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 backlog=512,
             )
             server = _Server(config, closing)
+            if living.telemetry is not None:
+                living.telemetry.refused = lambda: app.refused
             write_record(record_of_this_process(options, listening, address, process.fingerprint, __version__))
             clear_failure()
             announce(f"wakeful {__version__} serves {home_folder()}")
@@ -177,6 +179,12 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 alive.cancel()
         remove_record(os.getpid())
     announce("ended")
+
+
+def _problems(living: LivingRuntime) -> list[str]:
+    """What a person should see to, in words."""
+    found = [f"{each.where}: {each.message}" for each in living.supply.problems]
+    return found + (living.telemetry.problems() if living.telemetry is not None else [])
 
 
 async def _say_alive(living: LivingRuntime) -> None:

@@ -11,6 +11,7 @@ from wakeful import Agent
 from wakeful.bootstrap import check_home
 from wakeful.contracts.errors import WakefulError
 from wakeful.contracts.retention import Retention
+from wakeful.contracts.telemetry import DaemonLog, Telemetry
 from wakeful.engine.agent_data import WRITTEN
 from wakeful.providers.endpoint_settings import KNOWN as PROVIDER
 from wakeful.retrieval.named_collections import FIELDS as COLLECTION
@@ -109,6 +110,8 @@ def test_the_owners_schema_has_the_settings_that_the_readers_know() -> None:
         "RuntimeTable": (DEFAULT_SETTING, MAX_SETTING),
         "Retention": tuple(Retention.model_fields),
         "NotifyTable": NOTIFY,
+        "Telemetry": tuple(Telemetry.model_fields),
+        "DaemonLog": tuple(DaemonLog.model_fields),
     }
     schema = owner_schema()
     assert set(schema["properties"]) == set(SECTIONS)
@@ -132,6 +135,9 @@ def test_the_owners_schema_has_the_settings_that_the_readers_know() -> None:
         ("[runtime]\nmax_tool_output_tokens = 0", False),
         ("[collections.a]\nuntrusted = true", False),
         ("[retention]\nturns = -1", False),
+        ('[telemetry]\nendpoint = "https://otel.example.org"\n[log]\nformat = "json"', True),
+        ('[telemetry]\nendpoint = "otel.example.org"', False),
+        ('[log]\nformat = "xml"', False),
         ("store = 3", False),
     ],
 )
