@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from wakeful.bootstrap import opened_store
@@ -25,8 +26,8 @@ from wakeful.runtime.retention import RetentionPass
 from wakeful.testing import FixedClock, scripted
 
 PATH, MODE, AT = sys.argv[1], sys.argv[2], int(sys.argv[3])
-STEPS = ("expire_events", "cut_log", "finish_cuts", "doubt_outputs", "remove_blob", "sweep_blobs", "release_space",
-         "set_retention_mark")
+STEPS = ("expire_events", "bundle_rows", "cut_log", "finish_cuts", "doubt_outputs", "remove_blob", "sweep_blobs",
+         "release_space", "set_retention_mark")
 
 
 @tool(effect="pure")
@@ -75,6 +76,8 @@ async def main():
     if MODE == "make":
         await run(shop("a", ("look", "log")), "look", store=PATH, thread="chat")
         await run(shop("a", ("look", "log"), ("look", "x")), "look", store=PATH, thread="chat")
+        for _ in range(8):
+            await run(shop("a", ("look", "x")), "look", store=PATH, thread="chat")
         for _ in range(3):
             await run(shop("b", ("look", "x")), "look", store=PATH)
         await run(shop("c", ("look", "x")), "look", store=PATH, key="k")
@@ -115,6 +118,7 @@ async def state(path: Path) -> dict[str, Any]:
             "kinds": kinds,
             "waiting": [row.tool_name for row in await store.actions(pending_only=True)],
             "costs": len(await store.turn_costs()),
+            "bundles": apsw.Connection(str(path)).execute("SELECT count(*) FROM bundles").get,
         }
 
 
@@ -140,10 +144,11 @@ async def test_killed_at_every_step_the_log_is_whole_and_the_next_pass_goes_on(m
     assert done.returncode == 0, done.stderr
     steps, wanted = int(done.stdout), await state(undisturbed)
     assert wanted["damage"] == wanted["misfits"] == []
-    assert wanted["turns"] == [("a", "completed"), ("a", "completed"), ("c", "completed"), ("d", "suspended")]
+    assert wanted["turns"] == [*[("a", "completed")] * 10, ("c", "completed"), ("d", "suspended")]
     assert (wanted["waiting"], wanted["costs"]) == (["refund"], before["costs"])
     assert wanted["kinds"]["d"] == before["kinds"]["d"]  # what waits for an approval keeps all of its events
     assert "event.expired" in wanted["kinds"]["a"]
+    assert (before["bundles"], wanted["bundles"]) == (0, 1)
     chosen = {1, 2, *range(3, steps + 1, max(1, steps // POINTS)), steps}
     for at in sorted(chosen):
         path = copy(made, tmp_path / f"at-{at}")

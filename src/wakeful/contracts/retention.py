@@ -47,6 +47,8 @@ class RetentionReport(Value):
     """Turns some of whose events expired."""
     events: int = 0
     """Events that expired: their bodies are gone, their place in the log stays."""
+    rows: int = 0
+    """Rows of the log that are stored together from now on, and take less."""
     streams: int = 0
     """Logs of temporary agents."""
     outputs: int = 0
@@ -62,4 +64,6 @@ class RetentionReport(Value):
 
     @property
     def is_empty(self) -> bool:
-        return not any((self.turns, self.events, self.streams, self.outputs, self.tasks, self.blobs, self.feed))
+        return not any(
+            (self.turns, self.events, self.rows, self.streams, self.outputs, self.tasks, self.blobs, self.feed)
+        )

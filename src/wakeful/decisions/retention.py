@@ -24,14 +24,24 @@ FOR_READERS = frozenset(
     }
 )
 """Nothing is ever decided from these: they tell readers how a turn was run."""
-OF_ITS_TURN = frozenset({"context.resolved", "routing.decided", "routing.fallback.applied", "thread.checkpointed"})
+FOLLOWED = frozenset({"context.resolved", "routing.decided", "routing.fallback.applied"})
+"""The same events of a later turn take the place of these."""
+OF_ITS_TURN = FOLLOWED | {"thread.checkpointed"}
 """A later turn of the thread may still begin with these, as long as its window reaches them."""
 
 
-def expiring_kinds(*, last_seq: int, keep_from: int) -> frozenset[str]:
+def expiring_kinds(
+    *, last_seq: int, keep_from: int, is_followed: bool = False, is_tainted: bool = True
+) -> frozenset[str]:
     """The kinds of events of a closed turn that may expire at its age, given its last event and the first one that the
-    next turn of its thread, or one that may still be replayed, begins to read with."""
-    return FOR_READERS | OF_ITS_TURN if last_seq < keep_from else FOR_READERS
+    next turn of its thread, or one that may still be replayed, begins to read with.
+
+    `is_followed`: a later turn of the thread has begun. `is_tainted`: the turn was shown files that the owner has not
+    accepted, which its context says, and which every later turn has to know.
+    """
+    if last_seq < keep_from:
+        return FOR_READERS | OF_ITS_TURN
+    return FOR_READERS | FOLLOWED if is_followed and not is_tainted else FOR_READERS
 
 
 def why_log_stays(*, is_temporary: bool, open_turns: int, keys: int, other_tables: Collection[str]) -> str | None:

@@ -62,6 +62,12 @@ class RetentionStore(Protocol):
         """Take the bodies of these kinds of events of a turn that ended. Numbers, times, ids and the chain stay."""
         ...
 
+    async def bundle_rows(self, agent_id: str, *, before: int, anew: bool = False) -> FreedSpace:
+        """Store rows of an agent's log that are from before that time, of turns that ended before it, together, where
+        that takes less: a step, from where the last one stopped. `anew` looks from the beginning. What is read stays
+        as it was."""
+        ...
+
     async def cut_log(self, agent_id: str, *, now: int, before: int, dry: bool = False) -> FreedSpace:
         """Replace the whole log of an agent by one `log.checkpointed`, if its newest event is from before that time.
         Rows that are to stay are kept in that fact; turns, messages, threads and artifacts go with the log. Raises

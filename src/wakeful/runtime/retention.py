@@ -1,9 +1,9 @@
 """Retention at work: what has reached its age leaves the store, a step at a time, between other work.
 
-The order of a pass: logs that were cut before, details of turns, logs of temporary agents, results that were kept
-whole, output of tasks, blobs that nothing refers to, rows of the feed, space. Each walk goes along the turns by their
-end and notes how far it has come, so that a pass costs what is new since the last one; `everything` begins at the
-beginning. What may go is said by `decisions.retention`. Killed anywhere, the next pass goes on.
+The order of a pass: logs that were cut before, details of turns, rows of their logs, logs of temporary agents, results
+that were kept whole, output of tasks, blobs that nothing refers to, rows of the feed, space. Each walk goes along the
+turns by their end and notes how far it has come, so that a pass costs what is new since the last one; `everything`
+begins at the beginning. What may go is said by `decisions.retention`. Killed anywhere, the next pass goes on.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from pathlib import Path
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, ForTheCaller, StoreDamaged, StoreProblem
 from wakeful.contracts.events import (
+    ContextResolved,
     OutputExpired,
     OutputSpilled,
     RetentionApplied,
@@ -60,7 +61,7 @@ class RetentionPass:
         self._dry = dry
         self._everything = everything or dry
         self._now = clock.now()
-        self._keep_from: dict[tuple[str, str], int] = {}
+        self._keep_from: dict[tuple[str, str], tuple[int, str]] = {}
         self._done = RetentionReport(dry_run=dry)
 
     async def run(self) -> RetentionReport:
@@ -93,26 +94,49 @@ class RetentionPass:
 
     async def _expire_turns(self) -> None:
         cutoff = self._settings.before(self._settings.turns, self._now)
+        agents: set[str] = set()
         async for row in self._ended("turns", cutoff):
             with suppress(StoreDamaged):  # whoever reads that log is told; the others go on
                 await self._expire_turn(row, cutoff or 0)
+                agents.add(row.agent_id)
+        for agent_id in () if self._dry else sorted(agents):
+            await self._bundle_rows(agent_id, cutoff or 0)
 
     async def _expire_turn(self, row: TurnRow, cutoff: int) -> None:
-        kinds = expiring_kinds(last_seq=row.last_seq, keep_from=await self._kept_from(row, cutoff))
+        kept_from, newest = await self._kept_from(row, cutoff)
+        is_followed = newest != row.turn_id
+        is_tainted = is_followed and row.last_seq >= kept_from and await self._is_tainted(row)
+        kinds = expiring_kinds(
+            last_seq=row.last_seq, keep_from=kept_from, is_followed=is_followed, is_tainted=is_tainted
+        )
         events, after = 0, 0
         while True:
             freed = await self._store.retention.expire_events(row, kinds, after=after, dry=self._dry)
             events += freed.items
-            self._add(events=freed.items, freed_bytes=freed.bytes)
+            self._add(events=freed.items, freed_bytes=max(0, freed.bytes))  # a digest may take more than a fact did
             if freed.more is None:
                 break
             after = freed.more
             await asyncio.sleep(0)
         self._add(turns=int(events > 0))
 
-    async def _kept_from(self, row: TurnRow, cutoff: int) -> int:
+    async def _bundle_rows(self, agent_id: str, cutoff: int) -> None:
+        anew = self._everything
+        while True:
+            freed = await self._store.retention.bundle_rows(agent_id, before=cutoff, anew=anew)
+            self._add(rows=freed.items, freed_bytes=freed.bytes)
+            if freed.more is None:
+                return
+            anew = False
+            await asyncio.sleep(0)
+
+    async def _is_tainted(self, row: TurnRow) -> bool:
+        facts = await self._store.read(row.agent_id, turn_id=row.turn_id)
+        return any(isinstance(each.fact.event, ContextResolved) and each.fact.event.untrusted_refs for each in facts)
+
+    async def _kept_from(self, row: TurnRow, cutoff: int) -> tuple[int, str]:
         """The first event that somebody begins to read the turn's thread with: the oldest turn of it that has not
-        reached its age, or the newest of all, on which the next one will rest."""
+        reached its age, or the newest of all, on which the next one will rest. And which turn that is."""
         place = row.agent_id, row.thread_id
         if place in self._keep_from:
             return self._keep_from[place]
@@ -135,8 +159,8 @@ class RetentionPass:
         first = newest.first_seq if newest.window_from <= 0 else min(newest.window_from, newest.first_seq)
         if not newest.turn_index:
             first = 0
-        self._keep_from[place] = first
-        return first
+        self._keep_from[place] = first, newest.turn_id
+        return self._keep_from[place]
 
     async def _cut_temporary(self) -> None:
         cutoff = self._settings.before(self._settings.temporary_agents, self._now)

@@ -6,12 +6,12 @@ that a digest reveals nothing of what it was made of (`store.chain`).
 """
 
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from wakeful.store import chain
 from wakeful.store.chain import SALT, SIZE
-from wakeful.store.row_compression import pack, unpack
+from wakeful.store.row_compression import as_it_is, pack, unpack
 
 HOLLOW = 2
 """Where other rows have the number of their packing."""
@@ -73,6 +73,15 @@ def hollowed(body: bytes, lengths: Sequence[int], places: Collection[int]) -> by
             own, payload = chain.salt_of(salt, place), payloads[begin : begin + length]
             facts.append(HollowFact(chain.digest_of(payload, own), own, payload))
             begin += length
+    return _written(facts, places, pack)
+
+
+def loosened_hollow(body: bytes, lengths: Sequence[int]) -> bytes:
+    """Such a row with the payloads that are left as they are, not packed. Raises ValueError for bytes that are none."""
+    return _written(read_hollow(body, lengths), (), as_it_is)
+
+
+def _written(facts: Sequence[HollowFact], places: Collection[int], packed: Callable[[bytes], bytes]) -> bytes:
     marks = bytearray()
     pieces: list[bytes] = []
     kept: list[bytes] = []
@@ -82,5 +91,5 @@ def hollowed(body: bytes, lengths: Sequence[int], places: Collection[int]) -> by
         pieces.append(fact.digest if expired or fact.salt is None else fact.salt)
         if not expired and fact.payload is not None:
             kept.append(fact.payload)
-    inside = bytes(marks) + b"".join(pieces) + pack(b"".join(kept))
+    inside = bytes(marks) + b"".join(pieces) + packed(b"".join(kept))
     return HOLLOW_BODY + zlib.crc32(inside).to_bytes(4, "big") + inside

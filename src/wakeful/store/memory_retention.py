@@ -52,6 +52,9 @@ class MemoryRetention:
                 facts, freed = facts + len(expiring), freed + len(body) - len(new)
         return FreedSpace(facts, freed)
 
+    async def bundle_rows(self, agent_id: str, *, before: int, anew: bool = False) -> FreedSpace:
+        return FreedSpace()
+
     async def cut_log(self, agent_id: str, *, now: int, before: int, dry: bool = False) -> FreedSpace:
         agent = self._memory.agents.get(agent_id)
         entries = [] if agent is None else [*agent.entries()]

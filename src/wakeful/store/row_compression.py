@@ -88,6 +88,16 @@ def unpack(packed: bytes, length: int) -> bytes:
     return payloads
 
 
+def loosened(packed: bytes, length: int) -> bytes:
+    """The same, stored as it is: for whoever packs many rows together. Raises ValueError as `unpack` does."""
+    return as_it_is(unpack(packed, length))
+
+
+def as_it_is(payloads: bytes) -> bytes:
+    """Payloads in the form of packed ones, and not packed."""
+    return _sealed(PLAIN, payloads)
+
+
 _INSIDE = 5
 """Where it begins: after the number and the checksum."""
 

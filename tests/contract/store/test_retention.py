@@ -16,7 +16,7 @@ from wakeful.contracts.events import (
     SessionStarted,
     ToolCatalogResolved,
 )
-from wakeful.ports import Store
+from wakeful.ports import Store, TurnRow
 from wakeful.ports.retention import FreedSpace
 from wakeful.ports.turns import TURNS
 from wakeful.testing.crash_rows import find_misfits
@@ -89,6 +89,63 @@ async def test_an_expired_event_cannot_be_written(store: Store) -> None:
     claim = await claimed(store)
     with pytest.raises(EventRefused, match="cannot be written"):
         await store.append(claim, [Fact(EventExpired(event_type="turn.started"), NOON, THREAD, "turn_1")])
+
+
+async def many_rows(store: Store, begin: Fact | None = None) -> TurnRow:
+    """A turn of 40 rows and more that has ended."""
+    await store.admit(AGENT, [begin or session(), message()])
+    claim = await store.claim("turn_1")
+    context = ContextResolved(context_id="ctx_1", tokens_used=8, tokens_are_estimate=True, context_build_ms=0.1)
+    await store.append(claim, [started("turn_1"), Fact(context, NOON, THREAD, "turn_1")])
+    for _ in range(40):
+        await store.append(claim, [requested()])
+    await store.append(claim, [ended()], last=True)
+    row = await store.turn("turn_1")
+    assert row is not None
+    return row
+
+
+async def test_rows_that_are_stored_together_are_read_as_they_were(store: Store, other: Store) -> None:
+    await many_rows(store)
+    before, of_turn = await store.read(AGENT), await store.read(AGENT, turn_id="turn_1")
+    assert await store.retention.bundle_rows(AGENT, before=NOON) == FreedSpace(), "they are not from before that"
+    freed = await store.retention.bundle_rows(AGENT, before=LATER)
+    assert (freed.items >= 40, freed.bytes > 0) in ((True, True), (False, False))  # in memory there is nothing to gain
+    assert (await store.retention.bundle_rows(AGENT, before=LATER)).items == 0
+    for each in (store, other):
+        assert await each.read(AGENT) == before
+        assert await each.read(AGENT, turn_id="turn_1") == of_turn
+        assert await each.verify() == []
+        assert await find_misfits(each) == []
+    await other.admit(AGENT, [message("turn_2", at=LATER)])
+    assert [entry.seq for entry in await store.read(AGENT)] == [*range(1, len(before) + 2)]
+    await store.rebuild_views()
+    assert await store.verify() == []
+    log = await store.transfer.stored_log(AGENT)
+    assert log is not None
+    assert [bool(row.header) for row in log.rows] == [True] * len(log.rows)
+
+
+async def test_events_expire_from_rows_that_are_stored_together(store: Store, other: Store) -> None:
+    row = await many_rows(store)
+    before = await store.read(AGENT)
+    await store.retention.bundle_rows(AGENT, before=LATER)
+    assert (await store.retention.expire_events(row, DETAILS, dry=True)).items == 1
+    assert (await store.retention.expire_events(row, DETAILS)).items == 1
+    after = await other.read(AGENT)
+    gone = [old.fact.event.kind for old, new in zip(before, after, strict=True) if old != new]
+    assert gone == ["context.resolved"]
+    assert await other.verify() == []
+    await store.retention.bundle_rows(AGENT, before=LATER, anew=True)
+    assert await other.read(AGENT) == await store.read(AGENT) == after
+
+
+async def test_a_log_in_bundles_becomes_one_checkpoint_as_any_other(store: Store, other: Store) -> None:
+    await many_rows(store, temporary())
+    await store.retention.bundle_rows(AGENT, before=LATER)
+    await store.retention.cut_log(AGENT, now=LATER, before=LATER)
+    assert await kinds(other) == ["log.checkpointed"]
+    assert await other.verify() == []
 
 
 async def test_the_log_of_a_temporary_agent_becomes_one_checkpoint_and_goes_on_from_there(

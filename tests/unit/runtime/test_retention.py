@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from kit.runs.store_facts import AGENT, NOON, THREAD, ended, message, session, started
 from wakeful import Agent, Retention, Runtime, open_store, run, tool
 from wakeful.bootstrap import opened_store
-from wakeful.contracts.events import BY_KIND, RetentionApplied, StoreSizeNoticed
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import BY_KIND, ContextResolved, RetentionApplied, StoreSizeNoticed
 from wakeful.decisions.evolve import facts as evolving
-from wakeful.decisions.retention import FOR_READERS, OF_ITS_TURN, expiring_kinds, is_noticed, why_log_stays
+from wakeful.decisions.retention import FOLLOWED, FOR_READERS, OF_ITS_TURN, expiring_kinds, is_noticed, why_log_stays
 from wakeful.errors import ArtifactExpired, InvalidConfig
 from wakeful.ports import ModelRequest, Store
 from wakeful.runtime.retention import RETENTION_STREAM, RetentionPass
@@ -114,6 +116,51 @@ async def test_a_thread_goes_on_after_its_turns_have_expired(tmp_path: Path) -> 
     async with open_store(tmp_path / "wakeful.db") as opened:
         assert len(await opened.messages("main")) == 13
         assert (await opened.replay(turn)).identical
+
+
+async def test_a_short_thread_keeps_the_details_of_its_newest_turn_alone(tmp_path: Path) -> None:
+    """Its window reaches all of its turns for ever; what the next one begins with are the details of the newest."""
+    clock, path = FixedClock(), tmp_path / "wakeful.db"
+    async with Runtime(tmp_path, agents=[shop()], clock=clock, ids=SequentialIds()) as rt:
+        first, second = await ask(rt, "Where is A17"), await ask(rt, "Where is B4")
+    clock.advance(31 * DAY)
+    async with opened_store(path) as store:
+        await passed(store, clock)
+    async with Runtime(tmp_path, agents=[shop()], clock=clock, ids=UniqueIds()) as rt:
+        third = await ask(rt, "Where is C5")
+    assert {"context.resolved", "routing.decided"}.isdisjoint(await types(path, first))
+    assert {"context.resolved", "routing.decided"} <= {*await types(path, second)}
+    async with open_store(path) as opened:
+        assert (await opened.replay(third)).identical
+        replayed = await opened.replay(first)
+    assert (replayed.identical, replayed.divergence, replayed.expired > 2) == (False, None, True)
+
+
+@pytest.mark.parametrize("shown", [(), ("AGENTS.md",)], ids=["inversion: nothing", "a file"])
+async def test_a_file_that_the_owner_has_not_accepted_taints_a_thread_for_ever(
+    tmp_path: Path, shown: tuple[str, ...]
+) -> None:
+    store, clock = await SqliteStore.open(tmp_path / "runs.db"), FixedClock(NOON)
+    for number, turn in enumerate(("turn_1", "turn_2")):
+        await store.admit(AGENT, [*([] if number else [session()]), message(turn)])
+        context = ContextResolved(
+            context_id=f"ctx_{turn}",
+            tokens_used=8,
+            tokens_are_estimate=True,
+            context_build_ms=0.1,
+            untrusted_refs=() if number else shown,
+        )
+        facts = [started(turn), Fact(context, NOON, THREAD, turn), ended(turn)]
+        await store.append(await store.claim(turn), facts, last=True)
+    clock.advance(31 * DAY)
+    await passed(store, clock)
+    kept = [
+        entry.fact.event.context_id
+        for entry in await store.read(AGENT)
+        if isinstance(entry.fact.event, ContextResolved)
+    ]
+    assert kept == (["ctx_turn_1", "ctx_turn_2"] if shown else ["ctx_turn_2"])
+    await store.close()
 
 
 async def test_a_runtime_does_it_by_itself_and_says_so(tmp_path: Path) -> None:
@@ -280,6 +327,9 @@ def test_nothing_follows_from_the_kinds_that_expire() -> None:
 def test_events_that_the_next_turn_may_begin_with_stay_as_long_as_its_window_reaches_them() -> None:
     assert expiring_kinds(last_seq=9, keep_from=10) == FOR_READERS | OF_ITS_TURN
     assert expiring_kinds(last_seq=10, keep_from=10) == FOR_READERS
+    followed = expiring_kinds(last_seq=10, keep_from=10, is_followed=True, is_tainted=False)
+    assert followed == FOR_READERS | FOLLOWED
+    assert expiring_kinds(last_seq=10, keep_from=10, is_followed=True, is_tainted=True) == FOR_READERS
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,8 @@ class RetentionApplied(RuntimeFact):
     """Turns some of whose events expired."""
     events: int = 0
     """Events that expired."""
+    rows: int = 0
+    """Rows of the log that are stored together from now on, and take less."""
     streams: int = 0
     """Logs of temporary agents that are gone."""
     outputs: int = 0

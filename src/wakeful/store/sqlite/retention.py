@@ -22,6 +22,7 @@ from wakeful.store.blob_names import HASH, beside_outputs, names_in, names_in_bl
 from wakeful.store.encoding import NO_ROW, OUTSIDER, EncodedFact, encode, read_row
 from wakeful.store.log_cut import checkpoint_of
 from wakeful.store.sqlite.blobs import SqliteBlobs
+from wakeful.store.sqlite.bundles import Bundles
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, translated
 from wakeful.store.sqlite.dispatches import SafeWriting, StoreRead
 from wakeful.store.sqlite.log import SqliteLog
@@ -55,6 +56,9 @@ class SqliteRetention:
     ) -> FreedSpace:
         do = self._read if dry else self._write
         return await do(lambda: self._steps.expire_events(turn, kinds, after, dry))
+
+    async def bundle_rows(self, agent_id: str, *, before: int, anew: bool = False) -> FreedSpace:
+        return await self._write(lambda: self._steps.bundle_rows(agent_id, before, anew=anew))
 
     async def cut_log(self, agent_id: str, *, now: int, before: int, dry: bool = False) -> FreedSpace:
         place = await self._read(lambda: self._streams.place(agent_id))
@@ -174,14 +178,16 @@ def _content(sql: Statements, name: str, files: dict[str, Path]) -> bytes:
 
 def _texts(sql: Statements, *but: str) -> Iterator[bytes]:
     """Everything that is stored as text, but for blobs: page by page, so that no snapshot holds up the log."""
+    bundles = Bundles(sql)
     for row in _paged(sql, "appends", "id", "header, body"):
         try:
-            yield b" ".join(entry.payload for entry in read_row(1, row[1], row[2]) if entry.payload is not None)
+            entries = read_row(1, *bundles.whole(*row))
+            yield b" ".join(entry.payload for entry in entries if entry.payload is not None)
         except NO_ROW:  # what it referred to is not known, so that nothing may go
             raise StoreDamaged("a row of the log cannot be read: no blob is removed", "wakeful store verify") from None
     for row in _paged(sql, "events", "id", "body"):
         yield bytes(row[1])
-    skipped = {"appends", "events", "blobs", "blob_doubts", "meta", "leases", "turn_claims", *but}
+    skipped = {"appends", "bundles", "events", "blobs", "blob_doubts", "meta", "leases", "turn_claims", *but}
     for (table,) in sql.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"):
         if table not in skipped:
             for row in sql.all(f'SELECT * FROM "{table}"'):
@@ -209,9 +215,9 @@ def measure(again: Callable[[], apsw.Connection], path: Path, folder: Path) -> S
             tables[table] = tables.get(table, 0) + int(size)
         names = dict(sql.all("SELECT id, agent_id FROM agents"))
         agents: dict[str, int] = {}
-        for table in ("events", "appends"):
-            counted = f"SELECT id >> {SHIFT}, sum(length(header) + length(body) + 32) FROM {table} GROUP BY 1"
-            for agent, size in sql.all(counted):
+        row = "length(header) + length(body) + 32"
+        for table, taken in (("events", row), ("appends", row), ("bundles", "length(data)")):
+            for agent, size in sql.all(f"SELECT id >> {SHIFT}, sum({taken}) FROM {table} GROUP BY 1"):
                 agents[names.get(agent, "")] = agents.get(names.get(agent, ""), 0) + int(size)
         return StoreSize(total, free, tables, agents)
 

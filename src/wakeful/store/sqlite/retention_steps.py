@@ -17,6 +17,8 @@ from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.helper import SPACE_RELEASED
 from wakeful.store.sqlite.streams import SHIFT, Place, Streams
 
+_BUNDLED = "bundled:"
+"""In `meta`, with the number of an agent: how far its log stands in bundles."""
 _CUTTING = "cutting:"
 """In `meta`, with the number of an agent: its log was cut, and not all of it is removed yet."""
 MARK = "retention:"
@@ -41,11 +43,14 @@ class RetentionSteps:
         facts = freed = 0
         sql = "SELECT id, header, body FROM appends WHERE turn = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?"
         rows = self._sql.all(sql, (base | turn.first_seq, base | after, base | turn.last_seq, STEP_ROWS))
-        for number, header, body in rows:
+        for number, stored, place_of in rows:
+            header, body = self._streams.unbundled(turn.agent_id, number, stored, place_of)
             places = _expiring(self._streams.unchecked(turn.agent_id, number - base, header, body), kinds)
             if places:
                 new = hollowed(body, lengths_of(header), places)
                 if not dry:
+                    if not stored:  # a bundle with it would keep what has to go
+                        self._streams.bundles.unpack(place_of)
                     self._sql.do("UPDATE appends SET body = ? WHERE id = ?", (new, number))
                 facts, freed = facts + len(places), freed + len(body) - len(new)
         if not after:
@@ -65,6 +70,18 @@ class RetentionSteps:
                     self._sql.do("UPDATE events SET body = ? WHERE id = ?", (new, number))
                 facts, freed = facts + 1, freed + len(body) - len(new)
         return facts, freed
+
+    def bundle_rows(self, agent_id: str, before: int, *, anew: bool) -> FreedSpace:
+        place = self._streams.place(agent_id)
+        if place is None:
+            return FreedSpace()
+        name = f"{_BUNDLED}{place.agent}"
+        known = None if anew else self._sql.one("SELECT value FROM meta WHERE key = ?", (name,))
+        after = int(known[0]) if known is not None else 0
+        freed = self._streams.bundles.pack(place.agent << SHIFT, after, place.seq, before)
+        if freed.more is not None:
+            self._sql.do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, str(freed.more)))
+        return freed
 
     def cut_log(
         self, place: Place, agent_id: str, fact: Fact, stored: Sequence[PackedRow], gone: Sequence[str]
@@ -104,6 +121,8 @@ class RetentionSteps:
             )
             self._sql.do(f"DELETE FROM {table} WHERE id IN ({which})", (base, base | upto, room))
             items, freed = items + count, freed + size
+        if items < STEP_ROWS:
+            self._sql.do("DELETE FROM bundles WHERE id > ? AND id <= ?", (base, base | upto))
         return FreedSpace(items, freed, agent if items == STEP_ROWS else None)
 
     def note_doubts(self, unreferenced: Set[str], now: int, grace: int) -> list[str]:

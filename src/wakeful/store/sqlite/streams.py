@@ -14,7 +14,9 @@ from wakeful.contracts.errors import StoreDamaged
 from wakeful.ports import TurnRow
 from wakeful.store import chain
 from wakeful.store.encoding import NO_ROW, EncodedFact, count_facts, decode, link_row, read_row
+from wakeful.store.row_bundles import Pair
 from wakeful.store.single_facts import link_single, read_single
+from wakeful.store.sqlite.bundles import Bundles
 from wakeful.store.sqlite.connection import Statements
 
 SHIFT = 40
@@ -68,6 +70,7 @@ class Streams:
         """Is there any single fact in the database?"""
         self._has_appends = False
         self._has_cuts: bool | None = None
+        self.bundles = Bundles(sql)
 
     def place(self, agent_id: str) -> Place | None:
         found = self._sql.one("SELECT id, seq, hash, name FROM agents WHERE agent_id = ?", (agent_id,))
@@ -110,7 +113,7 @@ class Streams:
         for number, header, body, digest in rows:
             if number != base | seq:
                 raise self._damaged(span.agent_id, seq, "is missing")
-            entries = self._checked(span.agent_id, seq, header, body, digest, previous)
+            entries = self._checked(span.agent_id, seq, number, header, body, digest, previous)
             found += entries
             previous = digest
             seq = entries[-1].seq + 1
@@ -132,12 +135,13 @@ class Streams:
             if self._sql.one("SELECT 1 FROM sqlite_schema WHERE name = 'appends'") is None:
                 return None  # looked at before it was brought up to date
             self._has_appends = True
-        sql = "SELECT id, header, hash FROM appends WHERE id > ? AND id <= ? ORDER BY id DESC LIMIT 1"
+        sql = "SELECT id, header, body, hash FROM appends WHERE id > ? AND id <= ? ORDER BY id DESC LIMIT 1"
         found = self._sql.one(sql, (agent << SHIFT, agent << SHIFT | seq))
         if found is None:
             return self._hash_of_cut(agent, seq)
-        number, header, digest = found
+        number, header, body, digest = found
         try:
+            header, _ = self.bundles.whole(number, header, body)
             ends = number - (agent << SHIFT) + count_facts(header) - 1
         except NO_ROW:
             ends = seq  # it is there, and whoever reads it is told that it is damaged
@@ -166,7 +170,7 @@ class Streams:
         for number, header, body, digest, before in rows:
             seq = number - base
             previous = bytes(before) if before is not None else self._hash_before(span, seq)
-            found += self._checked(span.agent_id, seq, header, body, digest, previous)
+            found += self._checked(span.agent_id, seq, number, header, body, digest, previous)
         reached = found[-1].seq if len(rows) == count else span.upto
         return [entry for entry in found if after < entry.seq <= span.upto], reached
 
@@ -191,9 +195,10 @@ class Streams:
         return found, max(seq, after)
 
     def _checked(
-        self, agent_id: str, seq: int, header: bytes, body: bytes, digest: bytes, previous: bytes
+        self, agent_id: str, seq: int, number: int, header: bytes, body: bytes, digest: bytes, previous: bytes
     ) -> list[EncodedFact]:
         try:
+            header, body = self.bundles.whole(number, header, body)
             entries = read_row(seq, header, body)
             if entries and link_row(previous, header, body, entries) == digest:
                 return entries
@@ -207,6 +212,13 @@ class Streams:
             return read_row(seq, header, body)
         except NO_ROW:
             raise self._damaged(agent_id, seq, "is not what was written") from None
+
+    def unbundled(self, agent_id: str, number: int, header: bytes, body: bytes) -> Pair:
+        """Header and body of a row, wherever they stand. Raises StoreDamaged where they are not."""
+        try:
+            return self.bundles.whole(number, header, body)
+        except NO_ROW:
+            raise self._damaged(agent_id, number & (1 << SHIFT) - 1, "is not what was written") from None
 
     def _hash_before(self, span: Span, seq: int) -> bytes:
         """What the row that begins with this event is chained to."""

@@ -50,8 +50,9 @@ class SqliteTransfer:
         sql = "SELECT id, header, body, hash FROM appends WHERE id > ? AND id <= ? ORDER BY id"
         found = await self._read(lambda: self._sql.all(sql, (base | cut, base | place.seq)))
         rows = [
-            StoredRow(number - base, bytes(header), bytes(body), bytes(digest))
-            for number, header, body, digest in found
+            StoredRow(number - base, *await self._read(lambda row=row: streams.bundles.whole(*row[:3])), row[3])  # type: ignore[misc]
+            for row in found
+            for number in row[:1]
         ]
         return StoredLog(agent_id, cut, cut_hash or b"", rows)
 

@@ -118,6 +118,7 @@ def _tell(report: RetentionReport) -> None:
         return
     rows = [
         ("details of turns", report.turns, f"{counted(report.events, 'event')} expired"),
+        ("rows of logs, packed together", report.rows, "nothing of them is lost"),
         ("temporary agents", report.streams, "their whole log"),
         ("long outputs", report.outputs, "the preview stays"),
         ("outputs of tasks", report.tasks, "the summary stays"),
