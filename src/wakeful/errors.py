@@ -24,7 +24,8 @@ WakefulError                 `message` says what happened, `hint` what to do nex
 │   │   └── UnknownSetting           a setting of a model that nobody knows
 │   ├── CursorGone               a cursor of a feed whose rows have left
 │   ├── ContextWindowUnknown     something needs the size of a model's window, and nobody knows it
-│   ├── KeyReused                the key belongs to another prompt or agent
+│   ├── KeyReused                the key belongs to another prompt, agent or request
+│   ├── RequestUndecided         the first request of an idempotency key has no answer that can be given
 │   ├── DepsMissing              tools need deps and none were given
 │   ├── WrongDeps                deps of another type than the agent's `deps_type`
 │   ├── AgentNotFound            no agent of the runtime has this name
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import OwnerFenced as OwnerFenced
     from wakeful.contracts.errors import ReplayDiverged as ReplayDiverged
     from wakeful.contracts.errors import RequestNotFound as RequestNotFound
+    from wakeful.contracts.errors import RequestUndecided as RequestUndecided
     from wakeful.contracts.errors import ResponseGone as ResponseGone
     from wakeful.contracts.errors import StoreDamaged as StoreDamaged
     from wakeful.contracts.errors import StoreFull as StoreFull
@@ -173,6 +175,7 @@ _WHERE = {
     "PendingActionError": "wakeful.hosts.actions.pending_action",
     "ReplayDiverged": "wakeful.contracts.errors",
     "RequestNotFound": "wakeful.contracts.errors",
+    "RequestUndecided": "wakeful.contracts.errors",
     "ResponseGone": "wakeful.contracts.errors",
     "RunRefused": "wakeful.hosts.run_access",
     "StoreDamaged": "wakeful.contracts.errors",

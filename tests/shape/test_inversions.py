@@ -40,6 +40,10 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "notices go to no address of this network": (
         "unit/runtime/test_notices.py::test_inversion_an_address_that_is_allowed_is_spoken_to",
     ),
+    "a request with a key is begun in the log before it is carried out": (
+        "unit/service/commands/test_keyed_requests.py"
+        "::test_inversion_without_its_begin_a_request_that_was_cut_off_is_done_twice",
+    ),
     "an override of a model reaches the agents that its agent makes": (
         "unit/runtime/test_child_models.py"
         "::test_inversion_an_agent_that_nobody_made_keeps_the_model_that_was_taken_from_another",

@@ -34,6 +34,14 @@ def test_reading_is_a_get_and_changing_is_none() -> None:
         assert (route.method == "GET") == (route.operation.scope == "observe"), route.path
 
 
+def test_where_to_look_is_said_for_all_that_is_not_done_again_by_itself() -> None:
+    places = {route.path for route in ROUTES if route.method == "GET"}
+    for route in ROUTES:
+        if route.method != "GET":
+            assert route.operation.repeatable != bool(route.look), route.path
+            assert route.look in (*places, ""), route.path
+
+
 @pytest.mark.spec("HOL-INSPECT-09", "HOL-INSPECT-10", "HOL-INSPECT-12")
 def test_the_guide_says_which_of_the_two_routes_is_for_whom(root: Path) -> None:
     said = (root / "docs" / "guides" / "daemon.md").read_text()

@@ -123,7 +123,16 @@ class InvalidValue(ForTheCaller):
 
 
 class KeyReused(ForTheCaller):
-    """The same key with another prompt or another agent."""
+    """The same key with another prompt or another agent, or with another request."""
+
+
+class RequestUndecided(ForTheCaller):
+    """A request with an idempotency key cannot be answered: `code` says whether the first one is still under way
+    (`request_under_way`), was cut off (`outcome_unknown`), or had an answer that is not kept (`answer_not_kept`)."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.code = code
 
 
 class CursorGone(ForTheCaller):

@@ -31,6 +31,8 @@ class Retention(Value):
     """Stored contents to which nothing refers any more."""
     feed: Days = 30
     """The feed over all agents; the events that it names stay in their logs."""
+    request_keys: Days = 7
+    """Idempotency keys of requests, with their answers."""
     notice_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
     """A notice is written when the store grows beyond this size; `0`: never."""
 
@@ -50,7 +52,7 @@ class RetentionReport(Value):
     rows: int = 0
     """Rows of the log that are stored together from now on, and take less."""
     streams: int = 0
-    """Logs of temporary agents."""
+    """Logs of temporary agents, and of the idempotency keys of a day."""
     outputs: int = 0
     """Results that had been kept in full."""
     tasks: int = 0

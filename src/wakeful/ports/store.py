@@ -10,6 +10,7 @@ from wakeful.ports.briefs import Briefs
 from wakeful.ports.dispatches import Dispatches
 from wakeful.ports.feeds import Feeds
 from wakeful.ports.imported_agents import ImportedAgents
+from wakeful.ports.keyed_requests import KeyedRequests
 from wakeful.ports.leases import Leases
 from wakeful.ports.log import Log
 from wakeful.ports.mailbox import Mailbox
@@ -55,6 +56,7 @@ class TableReads(
     MemoryRows,
     Notices,
     RuntimeHolds,
+    KeyedRequests,
     OperatorFeed,
     Triggers,
     Workspaces,

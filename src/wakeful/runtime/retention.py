@@ -1,9 +1,9 @@
 """Retention at work: what has reached its age leaves the store, a step at a time, between other work.
 
-The order of a pass: logs that were cut before, details of turns, rows of their logs, logs of temporary agents, results
-that were kept whole, output of tasks, blobs that nothing refers to, rows of the feed, space. Each walk goes along the
-turns by their end and notes how far it has come, so that a pass costs what is new since the last one; `everything`
-begins at the beginning. What may go is said by `decisions.retention`. Killed anywhere, the next pass goes on.
+The order of a pass: logs that were cut before, details of turns, rows of their logs, logs of temporary agents,
+idempotency keys, results that were kept whole, output of tasks, blobs that nothing refers to, rows of the feed, space.
+Each walk goes along the turns by their end and notes how far it has come, so that a pass costs what is new since the
+last one; `everything` begins at the beginning. What may go is said by `decisions.retention`. Killed anywhere, the next pass goes on.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import logging
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from wakeful.contracts.envelope import Fact
@@ -40,7 +41,12 @@ EVERY_US = 6 * 3_600_000_000
 PAGE = 100
 SPACE_PAGES = 500
 """Pages that are given back in one step."""
-_LAST_PASS, _SWEPT, _NOTICED = "pass", "swept", "noticed"
+_LAST_PASS, _SWEPT, _NOTICED, _KEYS = "pass", "swept", "noticed", "request_keys"
+
+
+def stream_of_keys(at: int) -> str:
+    """The stream with the idempotency keys of a day."""
+    return f"request-keys-{datetime.fromtimestamp(at // 1_000_000, UTC):%Y-%m-%d}"
 
 
 class RetentionPass:
@@ -70,6 +76,7 @@ class RetentionPass:
             await self._finish_cuts()
         await self._expire_turns()
         await self._cut_temporary()
+        await self._cut_request_keys()
         await self._expire_outputs()
         await self._expire_task_output()
         await self._sweep_blobs()
@@ -179,6 +186,28 @@ class RetentionPass:
             if freed.more is not None:
                 await self._finish_cuts()
             await asyncio.sleep(0)
+
+    async def _cut_request_keys(self) -> None:
+        """The keys of a day go together, when the last of them has reached its age."""
+        cutoff = self._settings.before(self._settings.request_keys, self._now)
+        if cutoff is None:
+            return
+        mark = None if self._everything else await self._store.retention.retention_mark(_KEYS)
+        oldest = await self._store.oldest_keyed_request()
+        first = int(mark) if mark is not None else (oldest.begun_at if oldest is not None else cutoff) // DAY_US
+        for day in range(first, cutoff // DAY_US + 1):
+            try:
+                freed = await self._store.retention.cut_log(
+                    stream_of_keys(day * DAY_US), now=self._now, before=cutoff, dry=self._dry
+                )
+            except (EventRefused, StoreDamaged):
+                continue  # it was cut before, or it cannot be read
+            self._add(streams=int(freed.items > 0), freed_bytes=freed.bytes)
+            if freed.more is not None:
+                await self._finish_cuts()
+            await asyncio.sleep(0)
+        if not self._dry:
+            await self._store.retention.set_retention_mark(_KEYS, str(cutoff // DAY_US))
 
     async def _is_temporary(self, agent_id: str) -> bool:
         first = await self._store.read(agent_id, limit=1)

@@ -14,6 +14,9 @@ from wakeful.contracts.events import (
     ContinuationResolved,
     FilesLoaded,
     FilesReloadRequested,
+    KeyedRequestAnswered,
+    KeyedRequestBegun,
+    KeyedRequestReleased,
     LivenessViolated,
     MessageSettled,
     NoticeAttempted,
@@ -209,6 +212,15 @@ HELD: list[Fact] = [
     waking(parked("anthropic")),
     waking(ProviderUnparked(provider="openai", by="runtime")),
 ]
+KEYED: list[Fact] = [
+    *(
+        Fact(KeyedRequestBegun(caller="ada", request_key=key, route="POST /x", digest="sha256:1"), NOON)
+        for key in ("k1", "k2", "k3", "k4")
+    ),
+    Fact(KeyedRequestAnswered(caller="ada", request_key="k1", status=200, answer="{}"), NOON + 1),
+    Fact(KeyedRequestAnswered(caller="ada", request_key="k2", status=200), NOON + 1),
+    Fact(KeyedRequestReleased(caller="ada", request_key="k3", code="agent_stopped"), NOON + 1),
+]
 WAITS = [
     wait_created(),
     wait_created("wait_2", wake="operator_input"),
@@ -238,8 +250,9 @@ async def tell_waking(store: Store) -> None:
     await store.admit(SLEEPER, [attempted(other.notice_id, 1, "delivered", None)])
     await store.admit(RUNTIME_STREAM, HELD)
     await store.admit("other-control", HELD[:3])
+    await store.admit("request-keys-2026-01-01", KEYED)
     await store.admit("agent_9", [created("agent_9"), hinted(), continuation("elsewhere", "deferred")])
 
 
 def told_waking() -> list[list[Fact]]:
-    return [*OUTSIDE, WAITS, CANCELLED, [FOUND], ASKED, REMINDED, *LATER, HELD, [attempted("x")]]
+    return [*OUTSIDE, WAITS, CANCELLED, [FOUND], ASKED, REMINDED, *LATER, HELD, KEYED, [attempted("x")]]

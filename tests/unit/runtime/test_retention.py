@@ -281,7 +281,9 @@ async def test_zero_keeps_for_ever(tmp_path: Path) -> None:
         await ask(rt, "Where is log")
     clock.advance(4_000 * DAY)
     store = await SqliteStore.open(tmp_path / "wakeful.db")
-    for_ever = Retention(turns=0, temporary_agents=0, task_output=0, spilled_output=0, blobs=0, feed=0, notice_gb=0)
+    for_ever = Retention(
+        turns=0, temporary_agents=0, task_output=0, spilled_output=0, blobs=0, feed=0, notice_gb=0, request_keys=0
+    )
     assert (await passed(store, clock, for_ever)).is_empty
     await store.close()
 

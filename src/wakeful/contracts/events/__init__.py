@@ -57,6 +57,7 @@ from wakeful.contracts.events.holds import (
     ProviderUnparked,
     RuntimeControlChanged,
 )
+from wakeful.contracts.events.keyed_requests import KeyedRequestAnswered, KeyedRequestBegun, KeyedRequestReleased
 from wakeful.contracts.events.levels import (
     PlanArtifact,
     PlanningCompleted,
@@ -414,6 +415,9 @@ AnyEvent: TypeAlias = (
     | FilesLoaded
     | ProviderParked
     | ProviderUnparked
+    | KeyedRequestBegun
+    | KeyedRequestAnswered
+    | KeyedRequestReleased
     | WorkspaceAttached
     | WorkspaceUsed
     | WorkspaceDetached
@@ -507,6 +511,9 @@ __all__ = [
     "InterruptReceived",
     "IterationBudgetExceeded",
     "KINDS_BY_NAME",
+    "KeyedRequestAnswered",
+    "KeyedRequestBegun",
+    "KeyedRequestReleased",
     "KnowledgeRetrieved",
     "LimitChanged",
     "LimitName",

@@ -132,5 +132,5 @@ LIST_APPROVALS = Operation("approvals.list", "observe", ApprovalFilter, _APPROVA
 SHOW_APPROVAL = Operation("approvals.show", "observe", ApprovalName, _APPROVAL, _approval)
 DECIDE = Operation("approvals.decide", "operate", ApprovalDecision, f"{__name__}.DecisionReceipt", _decide)
 LIST_RULES = Operation("approvals.rules", "observe", AgentName, _RULE, _rules, many=True)
-REVOKE_RULE = Operation("approvals.revoke", "operate", RuleName, _RULE, _revoke)
+REVOKE_RULE = Operation("approvals.revoke", "operate", RuleName, _RULE, _revoke, repeatable=True)
 REASK = Operation("approvals.reask", "operate", ApprovalReask, "wakeful.views.runtime_records.SentMessage", _reask)

@@ -56,4 +56,4 @@ async def _resolve(opened: OpenStore, asked: OutcomeOfCall) -> CallResolution:
 _UNKNOWN = "wakeful.ports.UnknownRow"
 EXPLAIN = Operation("calls.explain", "observe", CallName, "wakeful.views.explanation.CallExplanation", _why)
 LIST_UNKNOWN = Operation("calls.unknown", "observe", NoRequest, _UNKNOWN, _unknown, many=True)
-RESOLVE = Operation("calls.resolve", "operate", OutcomeOfCall, f"{__name__}.CallResolution", _resolve)
+RESOLVE = Operation("calls.resolve", "operate", OutcomeOfCall, f"{__name__}.CallResolution", _resolve, repeatable=True)

@@ -74,5 +74,7 @@ async def _end(opened: OpenStore, asked: RequestEnd) -> RequestReceipt:
 _REQUEST = "wakeful.contracts.runtime_tools.RuntimeToolRequest"
 LIST_REQUESTS = Operation("requests.list", "observe", TurnName, _REQUEST, _requests, many=True)
 SHOW_REQUEST = Operation("requests.show", "observe", RequestName, _REQUEST, _request)
-SUBMIT_RESULT = Operation("requests.submit", "operate", ClientResult, f"{__name__}.RequestReceipt", _submit)
-END_REQUEST = Operation("requests.end", "operate", RequestEnd, f"{__name__}.RequestReceipt", _end)
+SUBMIT_RESULT = Operation(
+    "requests.submit", "operate", ClientResult, f"{__name__}.RequestReceipt", _submit, repeatable=True
+)
+END_REQUEST = Operation("requests.end", "operate", RequestEnd, f"{__name__}.RequestReceipt", _end, repeatable=True)

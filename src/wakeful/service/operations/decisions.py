@@ -142,7 +142,7 @@ _RECORD = f"{__name__}.DecisionRecord"
 SEARCH_APPROVALS = Operation(
     "approvals.search", "observe", ApprovalSearch, "wakeful.contracts.approvals.Approval", _search, many=True
 )
-DECIDE_PLAINLY = Operation("approvals.decision", "operate", PlainDecision, _RECORD, _plain)
-DECIDE_BY_EDIT = Operation("approvals.edit", "operate", EditDecision, _RECORD, _edit)
-DECIDE_BY_ANSWER = Operation("approvals.answer", "operate", AnswerDecision, _RECORD, _answer)
-DECIDE_FOR_ALWAYS = Operation("approvals.always", "operate", AlwaysDecision, _RECORD, _always)
+DECIDE_PLAINLY = Operation("approvals.decision", "operate", PlainDecision, _RECORD, _plain, repeatable=True)
+DECIDE_BY_EDIT = Operation("approvals.edit", "operate", EditDecision, _RECORD, _edit, repeatable=True)
+DECIDE_BY_ANSWER = Operation("approvals.answer", "operate", AnswerDecision, _RECORD, _answer, repeatable=True)
+DECIDE_FOR_ALWAYS = Operation("approvals.always", "operate", AlwaysDecision, _RECORD, _always, repeatable=True)

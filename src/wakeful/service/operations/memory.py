@@ -84,5 +84,5 @@ SHOW_MEMORY = Operation("memory.show", "observe", MemoryName, _ENTRY, _show)
 SHOW_WORKING_MEMORY = Operation(
     "memory.working", "observe", MemoryOwner, "wakeful.views.memory_records.WorkingMemoryState", _working
 )
-EDIT_MEMORY = Operation("memory.edit", "operate", MemoryEdit, _ENTRY, _edit)
-FORGET_MEMORY = Operation("memory.forget", "operate", MemoryName, _ENTRY, _forget)
+EDIT_MEMORY = Operation("memory.edit", "operate", MemoryEdit, _ENTRY, _edit, repeatable=True)
+FORGET_MEMORY = Operation("memory.forget", "operate", MemoryName, _ENTRY, _forget, repeatable=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from wakeful.engine.run_request import Engine
     from wakeful.ports import Store
+    from wakeful.service.commands.keyed_requests import OncePerKey
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.queries.operator_feed import FeedReader
     from wakeful.service.queries.process_status import ServingProcess
@@ -53,6 +54,13 @@ class OpenStore:
 
         return FeedReader(self.store, keys=self.keys())
 
+    @cached_property
+    def once_per_key(self) -> "OncePerKey":
+        """Requests of this process that have idempotency keys."""
+        from wakeful.service.commands.keyed_requests import OncePerKey
+
+        return OncePerKey(self.engine)
+
 
 @dataclass(frozen=True, slots=True)
 class NoRequest:
@@ -71,6 +79,10 @@ class Operation(Generic[Q, A]):
     handler: Callable[[OpenStore, Q], Awaitable[A]]
     many: bool = False
     """A list of it is answered."""
+    repeatable: bool = False
+    """Done twice it comes to the same as done once, so that one that was cut off may be done again."""
+    is_secret: bool = False
+    """The answer holds a secret: it is not kept for whoever asks again."""
 
     @property
     def changes(self) -> bool:

@@ -63,6 +63,8 @@ class HttpRoute(NamedTuple):
     """The address of that record."""
     fixed: Mapping[str, Any] = {}
     """Fields that this way of asking sets by itself."""
+    look: str = ""
+    """Where somebody sees whether it had its effect, when it was cut off and may not be done again by itself."""
 
     @property
     def scope(self) -> Scope:
@@ -164,7 +166,7 @@ _OWNERS = {"retention": None}
 ROUTES = (
     # the process
     HttpRoute("GET", "/control/runtime/status", process.PROCESS_STATUS),
-    HttpRoute("POST", "/control/runtime/shutdown", process.SHUT_DOWN),
+    HttpRoute("POST", "/control/runtime/shutdown", process.SHUT_DOWN, look="/control/runtime/status"),
     HttpRoute("GET", "/metrics", process.METRICS),
     HttpRoute("POST", "/control/runtime/hold", runtime.HOLD_ALL),
     HttpRoute("POST", "/control/runtime/reload", runtime.RELOAD),
@@ -172,7 +174,7 @@ ROUTES = (
     # agents
     HttpRoute("GET", "/agents/list", inspection.LIST_ENTRIES),
     HttpRoute("GET", "/agents", runtime.LIST_AGENTS),
-    HttpRoute("POST", "/agents", runtime_agents.CREATE_AGENT),
+    HttpRoute("POST", "/agents", runtime_agents.CREATE_AGENT, look="/agents"),
     HttpRoute("GET", "/status", inspection.SUMMARIZE_AGENT),
     HttpRoute("GET", "/state", inspection.SNAPSHOT_AGENT),
     HttpRoute("GET", f"{_AGENT}/status", inspection.SUMMARIZE_AGENT),
@@ -193,14 +195,14 @@ ROUTES = (
     HttpRoute("POST", f"{_CONTROL}/pause", runtime.PAUSE_AGENT),
     HttpRoute("POST", f"{_CONTROL}/stop", runtime.STOP_AGENT, fixed=_AT_ONCE),
     HttpRoute("POST", f"{_CONTROL}/resume", runtime.RESUME_AGENT, fixed=_NO_WORDS),
-    HttpRoute("POST", f"{_CONTROL}/notice", runtime.TEST_NOTICE, fixed=_NO_WORDS),
+    HttpRoute("POST", f"{_CONTROL}/notice", runtime.TEST_NOTICE, fixed=_NO_WORDS, look="/notices"),
     HttpRoute("GET", "/agents/usage", agents.STATUS),
     HttpRoute("GET", "/feed", operator_feed.LIST_FEED),
     HttpRoute("GET", "/feed/tail", operator_feed.SHOW_TAIL),
     # messages, work, timers, notices
-    HttpRoute("POST", f"{_AGENT}/messages", runtime.SEND, fixed=_HTTP),
+    HttpRoute("POST", f"{_AGENT}/messages", runtime.SEND, fixed=_HTTP, look=f"{_AGENT}/transcript"),
     HttpRoute("GET", f"{_AGENT}/work-items", work.LIST_WORK),
-    HttpRoute("POST", f"{_CONTROL}/work-items", work.ENQUEUE_WORK),
+    HttpRoute("POST", f"{_CONTROL}/work-items", work.ENQUEUE_WORK, look=f"{_AGENT}/work-items"),
     HttpRoute("GET", "/timers", runtime.LIST_TIMERS),
     HttpRoute("DELETE", "/timers/{timer_id}", runtime.CANCEL_TIMER),
     HttpRoute("GET", "/notices", runtime.LIST_NOTICES),
@@ -217,13 +219,13 @@ ROUTES = (
     HttpRoute("DELETE", f"{_AGENT}/memory/entry", memory.FORGET_MEMORY),
     HttpRoute("GET", f"{_AGENT}/workspaces", workspaces.LIST_WORKSPACES),
     HttpRoute("POST", f"{_AGENT}/workspaces", workspaces.ATTACH_WORKSPACE),
-    HttpRoute("PUT", f"{_AGENT}/workspace", workspaces.USE_WORKSPACE),
+    HttpRoute("PUT", f"{_AGENT}/workspace", workspaces.USE_WORKSPACE, look=f"{_AGENT}/workspaces"),
     HttpRoute("DELETE", f"{_AGENT}/workspaces/{{workspace_id}}", workspaces.DETACH_WORKSPACE),
     HttpRoute("POST", f"{_AGENT}/worktrees/{{worktree_id}}/cleanup", workspaces.CLEAN_UP_WORKTREE),
     # triggers
     HttpRoute("GET", "/triggers", triggers.LIST_TRIGGERS),
-    HttpRoute("POST", f"{_CONTROL}/triggers", triggers.CREATE_TRIGGER),
-    HttpRoute("POST", f"{_TRIGGER}/rotate", triggers.ROTATE_TRIGGER),
+    HttpRoute("POST", f"{_CONTROL}/triggers", triggers.CREATE_TRIGGER, look="/triggers"),
+    HttpRoute("POST", f"{_TRIGGER}/rotate", triggers.ROTATE_TRIGGER, look="/triggers"),
     HttpRoute("POST", f"{_TRIGGER}/revoke", triggers.REVOKE_TRIGGER),
     HttpRoute("POST", f"{_TRIGGER}/url", triggers.SHOW_TRIGGER_URL),
     # approvals, unknown outcomes, client requests
@@ -235,7 +237,7 @@ ROUTES = (
     HttpRoute("POST", f"{_APPROVAL}/edit", decisions.DECIDE_BY_EDIT),
     HttpRoute("POST", f"{_APPROVAL}/answer", decisions.DECIDE_BY_ANSWER),
     HttpRoute("POST", f"{_APPROVAL}/always", decisions.DECIDE_FOR_ALWAYS),
-    HttpRoute("POST", f"{_APPROVAL}/reask", approvals.REASK),
+    HttpRoute("POST", f"{_APPROVAL}/reask", approvals.REASK, look="/approvals"),
     HttpRoute("GET", "/unknown", calls.LIST_UNKNOWN, _unknown, f"{_STORE}.UnknownCall"),
     HttpRoute("POST", "/calls/{call_id}/outcome", calls.RESOLVE, _resolved, f"{_STORE}.UnknownCall"),
     HttpRoute("GET", "/calls/{call_id}/why", calls.EXPLAIN),
@@ -255,12 +257,12 @@ ROUTES = (
     HttpRoute("GET", f"{_TURNS}/artifacts", artifacts.LIST_ARTIFACTS),
     HttpRoute("POST", f"{_TURNS}/cancel", steering.CANCEL, _turn, _TURN),
     HttpRoute("POST", f"{_TURNS}/pause", steering.PAUSE, _turn, _TURN),
-    HttpRoute("POST", f"{_TURNS}/messages", steering.INTERJECT, _said, "builtins.dict"),
+    HttpRoute("POST", f"{_TURNS}/messages", steering.INTERJECT, _said, "builtins.dict", look=f"{_TURNS}/events"),
     HttpRoute("GET", "/threads", threads.LIST_THREADS),
     HttpRoute("GET", "/threads/{thread_id}/messages", threads.LIST_MESSAGES),
     # money, workflows, the store
     HttpRoute("GET", "/budgets", spending.LIST_SPENDING, _limit, f"{_STORE}.SpendingLimit"),
-    HttpRoute("POST", "/budgets/grant", spending.GRANT, _limit, f"{_STORE}.SpendingLimit"),
+    HttpRoute("POST", "/budgets/grant", spending.GRANT, _limit, f"{_STORE}.SpendingLimit", look="/budgets"),
     HttpRoute("GET", "/cost", spending.SHOW_COSTS),
     HttpRoute("GET", "/workflows", workflows.LIST_WORKFLOWS),
     HttpRoute("GET", "/workflows/{name}", workflows.SHOW_WORKFLOW),

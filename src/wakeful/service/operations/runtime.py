@@ -224,13 +224,15 @@ async def _why(opened: OpenStore, asked: RuntimeAgentName) -> "AgentLife":
 
 
 LIST_AGENTS = Operation("runtime.agents", "observe", AgentQuery, _AGENT, _list, many=True)
-PAUSE_AGENT = Operation("runtime.pause", "operate", AgentControlRequest, _AGENT, _pause)
-STOP_AGENT = Operation("runtime.stop", "operate", AgentControlRequest, _AGENT, _stop)
-RESUME_AGENT = Operation("runtime.resume", "operate", AgentControlRequest, _AGENT, _resume)
+PAUSE_AGENT = Operation("runtime.pause", "operate", AgentControlRequest, _AGENT, _pause, repeatable=True)
+STOP_AGENT = Operation("runtime.stop", "operate", AgentControlRequest, _AGENT, _stop, repeatable=True)
+RESUME_AGENT = Operation("runtime.resume", "operate", AgentControlRequest, _AGENT, _resume, repeatable=True)
 SEND = Operation("runtime.send", "operate", MessageToAgent, "wakeful.views.runtime_records.SentMessage", _send)
 EXPLAIN_AGENT = Operation("runtime.why", "observe", RuntimeAgentName, "wakeful.views.runtime_records.AgentLife", _why)
-HOLD_ALL = Operation("runtime.hold_all", "operate", HoldRequest, "wakeful.views.runtime_records.RuntimeHold", _hold)
-RELOAD = Operation("runtime.reload", "operate", ReloadRequest, f"{_FILES}.ReloadReport", _reload)
+HOLD_ALL = Operation(
+    "runtime.hold_all", "operate", HoldRequest, "wakeful.views.runtime_records.RuntimeHold", _hold, repeatable=True
+)
+RELOAD = Operation("runtime.reload", "operate", ReloadRequest, f"{_FILES}.ReloadReport", _reload, repeatable=True)
 FILE_PROBLEMS = Operation(
     "runtime.file_problems", "observe", NoRequest, f"{_FILES}.FileProblem", _file_problems, many=True
 )
@@ -239,4 +241,4 @@ LIST_NOTICES = Operation(
 )
 TEST_NOTICE = Operation("runtime.test_notice", "operate", AgentControlRequest, _AGENT, _test_notice)
 LIST_TIMERS = Operation("runtime.timers", "observe", AgentName, _TIMER, _timers, many=True)
-CANCEL_TIMER = Operation("runtime.cancel_timer", "operate", TimerName, _TIMER, _cancel_timer)
+CANCEL_TIMER = Operation("runtime.cancel_timer", "operate", TimerName, _TIMER, _cancel_timer, repeatable=True)

@@ -204,11 +204,15 @@ def _supply(opened: OpenStore) -> "AgentSupply":
 RUNNABLE_AGENT = Operation("runtime.runnable", "operate", AgentToRun, f"{__name__}.RunnableAgent", _runnable)
 SHOW_AGENT = Operation("runtime.agent", "observe", AgentTarget, f"{_RECORDS}.AgentDetails", _show)
 CREATE_AGENT = Operation("runtime.create", "operate", NewAgent, f"{_RECORDS}.AgentRecord", _create)
-UPDATE_AGENT = Operation("runtime.update", "operate", AgentChange, f"{_RECORDS}.AgentRecord", _update)
+UPDATE_AGENT = Operation("runtime.update", "operate", AgentChange, f"{_RECORDS}.AgentRecord", _update, repeatable=True)
 SHOW_DEFINITION = Operation("runtime.definition", "observe", RevisionName, "builtins.dict", _definition)
-SET_MODEL = Operation("runtime.model", "operate", ModelOfAgent, "wakeful.views.agent_state.AgentModelState", _model)
-ARCHIVE_AGENT = Operation("runtime.archive", "operate", AgentRemoval, f"{_RECORDS}.AgentRecord", _archive)
-DELETE_AGENT = Operation("runtime.delete", "operate", AgentRemoval, f"{__name__}.AgentTarget", _delete)
+SET_MODEL = Operation(
+    "runtime.model", "operate", ModelOfAgent, "wakeful.views.agent_state.AgentModelState", _model, repeatable=True
+)
+ARCHIVE_AGENT = Operation(
+    "runtime.archive", "operate", AgentRemoval, f"{_RECORDS}.AgentRecord", _archive, repeatable=True
+)
+DELETE_AGENT = Operation("runtime.delete", "operate", AgentRemoval, f"{__name__}.AgentTarget", _delete, repeatable=True)
 LIST_REVISIONS = Operation(
     "runtime.revisions", "observe", AgentTarget, f"{_RECORDS}.AgentRevision", _history, many=True
 )

@@ -72,6 +72,6 @@ async def _interject(opened: OpenStore, asked: MessageToTurn) -> MessageReceipt:
     return MessageReceipt(row.turn_id, said)
 
 
-CANCEL = Operation("turns.cancel", "operate", TurnName, f"{__name__}.Cancellation", _cancel)
-PAUSE = Operation("turns.pause", "operate", TurnName, f"{__name__}.Pause", _pause)
+CANCEL = Operation("turns.cancel", "operate", TurnName, f"{__name__}.Cancellation", _cancel, repeatable=True)
+PAUSE = Operation("turns.pause", "operate", TurnName, f"{__name__}.Pause", _pause, repeatable=True)
 INTERJECT = Operation("turns.interject", "operate", MessageToTurn, f"{__name__}.MessageReceipt", _interject)

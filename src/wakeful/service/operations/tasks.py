@@ -72,4 +72,4 @@ async def _stop(opened: OpenStore, asked: TaskToStop) -> "TaskRecord":
 LIST_TASKS = Operation("task.list", "observe", TaskQuery, f"{_RECORDS}.TaskRecord", _list, many=True)
 SHOW_TASK = Operation("task.show", "observe", TaskName, f"{_RECORDS}.TaskRecord", _show)
 SHOW_OUTPUT = Operation("task.output", "observe", TaskName, f"{_RECORDS}.TaskOutput", _output)
-STOP_TASK = Operation("task.stop", "operate", TaskToStop, f"{_RECORDS}.TaskRecord", _stop)
+STOP_TASK = Operation("task.stop", "operate", TaskToStop, f"{_RECORDS}.TaskRecord", _stop, repeatable=True)

@@ -122,9 +122,15 @@ def _refused(opened: OpenStore) -> "CountRefusals":
 LIST_TRIGGERS = Operation("triggers.list", "observe", AgentName, _RECORD, _list, many=True)
 CREATE_TRIGGER = Operation("triggers.create", "operate", NewTrigger, _RECORD, _create)
 ROTATE_TRIGGER = Operation("triggers.rotate", "operate", TriggerChange, _RECORD, _rotate)
-REVOKE_TRIGGER = Operation("triggers.revoke", "operate", TriggerChange, _RECORD, _revoke)
+REVOKE_TRIGGER = Operation("triggers.revoke", "operate", TriggerChange, _RECORD, _revoke, repeatable=True)
 SHOW_TRIGGER_URL = Operation(
-    "triggers.url", "operate", TriggerAddress, "wakeful.views.trigger_records.TriggerCapability", _url
+    "triggers.url",
+    "operate",
+    TriggerAddress,
+    "wakeful.views.trigger_records.TriggerCapability",
+    _url,
+    repeatable=True,
+    is_secret=True,
 )
 DELIVER = Operation(
     "triggers.deliver", "operate", TriggerDelivery, "wakeful.views.trigger_records.DeliveryReceipt", _deliver

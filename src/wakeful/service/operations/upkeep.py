@@ -71,7 +71,7 @@ def _terms(asked: RetentionTerms) -> "Retention":
 
 _REPORT = "wakeful.contracts.retention.RetentionReport"
 STATS = Operation("store.stats", "observe", RetentionTerms, "wakeful.views.store_upkeep.StoreStats", _stats)
-COMPACT = Operation("store.compact", "operate", RetentionTerms, _REPORT, _compact)
+COMPACT = Operation("store.compact", "operate", RetentionTerms, _REPORT, _compact, repeatable=True)
 WOULD_FREE = Operation("store.would_free", "observe", RetentionTerms, _REPORT, _would_free)
 VERIFY = Operation("store.verify", "observe", NoRequest, "wakeful.views.store_upkeep.VerifyReport", _verify)
 _TRANSFER = "wakeful.views.store_upkeep.TransferReport"

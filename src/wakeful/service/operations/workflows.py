@@ -41,4 +41,4 @@ async def _delete(opened: OpenStore, asked: WorkflowName) -> "SavedWorkflow":
 _WORKFLOW = "wakeful.contracts.workflows.SavedWorkflow"
 LIST_WORKFLOWS = Operation("workflows.list", "observe", NoRequest, _WORKFLOW, _workflows, many=True)
 SHOW_WORKFLOW = Operation("workflows.show", "observe", WorkflowName, _WORKFLOW, _workflow)
-DELETE_WORKFLOW = Operation("workflows.delete", "operate", WorkflowName, _WORKFLOW, _delete)
+DELETE_WORKFLOW = Operation("workflows.delete", "operate", WorkflowName, _WORKFLOW, _delete, repeatable=True)

@@ -96,7 +96,13 @@ async def _clean_up(opened: OpenStore, asked: WorktreeToCleanUp) -> "AgentWorksp
 
 
 LIST_WORKSPACES = Operation("runtime.workspaces", "observe", WorkspacesOf, _WORKSPACES, _list)
-ATTACH_WORKSPACE = Operation("runtime.attach_workspace", "operate", WorkspaceToAttach, _WORKSPACES, _attach)
+ATTACH_WORKSPACE = Operation(
+    "runtime.attach_workspace", "operate", WorkspaceToAttach, _WORKSPACES, _attach, repeatable=True
+)
 USE_WORKSPACE = Operation("runtime.use_workspace", "operate", WorkspaceToUse, _WORKSPACES, _use)
-DETACH_WORKSPACE = Operation("runtime.detach_workspace", "operate", WorkspaceToDetach, _WORKSPACES, _detach)
-CLEAN_UP_WORKTREE = Operation("runtime.clean_up_worktree", "operate", WorktreeToCleanUp, _WORKSPACES, _clean_up)
+DETACH_WORKSPACE = Operation(
+    "runtime.detach_workspace", "operate", WorkspaceToDetach, _WORKSPACES, _detach, repeatable=True
+)
+CLEAN_UP_WORKTREE = Operation(
+    "runtime.clean_up_worktree", "operate", WorktreeToCleanUp, _WORKSPACES, _clean_up, repeatable=True
+)

@@ -10,6 +10,7 @@ from wakeful.ports.agent_figures import AGENT_FIGURES, AGENT_REVISIONS
 from wakeful.ports.approvals import ACTIONS, APPROVAL_RULES
 from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.ports.briefs import BRIEFS
+from wakeful.ports.keyed_requests import KEYED_REQUESTS
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
 from wakeful.ports.memory import EPISODES, MEMORY_CHANGES, MEMORY_USES, PROMPTED_MEMORY, WORKING_MEMORY
 from wakeful.ports.notices import NOTICES, PARKED_PROVIDERS, RUNTIME_FILES, RUNTIME_HOLDS
@@ -35,6 +36,7 @@ from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
 from wakeful.store.tables.artifacts import ARTIFACT_RULES
 from wakeful.store.tables.briefs import BRIEF_RULES
 from wakeful.store.tables.checkpoints import GOING, KEPT, checkpoint_rules
+from wakeful.store.tables.keyed_requests import KEYED_REQUEST_RULES
 from wakeful.store.tables.liveness import LIVENESS_WAKES
 from wakeful.store.tables.mailbox import BUSY_RULES, MESSAGE_RULES
 from wakeful.store.tables.memory import (
@@ -95,6 +97,7 @@ _RULES: Mapping[Table[Any], Rules] = {
     RUNTIME_HOLDS: HOLD_OF_ALL_RULES,
     RUNTIME_FILES: FILES_RULES,
     PARKED_PROVIDERS: PARKED_RULES,
+    KEYED_REQUESTS: KEYED_REQUEST_RULES,
     FEED: FEED_RULES,
     TRIGGERS: TRIGGER_RULES,
     TRIGGER_DELIVERIES: DELIVERY_RULES,

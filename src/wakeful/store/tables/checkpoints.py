@@ -9,6 +9,7 @@ from typing import Any
 from wakeful.contracts.events import LogCheckpointed
 from wakeful.ports.approvals import APPROVAL_RULES
 from wakeful.ports.artifacts import ARTIFACTS
+from wakeful.ports.keyed_requests import KEYED_REQUESTS
 from wakeful.ports.mailbox import MESSAGES
 from wakeful.ports.spending import SPENDING
 from wakeful.ports.tables import Table
@@ -21,7 +22,7 @@ from wakeful.ports.waits import CONTINUATIONS
 from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, RowRule, Rules
 
 KEPT: tuple[Table[Any], ...] = (TURN_COSTS, USAGE, SPENDING, TAINTED_FILES, APPROVAL_RULES)
-GOING: tuple[Table[Any], ...] = (TURNS, MESSAGES, THREADS, ARTIFACTS, CONTINUATIONS)
+GOING: tuple[Table[Any], ...] = (TURNS, MESSAGES, THREADS, ARTIFACTS, CONTINUATIONS, KEYED_REQUESTS)
 
 
 def checkpoint_rules(table: Table[Any]) -> Rules:

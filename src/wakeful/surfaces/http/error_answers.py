@@ -58,6 +58,7 @@ STATUSES: Mapping[type[Exception], int] = {
     known.AlreadyDecided: 409,
     known.TurnOver: 409,
     known.KeyReused: 409,
+    known.RequestUndecided: 409,
     known.WorkflowNameTaken: 409,
     known.NotEntitled: 403,
     known.NotBuiltYet: 501,
@@ -69,6 +70,7 @@ STATUSES: Mapping[type[Exception], int] = {
 }
 """The first class of an error's own line of classes that is here says the status."""
 RETRYABLE = (known.AgentBusy, known.StoreLocked, known.StoreFull, known.StoreReadOnly)
+UNDER_WAY = "request_under_way"
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -78,7 +80,12 @@ def problem_of(error: Exception) -> HttpProblem:
         return problem(500, "internal_error", "the runtime failed at this request", "wakeful daemon logs")
     status = next((STATUSES[each] for each in type(error).__mro__ if each in STATUSES), 500)
     code = getattr(error, "code", None) or _WORDS.sub("_", type(error).__name__).lower()
-    return problem(status, str(code), error.message, error.hint, retryable=isinstance(error, RETRYABLE))
+    return problem(status, str(code), error.message, error.hint, retryable=is_retryable(error))
+
+
+def is_retryable(error: WakefulError) -> bool:
+    """May the same request succeed later?"""
+    return isinstance(error, RETRYABLE) or getattr(error, "code", None) == UNDER_WAY
 
 
 def problem(status: int, code: str, message: str, hint: str = "", *, retryable: bool = False) -> HttpProblem:

@@ -17,10 +17,10 @@ from wakeful.service.operations.operation import OpenStore
 from wakeful.service.operations.routes import ROUTES, HttpRoute, RequestField, field_of_path, fields_of, request_of
 from wakeful.surfaces.http.error_answers import ErrorAnswer
 from wakeful.surfaces.http.guard import caller_of
+from wakeful.surfaces.http.request_keys import KeyHeader, as_key_of_message, once
 
 Perform: TypeAlias = Callable[[Request], OpenStore]
 """From a request to the store that it is about."""
-IDEMPOTENCY = "Idempotency-Key"
 PAGE = 100
 MOST = 1_000
 ELSEWHERE = ("/agents/{agent_id}/events", "/turns/{turn_id}/events", "/feed", "/metrics")
@@ -104,13 +104,22 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
         values = {field: given[name] for name, field in in_path.items()}
         if asked is not None:
             values |= {name: getattr(asked, name) for name in type(asked).model_fields if name in fields}
-        _take_key(request, route, values, has_key="key" in fields)
+        key: str | None = given.pop("idempotency_key", None)
+        if "key" in fields:
+            as_key_of_message(key, values)
         if values.get("reveal"):
             entitled("reveal")(request)
-        caller = caller_of(request.scope)
-        found = await route.operation.handler(opened(request), request_of(route, values, caller.name))
+        made = request_of(route, values, caller_of(request.scope).name)
+
+        async def act() -> str:
+            found = await route.operation.handler(opened(request), made)
+            return adapter.dump_json(_shown(route, found)).decode()
+
+        if key is not None and "key" not in fields:
+            return await once(request, route, opened(request), key, given, act)
         if not route.operation.many:
-            return _json(adapter.dump_python(_shown(route, found), mode="json"))
+            return Response(await act(), media_type="application/json")
+        found = await route.operation.handler(opened(request), made)
         items = [_shown(route, each) for each in found]
         following = ""
         if is_paged and asked is not None:
@@ -134,27 +143,11 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
         parameters.append(
             Parameter("asked", Parameter.KEYWORD_ONLY, annotation=Annotated[model, place], default=default)
         )
+    if route.method != "GET":
+        parameters.append(Parameter("idempotency_key", Parameter.KEYWORD_ONLY, annotation=KeyHeader, default=None))
     endpoint.__signature__ = Signature(parameters, return_annotation=Response)  # type: ignore[attr-defined]
     endpoint.__name__ = re.sub(r"\W+", "_", f"{route.operation.name}_{route.method.lower()}_{route.path}").strip("_")
     return endpoint
-
-
-def _take_key(request: Request, route: HttpRoute, values: dict[str, Any], *, has_key: bool) -> None:
-    """`Idempotency-Key` is the key of a message. Where nothing would come of it, it is refused: whoever sends one
-    believes that the request may be sent again."""
-    said = request.headers.get(IDEMPOTENCY)
-    if said is None or route.method == "GET":
-        return
-    if not has_key:
-        raise InvalidValue(
-            "idempotency_key_refused",
-            IDEMPOTENCY,
-            "this route keeps no keys",
-            "Leave the header out; to send a message twice is safe with one.",
-        )
-    if values.get("key") not in (None, said):
-        raise InvalidValue("invalid_key", "key", f"the header says {said!r}", "Give one of them.")
-    values["key"] = said
 
 
 def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> type[BaseModel]:

@@ -167,6 +167,8 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         ],
         "runtime_hold": [store.runtime_hold],
         "runtime_files": [store.runtime_files],
+        "keyed_request": [lambda: store.keyed_request("ada", "k1")],
+        "oldest_keyed_request": [store.oldest_keyed_request],
         "parked_provider": [lambda: store.parked_provider("openai")],
         "parked_providers": [store.parked_providers],
         "next_wake": [store.next_wake],
