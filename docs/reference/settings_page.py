@@ -274,6 +274,12 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
         "blobs": Row(
             "days; 0: for ever", f"`{KEPT.blobs:g}`", "Stored contents to which nothing refers any more.", "blobs = 2"
         ),
+        "request_keys": Row(
+            "days; 0: for ever",
+            f"`{KEPT.request_keys:g}`",
+            "Idempotency keys of requests over HTTP, with their answers.",
+            "request_keys = 30",
+        ),
         "feed": Row(
             "days; 0: for ever",
             f"`{KEPT.feed:g}`",

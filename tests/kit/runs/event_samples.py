@@ -60,8 +60,8 @@ from wakeful.contracts.events import (
     InterruptReceived,
     IterationBudgetExceeded,
     KeyedRequestAnswered,
-    KeyedRequestBegun,
     KeyedRequestReleased,
+    KeyedRequestStarted,
     KnowledgeRetrieved,
     LimitChanged,
     LivenessViolated,
@@ -808,7 +808,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         probes_at=NOON,
     ),
     ProviderUnparked(provider="openai", by="runtime"),
-    KeyedRequestBegun(caller="local:1000", request_key="order-7", route="POST /budgets/grant", digest="sha256:1"),
+    KeyedRequestStarted(caller="local:1000", request_key="order-7", route="POST /budgets/grant", digest="sha256:1"),
     KeyedRequestAnswered(caller="local:1000", request_key="order-7", status=200, answer="{}"),
     KeyedRequestReleased(caller="local:1000", request_key="order-7", code="agent_stopped"),
     LivenessViolated(

@@ -15,8 +15,8 @@ from wakeful.contracts.events import (
     FilesLoaded,
     FilesReloadRequested,
     KeyedRequestAnswered,
-    KeyedRequestBegun,
     KeyedRequestReleased,
+    KeyedRequestStarted,
     LivenessViolated,
     MessageSettled,
     NoticeAttempted,
@@ -214,7 +214,7 @@ HELD: list[Fact] = [
 ]
 KEYED: list[Fact] = [
     *(
-        Fact(KeyedRequestBegun(caller="ada", request_key=key, route="POST /x", digest="sha256:1"), NOON)
+        Fact(KeyedRequestStarted(caller="ada", request_key=key, route="POST /x", digest="sha256:1"), NOON)
         for key in ("k1", "k2", "k3", "k4")
     ),
     Fact(KeyedRequestAnswered(caller="ada", request_key="k1", status=200, answer="{}"), NOON + 1),

@@ -138,10 +138,10 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
     # fmt: on
     # What the draft has no family for: the inbox, what was said, answers that must fit a type, unknown outcomes, the
     # caller's own observers and transcript, whether a caller wants to go on, calls a client runs, standing answers,
-    # plans, workflows, spend windows, tainted files, waiting and waking, work
+    # keys of requests, plans, workflows, spend windows, tainted files, waiting and waking, work
     # that outlasts a turn, what people are told, where an agent works; what has left the log, and the store itself.
     siblings = {"message", "assistant", "answer", "unknown", "observer", "transcript", "continuation"}
-    siblings |= {"runtime_tool", "approval_rule", "planning", "workflow", "budget", "files"}
+    siblings |= {"runtime_tool", "keyed_request", "approval_rule", "planning", "workflow", "budget", "files"}
     siblings |= {
         "agent",
         "timer",

@@ -57,7 +57,7 @@ from wakeful.contracts.events.holds import (
     ProviderUnparked,
     RuntimeControlChanged,
 )
-from wakeful.contracts.events.keyed_requests import KeyedRequestAnswered, KeyedRequestBegun, KeyedRequestReleased
+from wakeful.contracts.events.keyed_requests import KeyedRequestAnswered, KeyedRequestReleased, KeyedRequestStarted
 from wakeful.contracts.events.levels import (
     PlanArtifact,
     PlanningCompleted,
@@ -415,7 +415,7 @@ AnyEvent: TypeAlias = (
     | FilesLoaded
     | ProviderParked
     | ProviderUnparked
-    | KeyedRequestBegun
+    | KeyedRequestStarted
     | KeyedRequestAnswered
     | KeyedRequestReleased
     | WorkspaceAttached
@@ -512,7 +512,7 @@ __all__ = [
     "IterationBudgetExceeded",
     "KINDS_BY_NAME",
     "KeyedRequestAnswered",
-    "KeyedRequestBegun",
+    "KeyedRequestStarted",
     "KeyedRequestReleased",
     "KnowledgeRetrieved",
     "LimitChanged",

@@ -16,10 +16,10 @@ class _KeyedRequest(RuntimeFact):
     request_key: str
 
 
-class KeyedRequestBegun(_KeyedRequest):
+class KeyedRequestStarted(_KeyedRequest):
     """A request with a key is about to be carried out."""
 
-    kind: ClassVar[str] = "keyed_request.begun"
+    kind: ClassVar[str] = "keyed_request.started"
 
     route: str
     """The method, and the path as it was asked for."""

@@ -15,8 +15,8 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentBusy, ForTheCaller, ForThePerson, KeyReused, RequestUndecided, StoreProblem
 from wakeful.contracts.events import (
     KeyedRequestAnswered,
-    KeyedRequestBegun,
     KeyedRequestReleased,
+    KeyedRequestStarted,
     SessionStarted,
 )
 from wakeful.engine.run_request import Engine
@@ -124,7 +124,7 @@ class OncePerKey:
         stream = stream_of_keys(now)
         facts = [
             Fact(
-                KeyedRequestBegun(caller=asked.caller, request_key=asked.key, route=asked.route, digest=asked.digest),
+                KeyedRequestStarted(caller=asked.caller, request_key=asked.key, route=asked.route, digest=asked.digest),
                 now,
             )
         ]

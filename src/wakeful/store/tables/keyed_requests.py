@@ -5,14 +5,14 @@ from typing import Final, TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import KeyedRequestAnswered, KeyedRequestBegun, KeyedRequestReleased
+from wakeful.contracts.events import KeyedRequestAnswered, KeyedRequestReleased, KeyedRequestStarted
 from wakeful.ports.keyed_requests import KEYED_REQUESTS, KeyedRequestRow
 from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey, RowRule, Rules
 
-RequestFact: TypeAlias = KeyedRequestBegun | KeyedRequestAnswered | KeyedRequestReleased
+RequestFact: TypeAlias = KeyedRequestStarted | KeyedRequestAnswered | KeyedRequestReleased
 
 
-def _begun(entry: LogEntry, event: KeyedRequestBegun, rows: AtHand) -> list[KeyedRequestRow]:
+def _begun(entry: LogEntry, event: KeyedRequestStarted, rows: AtHand) -> list[KeyedRequestRow]:
     if rows.get(KEYED_REQUESTS, event.caller, event.request_key) is not None:
         raise EventRefused(f"the key {event.request_key!r} of {event.caller} is taken", "Leave it.")
     return [
@@ -53,7 +53,7 @@ def _of_key(agent_id: str, fact: Fact, event: RequestFact) -> Sequence[Need]:
 
 
 KEYED_REQUEST_RULES: Final[Rules] = {
-    KeyedRequestBegun: RowRule(_begun, (_of_key,)),
+    KeyedRequestStarted: RowRule(_begun, (_of_key,)),
     KeyedRequestAnswered: RowRule(_answered, (_of_key,)),
     KeyedRequestReleased: RowRule(_released, (_of_key,)),
 }
