@@ -3,7 +3,8 @@
 The order of a pass: logs that were cut before, details of turns, rows of their logs, logs of temporary agents,
 idempotency keys, results that were kept whole, output of tasks, blobs that nothing refers to, rows of the feed, space.
 Each walk goes along the turns by their end and notes how far it has come, so that a pass costs what is new since the
-last one; `everything` begins at the beginning. What may go is said by `decisions.retention`. Killed anywhere, the next pass goes on.
+last one; `everything` begins at the beginning. What may go is said by `decisions.retention`. Killed anywhere, the next
+pass goes on.
 """
 
 import asyncio
