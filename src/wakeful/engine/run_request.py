@@ -19,6 +19,7 @@ from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.decisions.work_items.advice import USUAL_TERMS, ReminderTerms
 from wakeful.engine.agent import Agent
+from wakeful.engine.shared_reads import SharedReads
 from wakeful.engine.watchers import Watcher
 from wakeful.gate.locks import LockTable
 from wakeful.gate.turn_gate import Consult
@@ -57,6 +58,7 @@ class Engine:
     """Which models the owner lets agents ask."""
     reminder_terms: ReminderTerms = USUAL_TERMS
     """When a model is reminded of its current work item."""
+    reads: SharedReads = field(default_factory=SharedReads)
     owner_windows: OwnerWindows = NO_WINDOWS
     """What the owner lets everybody, or single principals, spend over time."""
 

@@ -33,6 +33,7 @@ async def append_to_runtime(engine: Engine, *facts: Fact) -> None:
     if not await engine.store.read(RUNTIME_STREAM, limit=1):
         given.insert(0, Fact(SessionStarted(agent_name=RUNTIME_STREAM, temporary=True), engine.clock.now()))
     await engine.store.admit(RUNTIME_STREAM, given)
+    engine.reads.forget()
 
 
 def provider_of(model_ref: str) -> str:

@@ -6,8 +6,8 @@ half of the number.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
+from types import TracebackType
 from typing import NamedTuple
 
 from wakeful.contracts.envelope import Fact
@@ -26,6 +26,24 @@ class _Place(NamedTuple):
     reason: str
 
 
+class _Counting:
+    """Round one piece of input."""
+
+    __slots__ = ("_agent_id", "_door", "_tally")
+
+    def __init__(self, tally: "RefusalTally", agent_id: str, door: str) -> None:
+        self._tally, self._agent_id, self._door = tally, agent_id, door
+
+    async def __aenter__(self) -> None:
+        return None
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, AgentStopped | KeyReused | InvalidValue | InvalidRequest):
+            await self._tally.count(self._agent_id, _reason(error), self._door)
+
+
 class RefusalTally:
     """What one process has refused."""
 
@@ -34,14 +52,9 @@ class RefusalTally:
         self._all: Counter[_Place] = Counter()
         self._unwritten: Counter[_Place] = Counter()
 
-    @asynccontextmanager
-    async def counting(self, agent_id: str, door: str = MESSAGE) -> AsyncIterator[None]:
+    def counting(self, agent_id: str, door: str = MESSAGE) -> "_Counting":
         """Count what is refused in here, and let it be refused."""
-        try:
-            yield
-        except (AgentStopped, KeyReused, InvalidValue, InvalidRequest) as refusal:
-            await self.count(agent_id, _reason(refusal), door)
-            raise
+        return _Counting(self, agent_id, door)
 
     async def count(self, agent_id: str, reason: str, door: str = MESSAGE) -> None:
         place = _Place(agent_id, door, reason)

@@ -67,6 +67,16 @@ async def addressed(store: RuntimeAgents, name: str) -> RuntimeAgentRow:
     return row
 
 
+async def _may_receive(engine: Engine, agent: str) -> None:
+    """Raises what says why not; hundreds of senders ask at the same moment."""
+    await engine.reads.get(agent, lambda: _received(engine, agent))
+
+
+async def _received(engine: Engine, agent: str) -> None:
+    await addressed(engine.store, agent)
+    await refuse_if_stopped(engine.store)
+
+
 async def send_message(
     engine: Engine,
     agent: str,
@@ -84,8 +94,7 @@ async def send_message(
     admission: AdmissionContext = "local_process",
 ) -> MessageRow:
     """Give an agent its operator's word. What returns is safe. Raises AgentNotFound, AgentStopped or KeyReused."""
-    await addressed(engine.store, agent)
-    await refuse_if_stopped(engine.store)
+    await _may_receive(engine, agent)
     message = QueuedMessage(
         prompt,
         origin=OperatorOrigin(actor_id=sender),
@@ -112,8 +121,7 @@ async def receive_message(
     correlation_id: str | None = None,
 ) -> MessageRow:
     """Take in what somebody outside sends. Words stay words, and everything else stays data."""
-    await addressed(engine.store, agent)
-    await refuse_if_stopped(engine.store)
+    await _may_receive(engine, agent)
     said = body if isinstance(body, str) else JsonBody(value=body)
     correlation = checked_id("correlation_id", correlation_id)
     return await queue_arrival(engine, agent, thread, arrival, said, key=key, correlation_id=correlation)

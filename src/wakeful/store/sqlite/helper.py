@@ -34,8 +34,8 @@ _WAL_HEADER, _FRAME_HEADER = 32, 24
 
 
 class _Barrier(NamedTuple):
-    done: "asyncio.Future[None]"
-    marks: Mapping[int, tuple[int, bytes]]
+    waiting: "list[asyncio.Future[None]]"
+    marks: dict[int, tuple[int, bytes]]
     """What was committed since the barrier before: agents' numbers, with sequence and hash."""
 
 
@@ -80,6 +80,8 @@ class Helper:
         self._sync = sync
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._asked: _Barrier | None = None
+        """What was asked for since the thread was woken last."""
         self._broken: tuple[str, str] | None = None
         """What is wrong with the files, and what to do: from then on nothing is made safe any more."""
         self._is_clean_end = False
@@ -96,8 +98,20 @@ class Helper:
     def barrier(self, marks: Mapping[int, tuple[int, bytes]]) -> "asyncio.Future[None]":
         """Done when everything committed before this call is on disk, and the anchor says so of `marks`."""
         future: asyncio.Future[None] = self._loop.create_future()
-        self._jobs.put(_Barrier(future, marks))
+        if self._asked is None:
+            # Callers whose facts were committed together ask one after the other: the thread is woken once for all.
+            self._asked = _Barrier([], {})
+            self._loop.call_soon(self._hand_over)
+        self._asked.waiting.append(future)
+        for agent, mark in marks.items():
+            self._asked.marks.pop(agent, None)  # the newest commit is noted last
+            self._asked.marks[agent] = mark
         return future
+
+    def _hand_over(self) -> None:
+        if self._asked is not None:
+            self._jobs.put(self._asked)
+            self._asked = None
 
     def checkpoint(self) -> None:
         """Soon, and without waiting for it."""
@@ -107,6 +121,7 @@ class Helper:
         """`is_clean_end`: nobody else uses the store."""
         self._is_clean_end = is_clean_end
         self._over = self._loop.create_future()
+        self._hand_over()
         self._jobs.put("stop")
         await self._over
         self._thread.join()  # it has nothing left to do
@@ -121,7 +136,7 @@ class Helper:
                 problem = self._make_safe()
                 if problem is None:
                     self._note(barriers)
-                self._on_loop(partial(_settle, [barrier.done for barrier in barriers], problem))
+                self._on_loop(partial(_settle, [future for barrier in barriers for future in barrier.waiting], problem))
             if "stop" in jobs:
                 break
             if "checkpoint" in jobs:

@@ -5,6 +5,7 @@ Everything that writes runs inside the writer's transaction and checks before it
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import apsw
@@ -38,6 +39,8 @@ _MOVE_HEAD = "UPDATE agents SET seq = ?, hash = ? WHERE id = ?"
 _APPEND = "INSERT INTO appends (id, turn, header, body, hash) VALUES (?, ?, ?, ?, ?)"
 
 
+MOST_AGENTS = 1_024
+"""So many agents that got messages are known by their numbers."""
 TakeNew: TypeAlias = Callable[[int, int, TurnRow], Claim | None]
 """Claims a new turn, given the number of its agent and the newest event of its stream."""
 
@@ -60,7 +63,10 @@ class SqliteLog:
         self._version: int | None = None
         """Of the database, after our newest commit: with another one, somebody else has written since."""
         self._ends: dict[int, Place] = {}
-        """Where streams of open turns end, as we found or left them, by the agent's number."""
+        """Where streams of open turns, and of agents that get messages, end, as we found or left them, by the agent's
+        number."""
+        self._agents: dict[str, int] = {}
+        """The numbers of agents that get messages: they are for life."""
         self._owned: dict[str, Claim] = {}
         """Claims that were held against the database, by the id of their turn."""
         self._cache = RowCache()
@@ -70,6 +76,7 @@ class SqliteLog:
     ) -> AdmissionAnswer | None:
         """`take` claims a new turn that is all that is open in its thread, if it can be claimed."""
         message, event = message_of(facts)
+        known: dict[Need, Any] = {}
         if event is not None and event.key is not None:
             for taken in self._tables.page(TURNS, TURN_OF_KEY, (event.key,)):
                 return AdmissionAnswer(taken, created=False)
@@ -77,9 +84,10 @@ class SqliteLog:
             there = self._tables.get(MESSAGES, (event.message_id,))
             if there is not None:
                 return AdmissionAnswer(self._tables.get(TURNS, (there.turn_id,)), created=False)
-        place = self.streams.place(agent_id)
+            known[RowKey(MESSAGES, (event.message_id,))] = None
+        place = self._place(agent_id)
         seq, name = (0, "") if place is None else (place.seq, place.name)
-        found = self._find(agent_id, needs_of(facts, agent_id))
+        found = self._find(agent_id, needs_of(facts, agent_id), known)
         made = changes(facts, seq, agent_id, name, found)
         if place is None:
             place = self._make_agent(agent_id)
@@ -209,10 +217,27 @@ class SqliteLog:
         row = self._tables.get(TURNS, (turn_id,))
         return row if row is not None and row.agent_id == agent_id else None
 
-    def _find(self, agent_id: str, needs: Sequence[Need]) -> dict[Need, Any]:
-        """What rules of declared tables named beforehand."""
+    def _place(self, agent_id: str) -> Place | None:
+        """Where an agent's stream ends: messages come one after the other, and each moves it on."""
+        if (end := self._ends.get(self._agents.get(agent_id, 0))) is not None:
+            return end
+        place = self.streams.place(agent_id)
+        if place is not None:
+            if len(self._agents) >= MOST_AGENTS:
+                self._agents.clear()
+            self._agents[agent_id] = place.agent
+            self._ends[place.agent] = place
+        return place
+
+    def _find(
+        self, agent_id: str, needs: Sequence[Need], beforehand: Mapping[Need, Any] = MappingProxyType({})
+    ) -> dict[Need, Any]:
+        """What rules of declared tables named, but for what was read beforehand."""
         found: dict[Need, Any] = {}
         for need in needs:
+            if need in beforehand:
+                found[need] = beforehand[need]
+                continue
             if (known := self._cache.get(need)) is not UNKNOWN:
                 found[need] = known
                 continue
