@@ -40,10 +40,11 @@ NOT_THE_SAME_TWICE = {
     "demo approve", "demo budget", "demo wake", "store stats", "store export", "store import",
     "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "daemon install",
     "tui", "token create", "token list", "token revoke", "backup", "restore",
+    "init", "agent new", "timer run",
 }  # fmt: skip
 """Commands whose output depends on how fast the machine is, on the sizes of pages, or on processes: `test_demo.py`,
-`test_store_upkeep.py`, `test_store_transfer.py`, `test_backup.py` and `test_daemon.py` of `tests/journeys/cli` and
-`tests/journeys/tui` look at them."""
+`test_store_upkeep.py`, `test_store_transfer.py`, `test_backup.py`, `test_init.py` and `test_daemon.py`
+of `tests/journeys/cli` and `tests/journeys/tui` look at them."""
 
 
 def test_every_command_is_in_a_journey() -> None:

@@ -5,6 +5,7 @@ for ever. While the message before is not dealt with, further due times are fold
 """
 
 import hashlib
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -286,6 +287,14 @@ def _first_due(terms: TimerTerms, now: int) -> int:
         raise InvalidRequest(f"the timer's cron line {error}", 'For example "0 7 * * 1-5": weekdays at 7.') from None
     assert found is not None
     return found
+
+
+def next_time(cron: str, timezone: str) -> float:
+    """When a line is due next, in seconds since the epoch. Raises InvalidConfig for a zone, NoDueTime for a line."""
+    now = time.time_ns() // 1_000
+    found = next_due(schedule_of(cron, zone_named(timezone, "the timer:"), now), now)
+    assert found is not None
+    return found / 1_000_000
 
 
 CLOCK_STREAM = "runtime-clock"

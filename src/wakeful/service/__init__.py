@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from wakeful.decisions.policy.patterns import any_named as any_named
     from wakeful.decisions.redaction import redact as redact
     from wakeful.decisions.spend_windows import scope_words as scope_words
+    from wakeful.decisions.waking.spoken_schedules import FORMS as FORMS
+    from wakeful.decisions.waking.spoken_schedules import NotASchedule as NotASchedule
+    from wakeful.decisions.waking.spoken_schedules import cron_of as cron_of
     from wakeful.decisions.workflows.graph_reader import graph_of as graph_of
     from wakeful.decisions.workflows.graph_reader import read_graph as read_graph
     from wakeful.decisions.workflows.layout import as_lines as as_lines
@@ -47,8 +50,10 @@ if TYPE_CHECKING:
     from wakeful.ports import UnknownRow as UnknownRow
     from wakeful.runtime.scheduler import Places as Places
     from wakeful.runtime.timers import cancel_timer as cancel_timer
+    from wakeful.runtime.timers import next_time as next_time
     from wakeful.sandbox.import_guard import guard_imports as guard_imports
     from wakeful.settings.agent_homes import default_agent_id as default_agent_id
+    from wakeful.settings.local_zone import local_zone as local_zone
     from wakeful.settings.store_file import default_store as default_store
     from wakeful.settings.store_file import home_store as home_store
     from wakeful.tools.context import RunContext as RunContext
@@ -86,6 +91,11 @@ _WHERE = {
     "UnknownRow": "wakeful.ports",
     "WorkflowRegistry": "wakeful.engine.workflow_registry",
     "WorkflowTerms": "wakeful.engine.run_request",
+    "FORMS": "wakeful.decisions.waking.spoken_schedules",
+    "NotASchedule": "wakeful.decisions.waking.spoken_schedules",
+    "cron_of": "wakeful.decisions.waking.spoken_schedules",
+    "local_zone": "wakeful.settings.local_zone",
+    "next_time": "wakeful.runtime.timers",
     "any_named": "wakeful.decisions.policy.patterns",
     "as_lines": "wakeful.decisions.workflows.layout",
     "as_mermaid": "wakeful.decisions.workflows.layout",

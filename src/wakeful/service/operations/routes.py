@@ -27,6 +27,7 @@ from wakeful.service.operations import (
     steering,
     tasks,
     threads,
+    timers,
     triggers,
     turn_reports,
     turns,
@@ -205,6 +206,7 @@ ROUTES = (
     HttpRoute("POST", f"{_CONTROL}/work-items", work.ENQUEUE_WORK, look=f"{_AGENT}/work-items"),
     HttpRoute("GET", "/timers", runtime.LIST_TIMERS),
     HttpRoute("DELETE", "/timers/{timer_id}", runtime.CANCEL_TIMER),
+    HttpRoute("POST", "/timers/{timer_id}/run", timers.RUN_TIMER),
     HttpRoute("GET", "/notices", runtime.LIST_NOTICES),
     # background tasks
     HttpRoute("GET", "/tasks", tasks.LIST_TASKS),

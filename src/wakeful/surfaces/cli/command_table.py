@@ -29,6 +29,8 @@ COMMANDS = {
     "demo approve": Command("demo_approve", "demo approve", "a call waits for approval, across a kill",
                             "wakeful demo approve"),
     "demo wake": Command("demo_wake", "demo wake", "a timer wakes an agent, across a kill", "wakeful demo wake"),
+    "init": Command("init", "init", "set up your home: model, key, limit, notices, daemon",
+                    "wakeful init\nwakeful init --model anthropic --spend 5 --reach https://ntfy.sh/TOPIC --yes"),
     "run": Command("run", "run [PROMPT]", "run an agent on a prompt, in this process",
                    'wakeful run "make the tests pass" --model anthropic:claude-opus-4-7\n'
                    'cat build.log | wakeful run "what failed?" --model openai:gpt-5.5'),
@@ -52,6 +54,8 @@ COMMANDS = {
                           "wakeful agent show ops\nwakeful agent show ops --json", "show"),
     "agent create": Command(_AGENT, "agent create AGENT", "create an agent, with a home from a template",
                             "wakeful agent create ops --model openai:gpt-5.5 --template wakeful-default", "create"),
+    "agent new": Command("agent_new", "agent new NAME --say TEXT", "write the file of an agent that wakes by itself",
+                         'wakeful agent new ops --at "weekdays 07:00" --workspace ~/shop --say "Check the backups."'),
     "agent model": Command(_AGENT, "agent model AGENT [MODEL]", "show or change an agent's model",
                            "wakeful agent model ops anthropic:claude-opus-4-7\nwakeful agent model ops --clear",
                            "model"),
@@ -83,6 +87,8 @@ COMMANDS = {
                            "wakeful notify test ops", "notify_test"),
     "timer list": Command("runtime_watch", "timer list [AGENT]", "timers: next, last, failures, set by whom",
                           "wakeful timer list", "timers"),
+    "timer run": Command("timer_run", "timer run TIMER|AGENT", "run a timer now, as when it is due",
+                         "wakeful timer run ops"),
     "timer cancel": Command("runtime_watch", "timer cancel TIMER", "cancel a timer",
                             "wakeful timer cancel timer_01M7", "cancel_timer"),
     "trigger": Command("triggers", "trigger [AGENT]", "the same as trigger list", "wakeful trigger", "listed"),
@@ -285,12 +291,14 @@ COMMANDS = {
 }  # fmt: skip
 GROUPS = {
     "Start": (
-        "demo crash", "demo approve", "demo budget", "demo wake", "run", "resume", "pause", "interject", "cancel",
+        "demo crash", "demo approve", "demo budget", "demo wake", "init", "run", "resume", "pause", "interject",
+        "cancel",
     ),
     "Agents of a runtime": (
-        "send", "agent", "agent show", "agent create", "agent model", "agent history", "agent diff", "agent pause",
-        "agent stop", "agent resume", "agent archive", "agent delete", "stop", "tail", "transcript", "timer list",
-        "timer cancel", "notices", "notify test", "memory list", "memory show", "memory edit", "memory forget",
+        "send", "agent", "agent new", "agent show", "agent create", "agent model", "agent history", "agent diff",
+        "agent pause", "agent stop", "agent resume", "agent archive", "agent delete", "stop", "tail", "transcript",
+        "timer list", "timer run", "timer cancel", "notices", "notify test", "memory list", "memory show",
+        "memory edit", "memory forget",
     ),
     "Tasks": ("task list", "task show", "task output", "task stop"),
     "Daemon": (

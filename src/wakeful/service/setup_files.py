@@ -1,0 +1,165 @@
+"""The first files of a home: `wakeful.toml`, `agents/NAME.yaml`, `secrets.env`. Written whole, and never over others.
+
+Each is on disk before it has its name. A file that is there is left alone; with `replace` it is kept beside as `.old`.
+"""
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from wakeful.contracts.errors import InvalidRequest
+from wakeful.settings.agent_homes import FOLDER
+from wakeful.settings.local_zone import local_zone
+
+REACH_VARIABLE = "WAKEFUL_NOTIFY_URL"
+"""Where the address of notices is kept: whoever knows it can read them, or send others."""
+REACH_NAME = "me"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+INSTRUCTIONS = (
+    "You are the personal assistant of the owner of this machine. Be brief. Say what you did and what you did not do."
+)
+
+
+class Reach(NamedTuple):
+    """How the owner is reached."""
+
+    lines: tuple[str, ...] = ()
+    """Of `wakeful.toml`."""
+    address: str = ""
+    """For `secrets.env`."""
+
+
+def reach_of(said: str) -> Reach:
+    """`none`, an address, or the words of a command. Raises InvalidRequest with the forms there are."""
+    said = said.strip()
+    if said in ("", "none"):
+        return Reach()
+    head = f"[notify.{REACH_NAME}]"
+    if "://" in said:
+        parts = urlsplit(said)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise _unreachable(said)
+        lines = [head, f'to_env = "{REACH_VARIABLE}"   # in secrets.env: whoever knows it reads your notices']
+        if parts.hostname in ("localhost", "127.0.0.1", "::1"):
+            lines.append("allow_private = true")
+        return Reach(tuple(lines), said)
+    import shlex
+
+    try:
+        words = shlex.split(said)
+    except ValueError:
+        raise _unreachable(said) from None
+    if len(words) < 2 and not said.startswith("/"):
+        raise _unreachable(said)
+    return Reach((head, f"to = {json.dumps(words)}"))
+
+
+def _unreachable(said: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{said!r} is no way to reach you",
+        "Give an address that takes POST (https://ntfy.sh/YOUR-TOPIC), a command of two words or more, or none.",
+    )
+
+
+def owner_text(
+    *, spend: float | None, reach: Reach, base_url: tuple[str, str] | None, environ: Mapping[str, str]
+) -> str:
+    """The owner's file."""
+    lines = [
+        "# wakeful.toml: yours. Nothing rewrites it; `wakeful check` reads it. Settings: docs/reference/settings.md"
+    ]
+    if spend is not None:
+        lines += ["", "[budget]", f"per_day = {{usd = {spend:g}}}", f'timezone = "{local_zone(environ)}"']
+    if reach.lines:
+        lines += ["", *reach.lines]
+    if base_url is not None:
+        lines += ["", f"[providers.{base_url[0]}]", f"base_url = {json.dumps(base_url[1])}"]
+    return "\n".join(lines) + "\n"
+
+
+def agent_text(
+    name: str,
+    model: str,
+    instructions: str,
+    *,
+    notify: bool = False,
+    workspace: Path | None = None,
+    wake: Sequence[Mapping[str, str]] = (),
+    usd_per_run: float | None = None,
+) -> str:
+    """The file of an agent. Texts are written as JSON writes them, which YAML reads."""
+    lines = [f"name: {name}", f"model: {json.dumps(model)}", f"instructions: {_quoted(instructions)}"]
+    if workspace is not None:
+        lines.append(f"workspace: {_quoted(str(workspace))}")
+    if wake:
+        lines.append("wake:")
+        lines += [f"  - {{{', '.join(f'{key}: {_quoted(value)}' for key, value in entry.items())}}}" for entry in wake]
+    if usd_per_run is not None:
+        lines.append(f"budget: {{per_run: {{usd: {usd_per_run:g}}}}}")
+    if notify:
+        lines.append(f"notify: {{to: {REACH_NAME}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def agent_file(home: Path, name: str) -> Path:
+    """Where the file of an agent goes. Raises InvalidRequest for a name that is none."""
+    if not _NAME.fullmatch(name):
+        raise InvalidRequest(f"{name!r} is no name for an agent", "Use letters, digits, - and _: wakeful agent new ops")
+    return home / FOLDER / f"{name}.yaml"
+
+
+def write_new(path: Path, text: str, *, replace: bool = False) -> None:
+    """Write a file that is not there. Raises InvalidRequest where it is; with `replace` that one is kept as `.old`."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if replace and path.exists():
+        path.replace(path.with_name(f"{path.name}.old"))
+    unnamed = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+    descriptor = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        os.link(unnamed, path)
+    except FileExistsError:
+        raise InvalidRequest(f"{path} is there already", "It was not changed. Edit it, or remove it first.") from None
+    finally:
+        unnamed.unlink()
+
+
+def add_secrets(path: Path, new: Mapping[str, str]) -> list[str]:
+    """Add variables that the file does not have yet; those that were added. Lines that are there stay as they are."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        text = ""
+    known = {line.strip().removeprefix("export ").partition("=")[0].strip() for line in text.splitlines()}
+    added = {name: value for name, value in new.items() if name not in known}
+    if not added:
+        return []
+    if any(not value or "\n" in value or "'" in value for value in added.values()):
+        raise InvalidRequest(
+            "a secret that is empty, or holds a quote or a line break, cannot be kept", "Give another."
+        )
+    lines = [*text.splitlines(), *(f"{name}='{value}'" for name, value in added.items())]
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unnamed = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+    descriptor = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            os.fsync(descriptor)
+        unnamed.replace(path)
+    finally:
+        unnamed.unlink(missing_ok=True)
+    return [*added]

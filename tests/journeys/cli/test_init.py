@@ -1,0 +1,225 @@
+"""`wakeful init` and `wakeful agent new`, as a person types them; the model is a provider on this machine."""
+
+import json
+import os
+import pty
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from kit.surfaces.command_line import Done, Wakeful, command_line
+from kit.wires.provider_server import ProviderServer, messages_words, refusal, serving
+
+KEY = "sk-ant-of-a-test"
+
+
+@pytest.fixture
+def provider() -> Iterator[ProviderServer]:
+    with serving() as server:
+        server.always = messages_words("hello")
+        yield server
+
+
+@pytest.fixture
+def home(folder: Path, wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Nothing is set; whatever daemon is started is stopped."""
+    for name in [*os.environ]:
+        if name.endswith(("_API_KEY", "_BASE_URL")) or name.startswith("WAKEFUL_NOTIFY"):
+            monkeypatch.delenv(name)
+    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "WAKEFUL_NOTIFY_URL"):
+        monkeypatch.setenv(name, "x")  # so that what the command sets in this process is taken back
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    yield folder / "home"
+    wakeful("daemon", "stop")
+
+
+@pytest.fixture
+def mailbox() -> Iterator[tuple[str, list[bytes]]]:
+    """An address for notices."""
+    got: list[bytes] = []
+
+    class Box(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Box)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/topic", got
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_home_is_set_up_by_flags_checked_started_and_its_owner_reached(
+    home: Path,
+    wakeful: Wakeful,
+    process: Wakeful,
+    provider: ProviderServer,
+    mailbox: tuple[str, list[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    address, got = mailbox
+    done = process(
+        "init", "--model", "anthropic", "--base-url", provider.url, "--spend", "2", "--reach", address, "--autostart",
+        "--listen", "none",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "model: anthropic:claude-sonnet-5, answered in" in done.out
+    assert "key kept in secrets.env (0600)" in done.out
+    assert "spend a day: $2" in done.out
+    assert "reach you: test notice delivered" in done.out
+    assert "systemctl --user enable wakeful.service" in done.out
+    assert "daemon up, process" in done.out
+    assert len(got) == 1
+    assert (home / "secrets.env").stat().st_mode & 0o777 == 0o600
+    assert KEY in (home / "secrets.env").read_text()
+    assert KEY not in (home / "wakeful.toml").read_text() + (home / "agents" / "main.yaml").read_text() + done.out
+    assert wakeful("check").code == 0
+    before = (home / "wakeful.toml").read_text()
+    again = wakeful("init", "--model", "anthropic", "--yes")
+    assert again.code == 2
+    assert "is set up already: wakeful.toml, main.yaml" in again.err
+    assert (home / "wakeful.toml").read_text() == before
+
+    new = wakeful("agent", "new", "ops", "--at", "weekdays 07:00", "--workspace", ".", "--say", "Check the backups.")
+    assert new.code == 0, new.err
+    assert "07:00 Europe/Berlin" in new.out
+    assert "run commands in a sandbox, no network" in new.out
+    assert "now: wakeful timer run ops" in new.out
+    (timer,) = json.loads(wakeful("timer", "list", "ops", "--json").out)
+    assert (timer["cron"], timer["timezone"], timer["state"]) == ("0 7 * * 1-5", "Europe/Berlin", "armed")
+    ran = json.loads(wakeful("timer", "run", "ops", "--as", "anna", "--json").out)
+    assert (ran["agent"], ran["say"], ran["armed_by"]) == ("ops", "Check the backups.", "anna")
+    twice = wakeful("agent", "new", "ops", "--say", "Something else.")
+    assert twice.code == 2
+    assert "is there already" in twice.err
+
+
+def test_a_key_that_is_refused_leaves_nothing_behind(
+    home: Path, wakeful: Wakeful, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    provider.always = refusal(401, "authentication_error", "invalid x-api-key")
+    done = wakeful("init", "--model", "anthropic", "--base-url", provider.url, "--yes", "--listen", "none")
+    assert done.code == 1
+    assert "did not answer" in done.err
+    assert "nothing was written" in done.err
+    assert KEY not in done.err
+    assert not (home / "wakeful.toml").exists()
+    assert not (home / "secrets.env").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((), 2, "these are not given: --model, --spend, --reach, --autostart or --no-autostart"),
+        (("--model", "anthropic"), 2, "these are not given: --spend, --reach"),
+        (("--yes",), 3, "no model was given, and no key was found"),
+        (("--model", "anthropic", "--yes"), 3, "no key of anthropic was found"),
+        (("--model", "antropic", "--yes"), 2, "did you mean anthropic?"),
+        (("--model", "scripted:demo", "--yes", "--spend", "lots"), 2, "no amount of dollars"),
+        (("--model", "scripted:demo", "--yes", "--reach", "phone"), 2, "no way to reach you"),
+        (("--model", "scripted:demo", "--yes", "--listen", "nowhere"), 2, "is no address"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_said_and_nothing_is_written(
+    home: Path, wakeful: Wakeful, words: tuple[str, ...], code: int, said: str
+) -> None:
+    done = wakeful("init", *words)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+    assert "Hint:" in done.err
+    assert not home.exists() or not any(path.name != "run" for path in home.iterdir())
+
+
+def test_at_a_terminal_everything_is_asked_and_the_key_is_not_shown(
+    home: Path, folder: Path, provider: ProviderServer
+) -> None:
+    answers = ["anthropic:claude-sonnet-5", KEY, "3", "none", "n"]
+    done = _typed(["init", "--no-start", "--base-url", provider.url], answers, folder)
+    assert done.code == 2
+    assert "--model names none" in done.out
+    done = _typed(["init", "--no-start", "--model", "anthropic", "--base-url", provider.url], answers[1:], folder)
+    assert done.code == 0, done.out
+    assert "Key of anthropic (ANTHROPIC_API_KEY; it is not shown)" in done.out
+    assert "Spend a day, in dollars (or none) [5]" in done.out
+    assert "Start when the machine starts? [Y/n]" in done.out
+    assert KEY not in done.out
+    assert KEY in (home / "secrets.env").read_text()
+    assert "usd = 3" in (home / "wakeful.toml").read_text()
+
+
+def _typed(words: list[str], answers: list[str], folder: Path) -> Done:
+    """A command at a terminal, with what a person types."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command_line(*words),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "120"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    seen, asked = b"", 0
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+        if seen.endswith(b": ") and asked < len(answers):
+            os.write(ours, answers[asked].encode() + b"\n")
+            asked += 1
+            seen += b"\n"
+    os.close(ours)
+    return Done(process.wait(120), seen.decode(), "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("ops", "--say", "x", "--at", "noonish", "--model", "scripted:demo"), 'these work: "07:00", "weekdays 07:00"'),
+        (("ops", "--say", "x", "--at", "0 7 31 2 *", "--model", "scripted:demo"), "these work"),
+        (("../ops", "--say", "x", "--model", "scripted:demo"), "is no name for an agent"),
+        (("ops", "--say", " ", "--model", "scripted:demo"), "--say is empty"),
+        (("ops", "--say", "x"), "set the home up: wakeful init"),
+        (("ops", "--say", "x", "--workspace", "nowhere", "--model", "scripted:demo"), "mkdir -p"),
+        (("ops", "--say", "x", "--at", "07:00", "--timezone", "Mars/X", "--model", "scripted:demo"), "tz database"),
+    ],
+)
+def test_a_new_agent_that_cannot_be_is_refused_with_what_would_be_right(
+    home: Path, wakeful: Wakeful, words: tuple[str, ...], said: str
+) -> None:
+    done = wakeful("agent", "new", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert not (home / "agents").exists()
+
+
+def test_a_new_agent_without_a_daemon_says_how_to_start_one(home: Path, wakeful: Wakeful) -> None:
+    done = wakeful("agent", "new", "ops", "--say", "Look around.", "--model", "scripted:demo")
+    assert done.code == 0, done.err
+    assert "may: talk; no files, no commands" in done.out
+    assert "no daemon runs: wakeful daemon start" in done.out
+
+
+def test_a_timer_that_is_not_there_is_named(home: Path, wakeful: Wakeful) -> None:
+    assert wakeful("run", "hi", "--model", "scripted:demo").code == 0
+    done = wakeful("timer", "run", "ops")
+    assert done.code == 2
+    assert "wakeful timer list" in done.err
