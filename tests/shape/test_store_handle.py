@@ -31,6 +31,7 @@ ELSEWHERE = {
     "turns.cancel": "wakeful.cancel",
     "turns.pause": "wakeful.pause",
     "turns.interject": "wakeful.interject",
+    "turns.unpause": "wakeful.resume",
     "turns.events": "store.events",
     "turns.wire": "store.events",
     "requests.list": "wakeful.pending_requests",

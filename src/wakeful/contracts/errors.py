@@ -3,10 +3,10 @@
 `wakeful.errors` draws the tree and exports what a program may catch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from wakeful.contracts.models import FailureKind, ProviderLimit, Stage, TokenUsage, TransportDiagnostics
@@ -338,6 +338,9 @@ class RestRefused(Ours):
 
 class AlreadyDecided(RestRefused, ForTheCaller):
     """An approval, a question or a client's call is decided once. It was decided before, by `decided_by`."""
+
+    ended_with: "Mapping[str, Any] | None" = None
+    """Of a client's call: what it ended with."""
 
     def __init__(self, action_id: str, status: str, decided_by: str | None, decided_at: float | None = None) -> None:
         by = f" by {decided_by}" if decided_by else ""

@@ -20,7 +20,7 @@ from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.decisions.work_items.advice import USUAL_TERMS, ReminderTerms
 from wakeful.engine.agent import Agent
 from wakeful.engine.shared_reads import SharedReads
-from wakeful.engine.watchers import Watcher
+from wakeful.engine.watchers import Seats, Watcher
 from wakeful.gate.locks import LockTable
 from wakeful.gate.turn_gate import Consult
 from wakeful.ports import Clock, Ids, Model, Pricing, Store
@@ -148,6 +148,8 @@ class RunRequest:
     """The agent's memory is searched for the message."""
     stream: bool = True
     watcher: Watcher | None = None
+    seats: Seats | None = None
+    """Where listeners of a runtime hear the words of this thread."""
     on_turn: Callable[[str, str], None] | None = None
     """Told the turn's and the agent's id as soon as the turn is safe."""
     approver: Callable[[Approval], Any] | None = None

@@ -44,7 +44,7 @@ from wakeful.engine.low_limits import LowLimits
 from wakeful.engine.settings_left_out import UnsentSettings
 from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.turn_facts import KnownFacts
-from wakeful.engine.watchers import Glimpse, Watcher
+from wakeful.engine.watchers import Glimpse, ModelGlimpsed, Seats, Watcher
 from wakeful.engine.whole_texts import WholeTexts
 from wakeful.gate.turn_gate import AfterCall, GateParts
 from wakeful.ports import Claim, Clock, Model, Pricing, Store, TurnRow
@@ -206,8 +206,20 @@ class Audience:
     """Who is shown what happens. Whoever watches must not disturb what is watched."""
 
     watcher: Watcher | None = None
+    seats: Seats | None = None
+    turn_id: str = ""
     on_dropped: Callable[[Exception], None] | None = None
     """Told when the watcher has raised: it is shown nothing more."""
+
+    @property
+    def is_there(self) -> bool:
+        """Somebody looks on now."""
+        return self.watcher is not None or (self.seats is not None and self.seats.is_taken)
+
+    @property
+    def may_come(self) -> bool:
+        """Somebody looks on, or may do so before the next step."""
+        return self.watcher is not None or self.seats is not None
 
     def tell(self, recorded: Sequence[StoredFact]) -> None:
         """Show stored facts."""
@@ -219,6 +231,8 @@ class Audience:
 
     def glimpse(self, seen: Glimpse) -> None:
         """Show what is not stored."""
+        if self.seats is not None and isinstance(seen, ModelGlimpsed):
+            self.seats.hear(self.turn_id, seen)
         if self.watcher is not None:
             try:
                 self.watcher.glimpse(seen)

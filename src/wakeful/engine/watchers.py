@@ -49,6 +49,19 @@ class OutputGlimpsed(NamedTuple):
 Glimpse: TypeAlias = ModelGlimpsed | ProgressGlimpsed | OutputGlimpsed
 
 
+class Seats(Protocol):
+    """Where words of a thread's turns can be heard while they come, by listeners that come and go."""
+
+    @property
+    def is_taken(self) -> bool:
+        """Somebody listens now."""
+        ...
+
+    def hear(self, turn_id: str, seen: ModelGlimpsed) -> None:
+        """Must not block, and does not raise."""
+        ...
+
+
 class Watcher(Protocol):
     """Sees a turn. Must not block."""
 

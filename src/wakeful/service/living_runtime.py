@@ -46,6 +46,7 @@ from wakeful.service.commands.thread_queue import take_next
 from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall
 from wakeful.service.commands.work_items import enqueue
 from wakeful.service.file_reloads import can_watch, watch_files
+from wakeful.service.live_words import LiveWords
 from wakeful.service.queries.agent_lives import why_agent
 from wakeful.service.queries.model_probe import ask_for_a_word
 from wakeful.service.queries.notices import hold_record
@@ -75,6 +76,8 @@ class LivingRuntime:
     parking: ProviderParking
     refusals: RefusalTally
     """What was refused, by number."""
+    words: LiveWords
+    """What models say while they say it."""
     public_url: str = ""
     """Where programs outside reach the runtime; blank: nowhere."""
     default_model: str | None = None
@@ -244,6 +247,7 @@ def living_runtime(
         await go_on(agent_id, "provider", changed_at)
 
     parking = ProviderParking(engine, supply.agent, ask_for_a_word, resume_after)
+    words = LiveWords()
 
     async def run_thread(agent_id: str, thread_id: str) -> None:
         row = await engine.store.runtime_agent(agent_id)
@@ -262,7 +266,8 @@ def living_runtime(
         if row is not None and is_made:
             await keep_to_parent(engine, row)
             request.host = await terms_of(row)
-        result = await take_next(engine if supply.owner is None else supply.owner.applied(engine), request)
+        with words.running(agent_id, thread_id) as request.seats:
+            result = await take_next(engine if supply.owner is None else supply.owner.applied(engine), request)
         if result is not None and result.status == "failed":
             await parking.look_at(agent_id, result.turn_id)
         if is_made:
@@ -322,4 +327,4 @@ def living_runtime(
     scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places, enforce)
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
     refusals = RefusalTally(engine)
-    return LivingRuntime(engine, supply, scheduler, tasks, watchdog, retention, parking, refusals, public_url)
+    return LivingRuntime(engine, supply, scheduler, tasks, watchdog, retention, parking, refusals, words, public_url)

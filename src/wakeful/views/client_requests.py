@@ -9,7 +9,22 @@ from typing import Any, Protocol
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.events import RuntimeToolRequested, RuntimeToolResolved
 from wakeful.contracts.runtime_tools import PENDING, RequestStatus, RuntimeToolRequest, RuntimeToolResult, timed_out
+from wakeful.contracts.values import Value
 from wakeful.decisions.injected_fields import split
+
+
+class EndedRequest(Value):
+    """What a request to a client ended with."""
+
+    request_id: str
+    tool: str
+    call_id: str
+    turn_id: str
+    status: RequestStatus
+    success: bool
+    result: dict[str, Any] | None = None
+    error: str | None = None
+    cancelled: bool = False
 
 
 class RequestTurn(Protocol):
@@ -58,3 +73,17 @@ def result_view(request: RuntimeToolRequest, said: RuntimeToolResolved, value: A
         return end.model_copy(update={"error": said.error}) if said.error else end
     given = {"result": value} if said.success else {"error": said.error}
     return RuntimeToolResult.normalise({"success": said.success, "metadata": said.metadata, **given}, request)
+
+
+def ended_request(request: RuntimeToolRequest, result: RuntimeToolResult) -> EndedRequest:
+    return EndedRequest(
+        request_id=request.request_id,
+        tool=request.tool_name,
+        call_id=request.tool_call_id,
+        turn_id=request.run_id,
+        status=request.status,
+        success=result.success,
+        result=result.result,
+        error=result.error,
+        cancelled=bool(result.metadata.get("cancelled")),
+    )

@@ -55,6 +55,8 @@ class _Level:
     depth: int
     step: int = 0
     attempt: int = 0
+    asked: int = 0
+    """The attempt, as its request says."""
     listening: bool = False
     glimpsed: list[str] = field(default_factory=list)
 
@@ -108,6 +110,21 @@ class WireView:
         at.glimpsed.append(glimpse.text)
         return [self._chunk(at, glimpse.text, None)]
 
+    def knows(self, step: int, attempt: int, level: str | None = None) -> bool:
+        """Was the request of an attempt fed? Words that come before it are kept back until it was."""
+        at = self._levels.get(level)
+        return at is not None and (at.step, at.asked) >= (step, attempt)
+
+    def hears(self, step: int, attempt: int, level: str | None = None) -> bool:
+        """Is this the attempt that is under way?"""
+        at = self._levels.get(level)
+        return at is not None and at.listening and (at.step, at.asked) == (step, attempt)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Somebody asked the turn to stop: nothing new is shown."""
+        return self._stopping
+
     def _of_turn(self, seq: int, fact: Fact) -> Messages:
         event = fact.event
         match event:
@@ -142,6 +159,7 @@ class WireView:
             case ModelRequested():
                 at.attempt = at.attempt + 1 if at.step == fact.step else 1
                 at.step = fact.step or 0
+                at.asked = event.attempt
                 at.listening = True
                 at.glimpsed.clear()
             case ModelFailed():

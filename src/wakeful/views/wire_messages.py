@@ -42,14 +42,16 @@ TaskEvent: TypeAlias = Literal[
 ]
 
 
-class _WireMessage(Value):
+class ThreadWireMessage(Value):
+    """A message about a turn of a thread."""
+
     thread_id: str
     turn_id: str
     event_seq: int | None = None
     """Place of the fact in the agent's stream; None for what is not stored."""
 
 
-class Chunk(_WireMessage):
+class Chunk(ThreadWireMessage):
     """Words of a model. Those of one step and a later attempt take the place of those of an earlier one."""
 
     type: Literal["chunk"] = "chunk"
@@ -63,7 +65,7 @@ class Chunk(_WireMessage):
     attempt: int = 1
 
 
-class ToolCallUpdate(_WireMessage):
+class ToolCallUpdate(ThreadWireMessage):
     """A call was taken up, or is over."""
 
     type: Literal["tool_call_update"] = "tool_call_update"
@@ -82,7 +84,7 @@ class ToolCallUpdate(_WireMessage):
     status: Literal["start", "end"]
 
 
-class PlanningUpdate(_WireMessage):
+class PlanningUpdate(ThreadWireMessage):
     """How far the planning of a workflow is."""
 
     type: Literal["planning_update"] = "planning_update"
@@ -102,7 +104,7 @@ class WorkTitle(Value):
     title: str
 
 
-class TaskUpdate(_WireMessage):
+class TaskUpdate(ThreadWireMessage):
     """What became of a workflow that is built or run, or of one of its nodes."""
 
     type: Literal["task_update"] = "task_update"
@@ -115,7 +117,7 @@ class TaskUpdate(_WireMessage):
     depth: int = 0
 
 
-class BudgetExceeded(_WireMessage):
+class BudgetExceeded(ThreadWireMessage):
     """A limit of the whole turn was reached, and the turn ends."""
 
     type: Literal["budget_exceeded"] = "budget_exceeded"
@@ -125,7 +127,7 @@ class BudgetExceeded(_WireMessage):
     """The one that was refused, or how much there would have been."""
 
 
-class TurnTerminal(_WireMessage):
+class TurnTerminal(ThreadWireMessage):
     """How the turn ended: the last message of every turn."""
 
     type: Literal["turn_terminal"] = "turn_terminal"

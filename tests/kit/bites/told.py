@@ -11,10 +11,10 @@ from kit.runs.engine_runs import calls
 from kit.runs.level_scripts import LevelModel, subtask
 from wakeful import Agent, Budget, tool
 from wakeful.contracts.values import Value
-from wakeful.hosts.chat.client_bridge import ClientToolCall
 from wakeful.providers.prices import LOCAL
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock
+from wakeful.views.chat_messages import ClientToolCall
 from wakeful.views.cost import CostLine
 from wakeful.views.tree import ExecutionTreeNode
 from wakeful.views.wire_messages import WireMessage

@@ -13,11 +13,12 @@ from wakeful.contracts.events import TurnStarted
 from wakeful.engine.state_loader import load_config
 from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.engine.workflow_registry import WorkflowRegistry
-from wakeful.hosts.chat.client_bridge import ClientBridge, ClientToolCall
+from wakeful.hosts.chat.client_bridge import ClientBridge
 from wakeful.hosts.chat.messages import answer_message
 from wakeful.hosts.chat.turns import return_to_turn
 from wakeful.ports import Model, ModelRequest, Store
 from wakeful.providers.scripted import ScriptedModel
+from wakeful.views.chat_messages import ClientToolCall
 from wakeful.views.wire_messages import WireMessage
 
 EDITOR = {"kind": "editor", "workflow_id": "wf_open"}

@@ -76,14 +76,18 @@ class HomeClient:
         return self.ask("POST", path, body, **options)
 
     @contextmanager
-    def stream(self, path: str, *, last: str | None = None, seconds: float = 30.0) -> Iterator["Frames"]:
-        """A stream of events; closed as a client closes it, by going away."""
+    def stream(
+        self, path: str, body: Any = None, *, last: str | None = None, seconds: float = 30.0
+    ) -> Iterator["Frames"]:
+        """A stream of events, of a GET or with a body of a POST; closed as a client closes it, by going away."""
         headers = {"accept": "text/event-stream"} | ({"last-event-id": last} if last is not None else {})
         if self.token is not None:
             headers["authorization"] = f"Bearer {self.token}"
         connection = self.connection(seconds)
         try:
-            connection.request("GET", path, None, headers)
+            raw = None if body is None else json.dumps(body).encode()
+            headers |= {} if raw is None else {"content-type": "application/json"}
+            connection.request("GET" if raw is None else "POST", path, raw, headers)
             found = connection.getresponse()
             assert found.status == 200, found.read()
             yield Frames(found)

@@ -201,7 +201,7 @@ async def prepare(
             _answer_check(agent, config.output_retries) if config.output_schema is not None else None,
         ),
         people=People(request.approver, decide_action, request.host.ask_caller),
-        audience=Audience(request.watcher),
+        audience=Audience(request.watcher, request.seats, row.turn_id),
         workspace_id=bound.workspace_id,
         works_at=bound.place,
     )

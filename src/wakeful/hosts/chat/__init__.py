@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from wakeful.engine.workflow_parts import workflow_registry as workflow_registry
     from wakeful.engine.workflow_registry import WorkflowRegistry as WorkflowRegistry
     from wakeful.hosts.chat.client_bridge import ClientBridge as ClientBridge
-    from wakeful.hosts.chat.client_bridge import ClientToolCall as ClientToolCall
     from wakeful.hosts.chat.client_bridge import ClientToolResult as ClientToolResult
     from wakeful.hosts.chat.client_manifest import ClientManifest as ClientManifest
     from wakeful.hosts.chat.messages import ChatMessage as ChatMessage
@@ -29,13 +28,14 @@ if TYPE_CHECKING:
     from wakeful.hosts.chat.turns import return_to_turn as return_to_turn
     from wakeful.hosts.chat.turns import run_chat_agent as run_chat_agent
     from wakeful.hosts.entrances import open_engine as open_engine
+    from wakeful.views.chat_messages import ClientToolCall as ClientToolCall
 
 _WHERE = {
     "ChatContext": "wakeful.hosts.chat.routing",
     "ChatMessage": "wakeful.hosts.chat.messages",
     "ClientBridge": "wakeful.hosts.chat.client_bridge",
     "ClientManifest": "wakeful.hosts.chat.client_manifest",
-    "ClientToolCall": "wakeful.hosts.chat.client_bridge",
+    "ClientToolCall": "wakeful.views.chat_messages",
     "ClientToolResult": "wakeful.hosts.chat.client_bridge",
     "NotRouted": "wakeful.hosts.chat.routing",
     "ToChat": "wakeful.hosts.chat.routing",

@@ -19,24 +19,7 @@ from wakeful.hosts.chat.client_manifest import TIMEOUT_SECONDS
 from wakeful.hosts.host_calls import awaited
 from wakeful.service.commands.client_requests import submit_result, time_out_late_requests
 from wakeful.service.run_result import RunResult
-
-
-class ClientToolCall(Value):
-    """The client is to run a call of a tool that it declared."""
-
-    type: Literal["client_tool_call"] = "client_tool_call"
-    thread_id: str
-    turn_id: str
-    request_id: str
-    """The same for the same call: a client that has run it does not run it again."""
-    tool_call_id: str
-    name: str
-    """As the client named it: `ui_add_node`."""
-    args: dict[str, Any]
-    timeout_ms: int
-    """What is left of the time when this is sent."""
-    parent_id: str | None = None
-    depth: int = 0
+from wakeful.views.chat_messages import ClientToolCall
 
 
 class ClientToolResult(Value):
@@ -120,14 +103,15 @@ class ClientBridge:
 
     async def _ask(self, resting: RunResult[Any], request_id: str) -> None:
         request = next(each for each in resting.runtime_tools if each.request_id == request_id)
-        asked, fact = next(
-            (entry.fact.event, entry.fact)
+        asked, fact, seq = next(
+            (entry.fact.event, entry.fact, entry.seq)
             for entry in resting.facts()
             if isinstance(entry.fact.event, RuntimeToolRequested) and entry.fact.event.request_id == request_id
         )
         frame = ClientToolCall(
             thread_id=fact.thread_id or "",
             turn_id=resting.turn_id,
+            event_seq=seq,
             request_id=request_id,
             tool_call_id=request.tool_call_id or "",
             name=request.tool_name.removeprefix(CLIENT),

@@ -116,9 +116,14 @@ async def cancel_turn(
     return answer.ignore_reason != "no_active_turn"
 
 
-async def supersede(engine: Engine, agent_id: str, thread_id: str, *, requested_by: str) -> None:
-    """Have every open turn of a thread stopped: a newer message takes their place."""
+async def supersede(
+    engine: Engine, agent_id: str, thread_id: str, *, requested_by: str, before: int | None = None
+) -> None:
+    """Have every open turn of a thread stopped: a newer message takes their place. `before`: those that began before
+    that event."""
     for row in await engine.store.turns_of_thread(agent_id, thread_id, open_only=True):
+        if before is not None and row.first_seq > before:
+            continue
         event = TurnInterruptRequested(
             interrupt_id=engine.ids.new("int"), requested_by=requested_by, reason="superseded"
         )

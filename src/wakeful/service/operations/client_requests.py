@@ -58,8 +58,11 @@ async def _request(opened: OpenStore, asked: RequestName) -> "RuntimeToolRequest
 
 
 async def _submit(opened: OpenStore, asked: ClientResult) -> RequestReceipt:
+    from wakeful.contracts.errors import InvalidValue
     from wakeful.service.commands.client_requests import submit_result
 
+    if asked.error is not None and asked.result is not None:
+        raise InvalidValue("invalid_result", "error", "there is a result beside it", "Give a result or an error.")
     ended = await submit_result(opened.engine, asked.request, asked.result, error=asked.error, by=asked.by)
     return RequestReceipt(ended, await turn_ahead(opened, ended.turn_id))
 

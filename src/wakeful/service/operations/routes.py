@@ -15,6 +15,7 @@ from wakeful.service.operations import (
     approvals,
     artifacts,
     calls,
+    chat,
     client_requests,
     decisions,
     inspection,
@@ -152,7 +153,20 @@ def _tree(found: Any) -> Any:
     return found.tree
 
 
+def _ended(found: Any) -> Any:
+    from wakeful.contracts.errors import AlreadyDecided
+    from wakeful.views.client_requests import ended_request
+
+    ended = ended_request(found.ended.request, found.ended.result)
+    if found.ended.duplicate:
+        refused = AlreadyDecided(ended.request_id, ended.status.removeprefix("runtime_tool_"), None)
+        refused.ended_with = ended.model_dump(mode="json", exclude_none=True)
+        raise refused
+    return ended
+
+
 _STORE = "wakeful.views.store_records"
+_ENDED = "wakeful.views.client_requests.EndedRequest"
 _TURN = f"{_STORE}.TurnRecord"
 _AGENT = "/agents/{agent_id}"
 _CONTROL = "/control/agents/{agent_id}"
@@ -162,6 +176,8 @@ _TRIGGER = "/control/triggers/{trigger_id}"
 _HTTP = {"by_http": True}
 _AT_ONCE = {"seconds": None}
 _NO_WORDS = {"seconds": None, "reason": ""}
+_LATE = {"cancelled": False}
+_CANCELLED = {"cancelled": True}
 _OWNERS = {"retention": None}
 """What the owner's file says holds."""
 ROUTES = (
@@ -245,6 +261,13 @@ ROUTES = (
     HttpRoute("GET", "/calls/{call_id}/why", calls.EXPLAIN),
     HttpRoute("GET", "/requests", client_requests.LIST_REQUESTS),
     HttpRoute("GET", "/requests/{request_id}", client_requests.SHOW_REQUEST),
+    HttpRoute("POST", "/requests/{request_id}/result", client_requests.SUBMIT_RESULT, _ended, _ENDED),
+    HttpRoute("POST", "/requests/{request_id}/timeout", client_requests.END_REQUEST, _ended, _ENDED, _LATE),
+    HttpRoute("POST", "/requests/{request_id}/cancel", client_requests.END_REQUEST, _ended, _ENDED, _CANCELLED),
+    # chats
+    HttpRoute("POST", f"{_AGENT}/chat", chat.SAY, look=f"{_AGENT}/transcript"),
+    HttpRoute("GET", f"{_TURNS}/chat", chat.SHOW_CHAT),
+    HttpRoute("GET", "/messages/{message_id}", chat.SHOW_MESSAGE),
     # turns and threads
     HttpRoute("GET", "/turns", turns.LIST_TURNS),
     HttpRoute("GET", _TURNS, turns.SHOW_TURN),
@@ -259,6 +282,7 @@ ROUTES = (
     HttpRoute("GET", f"{_TURNS}/artifacts", artifacts.LIST_ARTIFACTS),
     HttpRoute("POST", f"{_TURNS}/cancel", steering.CANCEL, _turn, _TURN),
     HttpRoute("POST", f"{_TURNS}/pause", steering.PAUSE, _turn, _TURN),
+    HttpRoute("POST", f"{_TURNS}/resume", steering.UNPAUSE, _turn, _TURN),
     HttpRoute("POST", f"{_TURNS}/messages", steering.INTERJECT, _said, "builtins.dict", look=f"{_TURNS}/events"),
     HttpRoute("GET", "/threads", threads.LIST_THREADS),
     HttpRoute("GET", "/threads/{thread_id}/messages", threads.LIST_MESSAGES),
@@ -278,8 +302,6 @@ WITHOUT_ROUTE: Mapping[str, str] = {
     "approvals.decide": "each way to decide has a path of its own",
     "artifacts.show": "its bytes are no JSON",
     "log.check": "it reads the whole log; it is for the command line",
-    "requests.submit": "a client answers over its own connection",
-    "requests.end": "a client answers over its own connection",
     "runtime.agent": "GET /agents/{agent_id}/status says the same and more",
     "runtime.runnable": "it is for a process that runs the agent itself",
     "store.would_free": "GET /store/stats says what could be freed",

@@ -4,10 +4,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
-from wakeful.service.operations.turns import TurnAhead, TurnName, named_turn, turn_ahead
+from wakeful.service.operations.turns import TurnAhead, named_turn, turn_ahead
 
 if TYPE_CHECKING:
     from wakeful.ports import TurnRow
+
+
+@dataclass(frozen=True, slots=True)
+class TurnControl:
+    """A turn that is to stop, to rest or to continue, and who wants it."""
+
+    turn: str | None = None
+    by: str = OPERATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +53,30 @@ class MessageReceipt(NamedTuple):
     message_id: str
 
 
-async def _cancel(opened: OpenStore, asked: TurnName) -> Cancellation:
+async def _cancel(opened: OpenStore, asked: TurnControl) -> Cancellation:
     from wakeful.service.commands.interruption import cancel_turn
 
     row = await named_turn(opened, asked.turn)
-    if not await cancel_turn(opened.engine, row.turn_id, requested_by=OPERATOR):
+    if not await cancel_turn(opened.engine, row.turn_id, requested_by=asked.by):
         return Cancellation(row, False, row, None)
     now = await named_turn(opened, row.turn_id)
     held = not now.is_open or await opened.store.is_held(row.agent_id, row.thread_id)
     return Cancellation(row, True, now, None if held else await turn_ahead(opened, row.turn_id))
 
 
-async def _pause(opened: OpenStore, asked: TurnName) -> Pause:
+async def _pause(opened: OpenStore, asked: TurnControl) -> Pause:
     from wakeful.service.commands.steering import pause_turn
 
     row = await named_turn(opened, asked.turn)
-    accepted = await pause_turn(opened.engine, row.turn_id, requested_by=OPERATOR)
+    accepted = await pause_turn(opened.engine, row.turn_id, requested_by=asked.by)
+    return Pause(row, accepted, await turn_ahead(opened, row.turn_id) if row.is_open else None)
+
+
+async def _unpause(opened: OpenStore, asked: TurnControl) -> Pause:
+    from wakeful.service.commands.steering import unpause_turn
+
+    row = await named_turn(opened, asked.turn)
+    accepted = await unpause_turn(opened.engine, row.turn_id, requested_by=asked.by)
     return Pause(row, accepted, await turn_ahead(opened, row.turn_id) if row.is_open else None)
 
 
@@ -72,6 +88,7 @@ async def _interject(opened: OpenStore, asked: MessageToTurn) -> MessageReceipt:
     return MessageReceipt(row.turn_id, said)
 
 
-CANCEL = Operation("turns.cancel", "operate", TurnName, f"{__name__}.Cancellation", _cancel, repeatable=True)
-PAUSE = Operation("turns.pause", "operate", TurnName, f"{__name__}.Pause", _pause, repeatable=True)
+CANCEL = Operation("turns.cancel", "operate", TurnControl, f"{__name__}.Cancellation", _cancel, repeatable=True)
+PAUSE = Operation("turns.pause", "operate", TurnControl, f"{__name__}.Pause", _pause, repeatable=True)
+UNPAUSE = Operation("turns.unpause", "operate", TurnControl, f"{__name__}.Pause", _unpause, repeatable=True)
 INTERJECT = Operation("turns.interject", "operate", MessageToTurn, f"{__name__}.MessageReceipt", _interject)

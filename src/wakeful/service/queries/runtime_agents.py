@@ -118,6 +118,14 @@ async def envelope_of(store: MessageLog, message_id: str) -> MessageEnvelope:
     return message_envelope(entry)
 
 
+async def find_message(store: MessageLog, message_id: str) -> MessageRow:
+    """Where a message is. Raises MessageNotFound."""
+    row = await store.message(message_id)
+    if row is None:
+        raise MessageNotFound(f"there is no message {message_id}", "Give the message_id that `send` returned.")
+    return row
+
+
 async def follow_agent(
     store: Store, agent: str, *, after: int, keys: Iterable[str] = ()
 ) -> AsyncIterator[RuntimeEvent]:

@@ -34,7 +34,7 @@ async def wire_messages(
     missed = [message for entry in facts for message in view.feed(entry) if entry.seq > after_seq]
     return WireReplay(
         messages=tuple(missed),
-        replay_incomplete=_is_cut(row, facts, after_seq),
+        replay_incomplete=is_cut(row, facts, after_seq),
         last_event_seq=max(after_seq, facts[-1].seq if facts else 0),
         ended=view.ended or not row.is_open,
     )
@@ -46,7 +46,7 @@ async def _secrets(store: Store, facts: list[StoredFact], keys: Iterable[str]) -
     return reader.secrets
 
 
-def _is_cut(row: TurnRow, facts: list[StoredFact], after_seq: int) -> bool:
+def is_cut(row: TurnRow, facts: list[StoredFact], after_seq: int) -> bool:
     """The beginning of the turn is gone from the log, and the client has not seen all of what is gone."""
     first = facts[0].seq if facts else row.last_seq + 1
     return first > row.first_seq and after_seq < first - 1

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from wakeful.service.operations.operation import OPERATOR
-from wakeful.service.operations.steering import CANCEL, INTERJECT, PAUSE, MessageToTurn
-from wakeful.service.operations.turns import TurnName
+from wakeful.service.operations.steering import CANCEL, INTERJECT, PAUSE, MessageToTurn, TurnControl
 from wakeful.surfaces.cli.agent_control import ByOption, ReasonOption
 from wakeful.surfaces.cli.options import JsonOption, NamedTurn, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line
@@ -20,7 +19,7 @@ from wakeful.surfaces.cli.shown_values import out
 def cancel(turn: NamedTurn, store: StoreOption = None) -> None:
     """Stop a turn. The process that runs it ends it as cancelled and records the outcome of every call."""
     place = store_to_read(store)
-    told = ask(CANCEL, TurnName(turn), place)
+    told = ask(CANCEL, TurnControl(turn), place)
     turn_id = short(told.before.turn_id)
     if not told.accepted:
         out(f"turn {turn_id} has ended already: {told.before.state}")
@@ -55,7 +54,7 @@ def pause(
         return
     if json or reason or by != OPERATOR:
         raise WrongRequest("--json, --reason and --as go with --all", "wakeful pause TURN")
-    row, accepted, ahead = ask(PAUSE, TurnName(turn), place)
+    row, accepted, ahead = ask(PAUSE, TurnControl(turn), place)
     if accepted:
         out(f"turn {short(row.turn_id)} pauses as soon as its running calls have finished")
     elif row.is_open:

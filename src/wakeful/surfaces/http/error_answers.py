@@ -80,7 +80,10 @@ def problem_of(error: Exception) -> HttpProblem:
         return problem(500, "internal_error", "the runtime failed at this request", "wakeful daemon logs")
     status = next((STATUSES[each] for each in type(error).__mro__ if each in STATUSES), 500)
     code = getattr(error, "code", None) or _WORDS.sub("_", type(error).__name__).lower()
-    return problem(status, str(code), error.message, error.hint, retryable=is_retryable(error))
+    found = problem(status, str(code), error.message, error.hint, retryable=is_retryable(error))
+    if isinstance(error, known.AlreadyDecided) and error.ended_with is not None:
+        found.words.details = dict(error.ended_with)
+    return found
 
 
 def is_retryable(error: WakefulError) -> bool:

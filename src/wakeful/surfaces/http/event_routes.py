@@ -6,15 +6,14 @@ the feed over all agents the cursor of its last entry.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from wakeful.contracts.envelope import RuntimeEvent
-from wakeful.contracts.errors import InvalidValue
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.operations.operator_feed import (
     LIST_FEED,
@@ -25,14 +24,12 @@ from wakeful.service.operations.operator_feed import (
     follow_feed,
 )
 from wakeful.service.operations.turns import LIST_EVENTS, EventQuery, read_events
-from wakeful.surfaces.http.event_streams import sse_answer, sse_frame
+from wakeful.surfaces.http.event_streams import SSE, seen_before, sse_answer, sse_frame, wants_stream
 from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, entitled
 from wakeful.views.presentation.display_modes import DisplayMode
 from wakeful.views.presentation.feed_entries import FeedEntry
 from wakeful.views.presentation.replayed_events import ReplayedEvent
 
-SSE = "text/event-stream"
-T = TypeVar("T")
 After = Annotated[int, Query(ge=0, description="The `event_seq` of the last event that is known.")]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="How many events at most; a stream has no end.")]
 LastEvent = Annotated[str | None, Header(alias="Last-Event-ID", description="Where a stream goes on.")]
@@ -46,7 +43,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
-    """The two routes."""
+    """The routes of events."""
     router = APIRouter(dependencies=[Depends(entitled("observe"))], tags=["events"])
 
     @router.get(
@@ -58,10 +55,10 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
     async def of_agent(
         request: Request, agent_id: str, after: After = 0, limit: Limit = PAGE, last: LastEvent = None
     ) -> Response:
-        asked = ReplayQuery(agent_id, _after(after, last), limit)
+        asked = ReplayQuery(agent_id, seen_before(after, last), limit)
         if not wants_stream(request):
             return _page(await REPLAY_EVENTS.handler(opened, asked))
-        return await _stream(follow_events(opened, asked), replay_frame, closing)
+        return await sse_answer(follow_events(opened, asked), replay_frame, closing)
 
     @router.get(
         "/turns/{turn_id}/events", responses=RESPONSES, response_model=list[RuntimeEvent], summary="Events of a turn"
@@ -76,10 +73,10 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
     ) -> Response:
         if reveal:
             entitled("reveal")(request)
-        asked = EventQuery(turn_id, _after(after, last), limit, reveal)
+        asked = EventQuery(turn_id, seen_before(after, last), limit, reveal)
         if not wants_stream(request):
             return _page(await LIST_EVENTS.handler(opened, asked))
-        return await _stream(
+        return await sse_answer(
             read_events(opened, EventQuery(turn_id, asked.after, None, reveal), follow_it=True), event_frame, closing
         )
 
@@ -94,14 +91,9 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         asked = FeedQuery(last or after, limit, display)
         if not wants_stream(request):
             return _page(await LIST_FEED.handler(opened, asked))
-        return await _stream(follow_feed(opened, asked), feed_frame, closing)
+        return await sse_answer(follow_feed(opened, asked), feed_frame, closing)
 
     return router
-
-
-def wants_stream(request: Request) -> bool:
-    """Does the reader ask for a stream?"""
-    return SSE in request.headers.get("accept", "")
 
 
 def event_frame(event: RuntimeEvent) -> bytes:
@@ -120,38 +112,6 @@ def feed_frame(entry: FeedEntry) -> bytes:
     """One entry of the feed; its id is its cursor."""
     data = entry.model_dump(mode="json", exclude_none=True)
     return sse_frame(data, event=entry.presentation.category, event_id=entry.cursor)
-
-
-def _after(after: int, last: str | None) -> int:
-    if last is None or not last.strip():
-        return after
-    if not last.strip().isdigit():
-        raise InvalidValue(
-            "invalid_cursor", "Last-Event-ID", f"{last!r} is no number of an event", "Begin with after=0."
-        )
-    return int(last.strip())
-
-
-async def _stream(events: AsyncIterator[T], shown: Callable[[T], bytes], closing: asyncio.Event) -> Response:
-    """The first event is waited for only so long that an error can still be told as one."""
-    first = asyncio.ensure_future(anext(events))
-    done, _ = await asyncio.wait({first}, timeout=0.05)
-    if done and first.exception() is not None and not isinstance(first.exception(), StopAsyncIteration):
-        raise first.exception() or RuntimeError
-    return sse_answer(_from(first, events), shown, closing)
-
-
-async def _from(first: "asyncio.Future[T]", events: AsyncIterator[T]) -> AsyncIterator[T]:
-    try:
-        try:
-            yield await first
-        except StopAsyncIteration:
-            return
-        async for event in events:
-            yield event
-    finally:
-        first.cancel()
-        await events.aclose()  # type: ignore[attr-defined]
 
 
 def _page(events: Sequence[BaseModel]) -> JSONResponse:

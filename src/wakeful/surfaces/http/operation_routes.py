@@ -23,8 +23,17 @@ Perform: TypeAlias = Callable[[Request], OpenStore]
 """From a request to the store that it is about."""
 PAGE = 100
 MOST = 1_000
-ELSEWHERE = ("/agents/{agent_id}/events", "/turns/{turn_id}/events", "/feed", "/metrics")
-"""Answered by `event_routes`, as pages or as a stream to readers that accept one, and by `metrics_route`, as text."""
+ELSEWHERE = (
+    "/agents/{agent_id}/events",
+    "/turns/{turn_id}/events",
+    "/feed",
+    "/metrics",
+    "/agents/{agent_id}/chat",
+    "/turns/{turn_id}/chat",
+    "/messages/{message_id}",
+)
+"""Answered by `event_routes` and `chat_routes`, as pages or as a stream to readers that accept one, and by
+`metrics_route`, as text."""
 _NAME = re.compile(r"{(\w+)}")
 _IN_QUERY = ("GET", "DELETE")
 ERRORS: Mapping[int | str, dict[str, Any]] = {

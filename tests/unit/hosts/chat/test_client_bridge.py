@@ -13,11 +13,11 @@ from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent
 from wakeful.contracts.errors import InvalidValue, NotEntitled
 from wakeful.contracts.events import RuntimeToolRequested, RuntimeToolResolved, ToolFailed, ToolResult
-from wakeful.hosts.chat.client_bridge import ClientToolCall
 from wakeful.hosts.chat.client_manifest import TIMEOUT_SECONDS
 from wakeful.service.commands import client_requests
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.store.sqlite import SqliteStore
+from wakeful.views.chat_messages import ClientToolCall
 from wakeful.views.cost import CostSummary
 from wakeful.views.wire_messages import ToolCallUpdate, TurnTerminal
 

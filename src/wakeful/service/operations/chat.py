@@ -1,0 +1,116 @@
+"""What may be asked about a chat with an agent of a runtime: say something, and follow the turn that answers it.
+
+`follow_chat` and `follow_message_chat` are the same with what comes: surfaces make streams of them.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wakeful.contracts.messages import Priority
+from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
+from wakeful.service.operations.turns import named_turn
+
+if TYPE_CHECKING:
+    from wakeful.views.chat_messages import ChatMessage, ChatReplay
+    from wakeful.views.runtime_records import SentMessage
+
+
+@dataclass(frozen=True, slots=True)
+class ChatWords:
+    """Something to say to an agent in one of its threads."""
+
+    agent: str
+    text: str
+    thread: str = "main"
+    key: str | None = None
+    """The same key again is the same message: nothing is said twice, and no second turn is begun."""
+    priority: Priority = "normal"
+    supersede: bool = False
+    """Stop the turns of the thread that began before: their answers are not wanted any more."""
+    sender: str = OPERATOR
+
+
+@dataclass(frozen=True, slots=True)
+class MessageName:
+    """A message by its id."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatQuery:
+    """The chat of a turn after the last of its events that is known."""
+
+    turn: str | None = None
+    after: int = 0
+
+
+async def _say(opened: OpenStore, asked: ChatWords) -> "SentMessage":
+    from wakeful.service.commands.interruption import supersede
+    from wakeful.service.operations.runtime import SEND, MessageToAgent
+
+    message = MessageToAgent(
+        asked.agent, asked.text, asked.thread, asked.key, asked.priority, asked.sender, by_http=True
+    )
+    sent = await SEND.handler(opened, message)
+    if asked.supersede:
+        await supersede(opened.engine, sent.agent, sent.thread, before=sent.position, requested_by=asked.sender)
+    return sent
+
+
+async def _message(opened: OpenStore, asked: MessageName) -> "SentMessage":
+    from wakeful.service.queries.runtime_agents import find_message, sent_message
+
+    return sent_message(await find_message(opened.store, asked.message))
+
+
+async def _chat(opened: OpenStore, asked: ChatQuery) -> "ChatReplay":
+    from wakeful.service.queries.chat_streams import chat_replay
+
+    row = await named_turn(opened, asked.turn)
+    return await chat_replay(opened.engine, row, asked.after, keys=opened.keys())
+
+
+async def follow_chat(opened: OpenStore, asked: ChatQuery, *, may_answer: bool) -> "AsyncGenerator[ChatMessage, None]":
+    """The chat of a turn, then what comes, until the turn is over. Raises TurnNotFound."""
+    from wakeful.service.queries.chat_streams import follow_turn
+
+    row = await named_turn(opened, asked.turn)
+    words = opened.living.words if opened.living is not None else None
+    messages = follow_turn(opened.engine, row, asked.after, words=words, keys=opened.keys(), may_answer=may_answer)
+    async with aclosing(messages):
+        async for message in messages:
+            yield message
+
+
+async def follow_message_chat(
+    opened: OpenStore, asked: MessageName, after: int = 0, *, may_answer: bool
+) -> "AsyncGenerator[ChatMessage, None]":
+    """The chat of the turn that takes a message, until that turn is over. Raises MessageNotFound."""
+    from wakeful.service.queries.chat_streams import follow_message
+    from wakeful.service.queries.runtime_agents import find_message
+
+    row = await find_message(opened.store, asked.message)
+    words = opened.living.words if opened.living is not None else None
+    messages = follow_message(opened.engine, row, after, words=words, keys=opened.keys(), may_answer=may_answer)
+    async with aclosing(messages):
+        async for message in messages:
+            yield message
+
+
+async def cancel_answer(opened: OpenStore, asked: MessageName, *, by: str) -> None:
+    """Have the turn of a message stopped, as soon as there is one."""
+    from wakeful.service.commands.interruption import cancel_turn
+    from wakeful.service.queries.chat_streams import turn_of_message
+    from wakeful.service.queries.runtime_agents import find_message
+
+    turn = await turn_of_message(opened.engine, await find_message(opened.store, asked.message))
+    await cancel_turn(opened.engine, turn.turn_id, requested_by=by)
+
+
+_SENT = "wakeful.views.runtime_records.SentMessage"
+SAY = Operation("runtime.say", "operate", ChatWords, _SENT, _say)
+SHOW_MESSAGE = Operation("runtime.message", "observe", MessageName, _SENT, _message)
+SHOW_CHAT = Operation("runtime.chat", "observe", ChatQuery, "wakeful.views.chat_messages.ChatReplay", _chat)

@@ -1,0 +1,189 @@
+"""Chats over HTTP: a message goes in, and the turn that answers it comes out of the same answer, as a stream.
+
+    POST /agents/{agent_id}/chat      say something; the answer is the stream of its turn
+    GET  /turns/{turn_id}/chat        the chat of a turn: as JSON, or as a stream
+    GET  /messages/{message_id}       where a message is; as a stream the chat of the turn that takes it
+
+A client that lost its stream comes back to any of them with `Last-Event-ID`. With its key a message is said once,
+however often it is posted. A client that goes away stops nothing, unless it asked for that.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from wakeful.contracts.errors import InvalidValue
+from wakeful.contracts.messages import Priority
+from wakeful.service.operations.chat import (
+    SAY,
+    SHOW_CHAT,
+    SHOW_MESSAGE,
+    ChatQuery,
+    ChatWords,
+    MessageName,
+    cancel_answer,
+    follow_chat,
+    follow_message_chat,
+)
+from wakeful.service.operations.operation import OpenStore
+from wakeful.surfaces.http.event_routes import After, LastEvent
+from wakeful.surfaces.http.event_streams import SSE, seen_before, sse_answer, sse_frame, wants_stream
+from wakeful.surfaces.http.guard import caller_of
+from wakeful.surfaces.http.operation_routes import ERRORS, IDEMPOTENCY, entitled
+from wakeful.views.chat_messages import CHAT_MESSAGE, ChatMessage, ChatReplay
+from wakeful.views.runtime_records import SentMessage
+
+EXAMPLE = """\
+retry: 1000
+
+id: 41
+event: message_taken
+data: {"type":"message_taken","message_id":"msg_1","agent":"ops","thread_id":"main","event_seq":41,"state":"queued"}
+
+event: chunk
+data: {"type":"chunk","thread_id":"main","turn_id":"turn_1","content":"All backups ","done":false,"depth":0,"step":1}
+
+id: 48
+event: chunk
+data: {"type":"chunk","thread_id":"main","turn_id":"turn_1","event_seq":48,"content":"are there.","done":true}
+
+id: 52
+event: turn_terminal
+data: {"type":"turn_terminal","thread_id":"main","turn_id":"turn_1","event_seq":52,"status":"completed"}
+
+"""
+Id = Annotated[str, Path(min_length=1, max_length=500)]
+
+
+class ChatRequest(BaseModel):
+    """Something to say to an agent in one of its threads."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    text: str = Field(examples=["Are the backups there?"])
+    thread: str = Field("main", description="The conversation it belongs to.")
+    key: str | None = Field(None, description="The same key again is the same message. Also as `Idempotency-Key`.")
+    priority: Priority = "normal"
+    supersede: bool = Field(False, description="Stop the turns of the thread that began before.")
+
+
+def chat_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
+    """The routes of chats."""
+    router = APIRouter(tags=["chat"])
+
+    @router.post(
+        "/agents/{agent_id}/chat",
+        summary="Chat with an agent",
+        description="Scope: `operate`. The answer is a stream: the message, then everything of the turn that answers "
+        "it, until that turn is over. Post it again with the same key and `Last-Event-ID` to go on after a disconnect.",
+        responses={**ERRORS, 200: streamed()},
+        response_class=Response,
+        dependencies=[Depends(entitled("operate"))],
+    )
+    async def say(
+        request: Request,
+        agent_id: Id,
+        asked: Annotated[ChatRequest, Body()],
+        cancel_on_disconnect: Annotated[bool, Query(description="Stop the turn when this client goes away.")] = False,
+        last: LastEvent = None,
+        idempotency_key: Annotated[str | None, Header(alias=IDEMPOTENCY, description="The key.")] = None,
+    ) -> Response:
+        after = seen_before(0, last)
+        if idempotency_key is not None and asked.key not in (None, idempotency_key):
+            raise InvalidValue("invalid_key", "key", f"the header says {idempotency_key!r}", "Give one of them.")
+        caller = caller_of(request.scope).name
+        words = ChatWords(
+            agent_id, asked.text, asked.thread, idempotency_key or asked.key, asked.priority, asked.supersede, caller
+        )
+        sent = MessageName((await SAY.handler(opened, words)).message_id)
+        messages = follow_message_chat(opened, sent, after, may_answer=True)
+        if cancel_on_disconnect:
+            messages = _cancelling(messages, opened, sent, caller, closing)
+        return await sse_answer(messages, chat_frame, closing)
+
+    @router.get(
+        "/turns/{turn_id}/chat",
+        summary="The chat of a turn",
+        description="Scope: `observe`. As JSON what there is; as `text/event-stream` that and all that follows, until "
+        "the turn is over. Arguments of what a client is to run are redacted without the scope `operate`.",
+        responses={**ERRORS, 200: streamed()},
+        response_model=ChatReplay,
+        dependencies=[Depends(entitled("observe"))],
+    )
+    async def of_turn(request: Request, turn_id: Id, after: After = 0, last: LastEvent = None) -> Response:
+        asked = ChatQuery(turn_id, seen_before(after, last))
+        if not wants_stream(request):
+            return JSONResponse((await SHOW_CHAT.handler(opened, asked)).model_dump(mode="json"))
+        return await sse_answer(follow_chat(opened, asked, may_answer=_may_answer(request)), chat_frame, closing)
+
+    @router.get(
+        "/messages/{message_id}",
+        summary="Where a message is",
+        description="Scope: `observe`. As `text/event-stream` the chat of the turn that takes the message.",
+        responses={**ERRORS, 200: streamed()},
+        response_model=SentMessage,
+        dependencies=[Depends(entitled("observe"))],
+    )
+    async def of_message(request: Request, message_id: Id, after: After = 0, last: LastEvent = None) -> Response:
+        asked, seen = MessageName(message_id), seen_before(after, last)
+        if not wants_stream(request):
+            return JSONResponse((await SHOW_MESSAGE.handler(opened, asked)).model_dump(mode="json"))
+        messages = follow_message_chat(opened, asked, seen, may_answer=_may_answer(request))
+        return await sse_answer(messages, chat_frame, closing)
+
+    return router
+
+
+def streamed() -> dict[str, Any]:
+    """How a stream of chat messages is described: the event names its message, and its data is that message."""
+    events = {name: f"#/components/schemas/{name}" for name in _models()}
+    return {
+        "description": "A stream of server-sent events. Each has the type of its message as `event`, the message as "
+        "JSON in `data` and, where it is stored, its `event_seq` as `id`. An `event: error` has the shape of errors.",
+        "content": {
+            SSE: {
+                "schema": {"type": "string", "contentMediaType": SSE, "examples": [EXAMPLE]},
+                "x-events": {"oneOf": [{"$ref": place} for place in events.values()]},
+            }
+        },
+    }
+
+
+def chat_frame(message: ChatMessage) -> bytes:
+    """One message; its id is the number of its fact in the log of its agent."""
+    number = getattr(message, "event_seq", None)
+    data = message.model_dump(mode="json", exclude_none=True)
+    return sse_frame(data, event=message.type, event_id="" if number is None else str(number))
+
+
+def _models() -> list[str]:
+    return list(CHAT_MESSAGE.json_schema(mode="serialization")["$defs"])
+
+
+def _may_answer(request: Request) -> bool:
+    return caller_of(request.scope).may("operate")
+
+
+async def _cancelling(
+    messages: AsyncGenerator[ChatMessage, None], opened: OpenStore, sent: MessageName, caller: str, closing: asyncio.Event
+) -> AsyncGenerator[ChatMessage, None]:
+    """The same, for a client that wants no answer that it cannot see. A server that ends stops nothing."""
+    is_whole = False
+    try:
+        async with aclosing(messages):
+            async for message in messages:
+                yield message
+        is_whole = True
+    finally:
+        if not is_whole and not closing.is_set():
+            asked = asyncio.create_task(cancel_answer(opened, sent, by=caller))
+            _cancelled.add(asked)
+            asked.add_done_callback(_cancelled.discard)
+
+
+_cancelled: set[asyncio.Task[None]] = set()
+"""Cancels on their way: a task that nobody holds may be collected."""

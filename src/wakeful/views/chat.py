@@ -1,0 +1,130 @@
+"""Facts of a turn to the messages of its chat: the wire messages, and what somebody outside has to do about the turn.
+
+A request to a client that was answered before the client came is not shown to it: there is nothing to run any more.
+Once somebody asked the turn to stop, nothing new is asked of anybody.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from wakeful.contracts.envelope import Fact, StoredFact, iso
+from wakeful.contracts.events import (
+    ActionRequired,
+    ActionResolved,
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+    TurnInterjected,
+)
+from wakeful.contracts.events import TurnResumed as Resumed
+from wakeful.contracts.events import TurnSuspended as Suspended
+from wakeful.contracts.models import TextDelta
+from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.views.chat_messages import (
+    ApprovalRequired,
+    ApprovalResolved,
+    ChatMessage,
+    ClientToolCall,
+    ClientToolEnded,
+    Interjected,
+    TurnResumed,
+    TurnSuspended,
+)
+from wakeful.views.wire import WireView
+
+CLIENT = "client/"
+
+
+class ChatView:
+    """The chat of one turn. Feed it the turn's facts from the first, and words as they are heard."""
+
+    def __init__(self, turn_id: str, secrets: RunSecrets) -> None:
+        self.wire = WireView(turn_id, secrets=secrets)
+        self.answered: Collection[str] = ()
+        """Requests to clients that are known to be over."""
+
+    @property
+    def ended(self) -> bool:
+        return self.wire.ended
+
+    def feed(self, recorded: StoredFact, now: int, arguments: dict[str, Any] | None = None) -> list[ChatMessage]:
+        """What a stored fact is sent as. `arguments`: of a request to a client, for whoever may answer it."""
+        seq, fact = recorded.seq, recorded.fact
+        was_over = self.ended
+        messages: list[ChatMessage] = [*self.wire.feed(recorded)]
+        if was_over or fact.turn_id != self.wire.turn_id:
+            return messages
+        shown = self._asked_or_told(seq, fact, now, arguments)
+        return messages if shown is None else [*messages, shown]
+
+    def words(self, step: int, attempt: int, text: str, level: str | None) -> list[ChatMessage]:
+        """Words of an attempt that is under way."""
+        if not self.wire.hears(step, attempt, level):
+            return []
+        return [*self.wire.glimpse(step, TextDelta(text=self.wire.secrets.hide(text)), level)]
+
+    def _asked_or_told(self, seq: int, fact: Fact, now: int, arguments: dict[str, Any] | None) -> ChatMessage | None:
+        secrets = self.wire.secrets
+        ids = {"thread_id": fact.thread_id or "", "turn_id": self.wire.turn_id, "event_seq": seq}
+        call_id = fact.call_id or ""
+        place = {"parent_id": fact.parent_call_id, "depth": fact.depth}
+        match fact.event:
+            case RuntimeToolRequested() as asked if not self.wire.is_stopping and asked.request_id not in self.answered:
+                return ClientToolCall(
+                    **ids,
+                    **place,
+                    request_id=asked.request_id,
+                    tool_call_id=call_id,
+                    name=asked.tool_name.removeprefix(CLIENT),
+                    args=arguments if arguments is not None else secrets.hide_keys_in(asked.safe_args),
+                    timeout_ms=max(0, (asked.timeout_at - now) // 1000),
+                )
+            case RuntimeToolResolved() as said:
+                return ClientToolEnded(
+                    **ids,
+                    request_id=said.request_id,
+                    tool_call_id=call_id,
+                    name=said.tool_name.removeprefix(CLIENT),
+                    status=_ended(said),
+                    ended_by=said.submitted_by,
+                )
+            case ActionRequired() as asked if not self.wire.is_stopping:
+                return ApprovalRequired(
+                    **ids,
+                    **place,
+                    approval_id=asked.action_id,
+                    kind=asked.action_type,
+                    tool_call_id=call_id,
+                    name=asked.tool_name,
+                    args=secrets.hide_keys_in(asked.safe_args),
+                    prompt=secrets.hide_keys(asked.prompt),
+                    reason=asked.reason,
+                    choices=asked.choices,
+                    decisions=asked.decisions,
+                    expires_at=iso(asked.expires_at),
+                )
+            case ActionResolved() as said:
+                return ApprovalResolved(
+                    **ids,
+                    approval_id=said.action_id,
+                    tool_call_id=call_id,
+                    name=said.tool_name,
+                    status=said.status,
+                    decision=said.decision,
+                    decided_by=said.resolver,
+                    note=secrets.hide(said.reason) or None,
+                )
+            case TurnInterjected() as said:
+                return Interjected(
+                    **ids, message_id=said.message_id, content=secrets.hide(said.item.text), said_by=said.said_by
+                )
+            case Suspended() as rests:
+                return TurnSuspended(**ids, reason=rests.reason, waiting_for=rests.waiting_for)
+            case Resumed() as resumed:
+                return TurnResumed(**ids, cause=resumed.cause)
+        return None
+
+
+def _ended(said: RuntimeToolResolved) -> Any:
+    if said.status == "runtime_tool_timeout":
+        return "cancelled" if said.cancelled else "timed_out"
+    return "completed" if said.success else "failed"

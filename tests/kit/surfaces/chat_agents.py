@@ -1,0 +1,73 @@
+"""Agents that a served process runs in tests of chats: each does what its message says.
+
+`tell NAME` says some words and waits for a file NAME in the home before it says the rest.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from kit.surfaces import served_agents
+from wakeful import Agent, tool
+from wakeful.contracts.models import ModelGlimpse, Reply, TextDelta
+from wakeful.ports import ModelRequest
+from wakeful.testing import scripted
+
+FIRST, REST = "Once upon a time ", "there was a log."
+
+
+@tool(external=True, effect="pure", timeout=60)
+def pick_file(folder: str) -> str:
+    """Let the person pick a file."""
+    raise NotImplementedError
+
+
+def answer(request: ModelRequest) -> object:
+    """`pick N` asks the client N times at once; `nest X` has a subtask do X; `say X` says it."""
+    if request.answered:
+        return "finished"
+    text = str(request.history[-1].text)
+    said = re.search(r"(pick|nest|hold|tell) ?(.*)", text)
+    match said and said[1]:
+        case "pick":
+            return {
+                "calls": [
+                    {"name": "pick_file", "arguments": {"folder": f"/home/{number}"}}
+                    for number in range(int(said[2] or 1) if said else 1)
+                ]
+            }
+        case "nest":
+            return {
+                "calls": [{"name": "run_subtask", "arguments": {"title": "inner", "instructions": "look around"}}]
+            }
+        case "tell":
+            return FIRST + REST
+    return f"you said: {text[-100:]}"
+
+
+class Teller:
+    """A scripted model that stops in the middle of a story, and tells the rest when a file is there."""
+
+    def __init__(self) -> None:
+        self._script = scripted(answer)
+
+    @property
+    def ref(self) -> str:
+        return self._script.ref
+
+    async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+        said = re.search(r"tell (\w+)", str(request.history[-1].text)) if not request.answered else None
+        if said is not None:
+            for word in FIRST.split():
+                yield TextDelta(text=f"{word} ")
+            while not (Path(os.environ["WAKEFUL_HOME"]) / said[1]).exists():
+                await asyncio.sleep(0.01)
+        async for piece in self._script.respond(request):
+            if isinstance(piece, Reply):
+                yield piece
+
+
+teller = Agent("teller", Teller(), tools=[pick_file])
+agents = [*served_agents.agents, teller]
