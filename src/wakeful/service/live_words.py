@@ -74,6 +74,7 @@ class Listener:
         self._places: dict[str | None, tuple[_Attempt, int, str]] = {}
         """Of each level: the attempt, how many pieces of it were heard, and the beginning of a word."""
         self.news = asyncio.Event()
+        self.news.set()  # there may be words already
 
     def heard(self, turn_id: str) -> list[Heard]:
         """What is new in a turn. A word is heard when it is whole, so that a secret in it can be known as one."""

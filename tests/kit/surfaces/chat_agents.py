@@ -6,6 +6,7 @@
 import asyncio
 import os
 import re
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -39,9 +40,7 @@ def answer(request: ModelRequest) -> object:
                 ]
             }
         case "nest":
-            return {
-                "calls": [{"name": "run_subtask", "arguments": {"title": "inner", "instructions": "look around"}}]
-            }
+            return {"calls": [{"name": "run_subtask", "arguments": {"title": "inner", "instructions": "look around"}}]}
         case "tell":
             return FIRST + REST
     return f"you said: {text[-100:]}"
@@ -62,11 +61,15 @@ class Teller:
         if said is not None:
             for word in FIRST.split():
                 yield TextDelta(text=f"{word} ")
-            while not (Path(os.environ["WAKEFUL_HOME"]) / said[1]).exists():
-                await asyncio.sleep(0.01)
+            await asyncio.to_thread(_until, Path(os.environ["WAKEFUL_HOME"]) / said[1])
         async for piece in self._script.respond(request):
             if isinstance(piece, Reply):
                 yield piece
+
+
+def _until(file: Path) -> None:
+    while not file.exists():
+        time.sleep(0.01)
 
 
 teller = Agent("teller", Teller(), tools=[pick_file])

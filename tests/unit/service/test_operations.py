@@ -14,6 +14,7 @@ from wakeful.contracts.errors import WakefulError
 from wakeful.service.operations.approvals import DECIDE, LIST_APPROVALS, ApprovalDecision, ApprovalFilter, ApprovalName
 from wakeful.service.operations.artifacts import ArtifactName
 from wakeful.service.operations.calls import CallName
+from wakeful.service.operations.chat import MessageName
 from wakeful.service.operations.client_requests import RequestName
 from wakeful.service.operations.inspection import AgentBriefs, AgentTools, WaitsOfAgent
 from wakeful.service.operations.memory import MemoryName, MemoryOwner, MemoryQuery
@@ -61,6 +62,7 @@ NEEDS_WORDS: dict[str, Any] = {
     "runtime.diff": RevisionPair("nothing"),
     "runtime.events": ReplayQuery("nothing"),
     "runtime.transcript": TranscriptQuery("nothing"),
+    "runtime.message": MessageName("nothing"),
 }
 """Requests of operations that only read and have to be told something."""
 

@@ -53,6 +53,10 @@ class ChatReader:
         await self._events.learn(found)
         return found
 
+    def knows(self, heard: Heard) -> bool:
+        """Was the request that is being answered read?"""
+        return self.view.wire.knows(heard.step, heard.attempt, heard.level)
+
     async def messages(self, entry: StoredFact) -> list[ChatMessage]:
         self.seen = max(self.seen, entry.seq)
         event, arguments = entry.fact.event, None
@@ -104,19 +108,18 @@ async def follow_turn(
                             yield message
                 if reader.view.ended:
                     return
-                for each in heard:
+                for each in [each for each in heard if reader.knows(each)]:
+                    heard.remove(each)
                     for message in reader.view.words(each.step, each.attempt, each.text, each.level):
                         yield message
                 await listener.news.wait()
-                heard = listener.heard(row.turn_id)
-                is_behind = any(not reader.view.wire.knows(each.step, each.attempt, each.level) for each in heard)
-                if not doorbell.rang() and not is_behind:
-                    facts = []
-                    continue
-                facts = await reader.fresh()
-                now = await store.turn(row.turn_id) if not facts else row
-                if now is None or (not now.is_open and reader.seen >= now.last_seq):
-                    return
+                heard += listener.heard(row.turn_id)  # words may be heard before their request can be read
+                facts = []
+                if doorbell.rang() or not all(map(reader.knows, heard)):
+                    facts = await reader.fresh()
+                    now = await store.turn(row.turn_id) if not facts else row
+                    if now is None or (not now.is_open and reader.seen >= now.last_seq):
+                        return
 
 
 async def follow_message(

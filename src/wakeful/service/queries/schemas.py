@@ -21,6 +21,7 @@ from wakeful.engine.agent import NAME
 from wakeful.engine.agent_file import WORDS_FIELD
 from wakeful.engine.agent_options import AS_HELD, OPTIONS, AgentOptions
 from wakeful.service.run_result import run_result_document
+from wakeful.views.chat_messages import CHAT_MESSAGE
 from wakeful.views.wire_messages import WIRE_MESSAGE
 
 TOOLS = "Tools by name, a profile (`coding`, `shell_first`, `chat`), and `mcp.NAME/*` for all tools of a server."
@@ -36,6 +37,12 @@ def wire_schema() -> dict[str, Any]:
     """The schema of the messages that a client of a turn is sent."""
     generated = WIRE_MESSAGE.json_schema(mode="serialization")
     return {"$schema": DIALECT, "$id": "urn:wakeful:wire:1", **generated}
+
+
+def chat_schema() -> dict[str, Any]:
+    """The schema of the messages of a chat over HTTP."""
+    generated = CHAT_MESSAGE.json_schema(mode="serialization")
+    return {"$schema": DIALECT, "$id": "urn:wakeful:chat:1", **generated}
 
 
 def agent_schema() -> dict[str, Any]:

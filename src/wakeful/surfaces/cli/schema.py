@@ -7,7 +7,7 @@ import typer
 
 from wakeful.bootstrap import script_schema
 from wakeful.contracts.schema import event_schema
-from wakeful.service.queries.schemas import agent_schema, owner_schema, run_result_schema, wire_schema
+from wakeful.service.queries.schemas import agent_schema, chat_schema, owner_schema, run_result_schema, wire_schema
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.shown_values import json_text, out
 
@@ -15,6 +15,7 @@ SCHEMAS: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "events": (event_schema, "every event of a log: wakeful events TURN --json"),
     "run-result": (run_result_schema, "a result: wakeful run --json"),
     "wire": (wire_schema, "client messages: wakeful events TURN --as wire --json"),
+    "chat": (chat_schema, "messages of a chat: POST /agents/{agent_id}/chat"),
     "agent": (agent_schema, "an agent's file: wakeful check, wakeful run --agent FILE"),
     "owner": (owner_schema, "the owner's file, wakeful.toml: wakeful check"),
     "script": (script_schema, "a script: wakeful run --model scripted:FILE"),

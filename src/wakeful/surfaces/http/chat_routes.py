@@ -13,11 +13,10 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.messages import Priority
 from wakeful.service.operations.chat import (
     SAY,
@@ -34,7 +33,8 @@ from wakeful.service.operations.operation import OpenStore
 from wakeful.surfaces.http.event_routes import After, LastEvent
 from wakeful.surfaces.http.event_streams import SSE, seen_before, sse_answer, sse_frame, wants_stream
 from wakeful.surfaces.http.guard import caller_of
-from wakeful.surfaces.http.operation_routes import ERRORS, IDEMPOTENCY, entitled
+from wakeful.surfaces.http.operation_routes import ERRORS, entitled
+from wakeful.surfaces.http.request_keys import KeyHeader, as_key_of_message
 from wakeful.views.chat_messages import CHAT_MESSAGE, ChatMessage, ChatReplay
 from wakeful.views.runtime_records import SentMessage
 
@@ -90,15 +90,13 @@ def chat_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         asked: Annotated[ChatRequest, Body()],
         cancel_on_disconnect: Annotated[bool, Query(description="Stop the turn when this client goes away.")] = False,
         last: LastEvent = None,
-        idempotency_key: Annotated[str | None, Header(alias=IDEMPOTENCY, description="The key.")] = None,
+        idempotency_key: KeyHeader = None,
     ) -> Response:
         after = seen_before(0, last)
-        if idempotency_key is not None and asked.key not in (None, idempotency_key):
-            raise InvalidValue("invalid_key", "key", f"the header says {idempotency_key!r}", "Give one of them.")
+        values = asked.model_dump()
+        as_key_of_message(idempotency_key, values)
         caller = caller_of(request.scope).name
-        words = ChatWords(
-            agent_id, asked.text, asked.thread, idempotency_key or asked.key, asked.priority, asked.supersede, caller
-        )
+        words = ChatWords(agent_id, **values, sender=caller)
         sent = MessageName((await SAY.handler(opened, words)).message_id)
         messages = follow_message_chat(opened, sent, after, may_answer=True)
         if cancel_on_disconnect:
@@ -140,14 +138,15 @@ def chat_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
 
 def streamed() -> dict[str, Any]:
     """How a stream of chat messages is described: the event names its message, and its data is that message."""
-    events = {name: f"#/components/schemas/{name}" for name in _models()}
+    named = CHAT_MESSAGE.json_schema(mode="serialization")["discriminator"]["mapping"]
+    events = {kind: {"$ref": place.replace("#/$defs/", "#/components/schemas/")} for kind, place in named.items()}
     return {
         "description": "A stream of server-sent events. Each has the type of its message as `event`, the message as "
         "JSON in `data` and, where it is stored, its `event_seq` as `id`. An `event: error` has the shape of errors.",
         "content": {
             SSE: {
                 "schema": {"type": "string", "contentMediaType": SSE, "examples": [EXAMPLE]},
-                "x-events": {"oneOf": [{"$ref": place} for place in events.values()]},
+                "x-events": {**events, "error": {"$ref": "#/components/schemas/ErrorAnswer"}},
             }
         },
     }
@@ -160,16 +159,16 @@ def chat_frame(message: ChatMessage) -> bytes:
     return sse_frame(data, event=message.type, event_id="" if number is None else str(number))
 
 
-def _models() -> list[str]:
-    return list(CHAT_MESSAGE.json_schema(mode="serialization")["$defs"])
-
-
 def _may_answer(request: Request) -> bool:
     return caller_of(request.scope).may("operate")
 
 
 async def _cancelling(
-    messages: AsyncGenerator[ChatMessage, None], opened: OpenStore, sent: MessageName, caller: str, closing: asyncio.Event
+    messages: AsyncGenerator[ChatMessage, None],
+    opened: OpenStore,
+    sent: MessageName,
+    caller: str,
+    closing: asyncio.Event,
 ) -> AsyncGenerator[ChatMessage, None]:
     """The same, for a client that wants no answer that it cannot see. A server that ends stops nothing."""
     is_whole = False

@@ -88,6 +88,7 @@ async def test_a_call_goes_to_the_one_client_that_declared_the_tool_and_waits_fo
     assert frame == ClientToolCall(
         thread_id="t1",
         turn_id=row.turn_id,
+        event_seq=row.last_seq - 1,
         request_id=request.request_id,
         tool_call_id=request.tool_call_id or "",
         name="ui_add_node",
