@@ -52,6 +52,7 @@ class Briefs(Rows, Protocol):
         """Those that were written after an event, the oldest first."""
         return await self.list_rows(BRIEFS, BRIEFS_OF_AGENT, agent_id, after=(seq,), limit=limit)
 
-    async def briefs(self, agent_id: str, *, limit: int | None = None) -> list[BriefRow]:
-        """The newest first."""
-        return await self.list_rows(BRIEFS, BRIEFS_OF_AGENT, agent_id, limit=limit, backwards=True)
+    async def briefs(self, agent_id: str, *, limit: int | None = None, after: BriefRow | None = None) -> list[BriefRow]:
+        """The newest first; `after` is the last one of the page before."""
+        place = () if after is None else (after.created_seq,)
+        return await self.list_rows(BRIEFS, BRIEFS_OF_AGENT, agent_id, after=place, limit=limit, backwards=True)

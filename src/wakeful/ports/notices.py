@@ -98,11 +98,13 @@ class Notices(Rows, Protocol):
     async def notice(self, notice_id: str) -> NoticeRow | None:
         return await self.get_row(NOTICES, notice_id)
 
-    async def notices(self, agent_id: str | None = None, *, limit: int | None = None) -> list[NoticeRow]:
-        """The newest first, of an agent or of all."""
-        if agent_id is not None:
-            return await self.list_rows(NOTICES, NOTICES_OF_AGENT, agent_id, limit=limit, backwards=True)
-        return await self.list_rows(NOTICES, NOTICES_BY_AGE, limit=limit, backwards=True)
+    async def notices(
+        self, agent_id: str | None = None, *, limit: int | None = None, after: NoticeRow | None = None
+    ) -> list[NoticeRow]:
+        """The newest first, of an agent or of all; `after` is the last one of the page before."""
+        query, equal = (NOTICES_BY_AGE, ()) if agent_id is None else (NOTICES_OF_AGENT, (agent_id,))
+        place = () if after is None else NOTICES.values_of(after, query.order)
+        return await self.list_rows(NOTICES, query, *equal, after=place, limit=limit, backwards=True)
 
 
 class RuntimeHolds(Rows, Protocol):

@@ -61,9 +61,14 @@ class Threads(Rows, Protocol):
             found.append(page[0].agent_id)
         return found
 
-    async def agent_names(self) -> list[str]:
-        """The names of agents that have a thread, in alphabetical order: a step for each, however many it has."""
-        found: list[str] = []
-        while page := await self.list_rows(THREADS, AGENT_NAMES, after=found[-1:], limit=1):
+    async def agent_names(self, *, after: str | None = None, limit: int | None = None) -> list[str]:
+        """The names of agents that have a thread, in alphabetical order, behind one of them: a step for each, however
+        many it has."""
+        found = [] if after is None else [after]
+        known = len(found)
+        while limit is None or len(found) < limit + known:
+            page = await self.list_rows(THREADS, AGENT_NAMES, after=found[-1:], limit=1)
+            if not page:
+                break
             found.append(page[0].agent_name)
-        return found
+        return found[known:]

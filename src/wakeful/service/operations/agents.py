@@ -16,10 +16,22 @@ class AgentName:
     agent: str | None = None
 
 
-async def _status(opened: OpenStore, asked: AgentName) -> "list[AgentStatus]":
+@dataclass(frozen=True, slots=True)
+class StatusQuery:
+    """One agent by its name, or a page of those that had a turn."""
+
+    agent: str | None = None
+    after: str | None = None
+    """The last agent of the page before."""
+    limit: int | None = None
+
+
+async def _status(opened: OpenStore, asked: StatusQuery) -> "list[AgentStatus]":
     from wakeful.service.queries.status import agents_status
 
-    return await agents_status(opened.store, asked.agent)
+    return await agents_status(opened.store, asked.agent, after=asked.after, limit=asked.limit)
 
 
-STATUS = Operation("agents.status", "observe", AgentName, "wakeful.views.agent_status.AgentStatus", _status, many=True)
+STATUS = Operation(
+    "agents.status", "observe", StatusQuery, "wakeful.views.agent_status.AgentStatus", _status, many=True
+)

@@ -17,7 +17,11 @@ _VIEWS = "wakeful.views.agent_inspection"
 
 @dataclass(frozen=True, slots=True)
 class AgentListing:
-    """All public agents."""
+    """The public agents, the oldest first."""
+
+    after: str | None = None
+    """The last agent of the page before."""
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class AgentBriefs:
 
     agent: str
     limit: int = PAGE
+    after: str | None = None
+    """The last brief of the page before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class WaitsOfAgent:
 async def _entries(opened: OpenStore, asked: AgentListing) -> "list[AgentListEntry]":
     from wakeful.service.queries.agent_inspection import agent_entries
 
-    return await agent_entries(opened.engine)
+    return await agent_entries(opened.engine, after=asked.after, limit=asked.limit)
 
 
 async def _summary(opened: OpenStore, asked: AgentTarget) -> "AgentSummary":
@@ -76,7 +82,7 @@ async def _briefs(opened: OpenStore, asked: AgentBriefs) -> "list[BriefRecord]":
     from wakeful.service.queries.work_items import briefs_of
 
     await agent_named(opened.store, asked.agent)
-    return await briefs_of(opened.store, asked.agent, limit=asked.limit)
+    return await briefs_of(opened.store, asked.agent, limit=asked.limit, after=asked.after)
 
 
 async def _waits(opened: OpenStore, asked: WaitsOfAgent) -> "list[WaitRecord]":

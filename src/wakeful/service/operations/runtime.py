@@ -43,6 +43,9 @@ class AgentQuery:
     """Those as well that belong to another agent or to a single run."""
     archived: bool = False
     """Those as well that were put away."""
+    after: str | None = None
+    """The last agent of the page before."""
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class NoticeQuery:
 
     agent: str | None = None
     limit: int = 100
+    after: str | None = None
+    """The last notice of the page before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,9 @@ async def _list(opened: OpenStore, asked: AgentQuery) -> "list[AgentRecord]":
 
     if asked.agent is not None:
         return [await agent_record(opened.engine, asked.agent)]
-    return await agent_records(opened.engine, private=asked.private, archived=asked.archived)
+    return await agent_records(
+        opened.engine, private=asked.private, archived=asked.archived, after=asked.after, limit=asked.limit
+    )
 
 
 async def _pause(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
@@ -156,7 +163,7 @@ async def _hold(opened: OpenStore, asked: HoldRequest) -> "RuntimeHold":
 async def _notices(opened: OpenStore, asked: NoticeQuery) -> "list[NoticeRecord]":
     from wakeful.service.queries.notices import notices_of
 
-    return await notices_of(opened.store, asked.agent, asked.limit)
+    return await notices_of(opened.store, asked.agent, asked.limit, asked.after)
 
 
 async def _test_notice(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":

@@ -1,5 +1,8 @@
 """Agents as clients inspect them: the list, one summary, one snapshot. Every word of it follows from rows."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from wakeful.engine.run_request import Engine
 from wakeful.ports.waits import WaitRow
 from wakeful.runtime.refusals import stored_refusals
@@ -7,7 +10,7 @@ from wakeful.service.commands.agents import agent_named
 from wakeful.service.commands.approvals import approvals
 from wakeful.service.commands.trigger_control import CountRefusals, list_triggers
 from wakeful.service.queries.agent_details import agent_details, definition_of, identity_of, model_of
-from wakeful.service.queries.agent_records import agent_records
+from wakeful.service.queries.agent_records import is_listed, lives_of, page_of_agents
 from wakeful.service.queries.notices import notices_of
 from wakeful.service.queries.runtime_agents import list_timers
 from wakeful.service.queries.work_items import briefs_of, work_items_of
@@ -24,26 +27,26 @@ TAIL = 20
 """So many briefs and notices are in a snapshot."""
 
 
-async def agent_entries(engine: Engine) -> list[AgentListEntry]:
-    """The public agents, the oldest first."""
+async def agent_entries(engine: Engine, *, after: str | None = None, limit: int | None = None) -> list[AgentListEntry]:
+    """The public agents, the oldest first. Raises CursorGone for an `after` that never was."""
     store = engine.store
-    statuses = {record.agent: record.status for record in await agent_records(engine)}
-    queued: dict[str, int] = {}
-    for thread in await store.busy_threads():
-        queued[thread.agent_id] = queued.get(thread.agent_id, 0) + thread.queued
+    rows = await page_of_agents(store, is_listed, after, limit)
+    lives = await lives_of(engine, rows, is_page=limit is not None)
+    models: dict[str, Mapping[str, Any]] = {}
     found = []
-    for row in await store.runtime_agents():
-        if row.agent_id not in statuses:
-            continue
+    for row in rows:
+        status, queued = lives[row.agent_id]
+        if row.revision not in models:  # many have the same
+            models[row.revision] = await definition_of(engine, row)
         briefs = await store.briefs(row.agent_id, limit=1)
         active = await store.active_workspace(row.agent_id)
         found.append(
             AgentListEntry(
                 identity=identity_of(row),
-                status=statuses[row.agent_id],
+                status=status,
                 control=row.control,
-                model=model_of([row], await definition_of(engine, row)).effective_model,
-                pending=queued.get(row.agent_id, 0),
+                model=model_of([row], models[row.revision]).effective_model,
+                pending=queued,
                 last_brief_at=briefs[0].created_at / 1e6 if briefs else None,
                 active_workspace=None
                 if active is None

@@ -1,12 +1,14 @@
 """Agents of a runtime for readers: what each is, and how it stands now. Every word of it follows from rows."""
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
+from wakeful.contracts.errors import CursorGone
 from wakeful.contracts.file_problems import FileProblem
 from wakeful.engine.run_request import Engine
+from wakeful.ports import Store
 from wakeful.ports.mailbox import BusyThread
-from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.ports.runtime_agents import RUNTIME_AGENTS, RuntimeAgentRow
 from wakeful.ports.triggers import RefusedInputRow
 from wakeful.ports.waits import WaitRow
 from wakeful.runtime.refusals import by_reason
@@ -15,6 +17,8 @@ from wakeful.service.file_reloads import file_problems
 from wakeful.views.agent_state import LifeStatus, StatusFacts, status_of
 from wakeful.views.runtime_records import AgentRecord
 
+STEP = 500
+"""Agents that are read at once where a page of them is asked for."""
 Mine = TypeVar("Mine", BusyThread, WaitRow, RefusedInputRow)
 
 
@@ -36,22 +40,69 @@ async def record_of(engine: Engine, row: RuntimeAgentRow) -> AgentRecord:
     return _record(engine, row, await _status(engine, row, busy, waits), refused, problems)
 
 
-async def agent_records(engine: Engine, *, private: bool = False, archived: bool = False) -> list[AgentRecord]:
-    """The agents, the oldest first: those that are listed, and with them private or archived ones."""
+async def agent_records(
+    engine: Engine,
+    *,
+    private: bool = False,
+    archived: bool = False,
+    after: str | None = None,
+    limit: int | None = None,
+) -> list[AgentRecord]:
+    """The agents, the oldest first: those that are listed, and with them private or archived ones. Raises CursorGone
+    for an `after` that never was."""
     store = engine.store
-    rows = [
-        row
-        for row in await store.runtime_agents()
-        if is_listed(row) or (private and row.archived_at is None) or (archived and row.archived_at is not None)
-    ]
-    busy, waits = _by_agent(await store.busy_threads()), _by_agent(await store.open_waits())
+
+    def is_meant(row: RuntimeAgentRow) -> bool:
+        return is_listed(row) or (private and row.archived_at is None) or (archived and row.archived_at is not None)
+
+    rows = await page_of_agents(store, is_meant, after, limit)
+    lives = await lives_of(engine, rows, is_page=limit is not None)
     refused = _by_agent(await store.refused_input())
     problems = await file_problems(store)
-    found = []
+    return [_record(engine, row, lives[row.agent_id].status, refused.get(row.agent_id, ()), problems) for row in rows]
+
+
+class AgentLifeNow(NamedTuple):
+    """How an agent stands."""
+
+    status: LifeStatus
+    queued: int
+    """Messages that no turn has taken."""
+
+
+async def lives_of(engine: Engine, rows: Sequence[RuntimeAgentRow], *, is_page: bool) -> dict[str, AgentLifeNow]:
+    """How agents stand, by name. For a page of them, what is read is about these alone."""
+    store = engine.store
+    busy: dict[str, list[BusyThread]] = {}
+    waits: dict[str, list[WaitRow]] = {}
+    if not is_page:
+        busy, waits = _by_agent(await store.busy_threads()), _by_agent(await store.open_waits())
+    found = {}
     for row in rows:
-        status = await _status(engine, row, busy.get(row.agent_id, ()), waits.get(row.agent_id, ()))
-        found.append(_record(engine, row, status, refused.get(row.agent_id, ()), problems))
+        name = row.agent_id
+        if is_page:
+            busy[name], waits[name] = await store.busy_threads(name), await store.open_waits(name)
+        threads = busy.get(name, [])
+        status = await _status(engine, row, threads, waits.get(name, []))
+        found[name] = AgentLifeNow(status, sum(thread.queued for thread in threads))
     return found
+
+
+async def page_of_agents(
+    store: Store, is_meant: Callable[[RuntimeAgentRow], bool], after: str | None, limit: int | None
+) -> list[RuntimeAgentRow]:
+    """Those that are meant, the oldest first, behind one of them, which may have been deleted since. Raises
+    CursorGone for one that never was."""
+    last = None if after is None else await store.get_row(RUNTIME_AGENTS, after)
+    if after is not None and last is None:
+        raise CursorGone(f"there was no agent {after!r} to go on behind", "Begin again with the oldest.")
+    found: list[RuntimeAgentRow] = []
+    while True:
+        page = await store.runtime_agents(after=last, limit=None if limit is None else STEP)
+        found += [row for row in page if is_meant(row)]
+        if limit is None or len(page) < STEP or len(found) >= limit:
+            return found[:limit]
+        last = page[-1]
 
 
 async def running_threads(engine: Engine, busy: Iterable[BusyThread]) -> list[BusyThread]:

@@ -1,7 +1,7 @@
 """Notices, and whether everything is held, for readers."""
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.errors import CursorGone, InvalidRequest
 from wakeful.contracts.events import NoticeRequested
 from wakeful.engine.run_request import Engine
 from wakeful.ports.notices import NoticeRow, Notices, RuntimeHoldRow
@@ -11,11 +11,14 @@ from wakeful.views.runtime_records import NoticeRecord, RuntimeHold
 MOST = 1_000
 
 
-async def notices_of(store: Notices, agent: str | None, limit: int) -> list[NoticeRecord]:
-    """The newest first. Raises InvalidRequest for a limit that is none."""
+async def notices_of(store: Notices, agent: str | None, limit: int, after: str | None = None) -> list[NoticeRecord]:
+    """The newest first. Raises InvalidRequest for a limit that is none, CursorGone for a notice that is not there."""
     if not 0 < limit <= MOST:
         raise InvalidRequest(f"limit={limit}", f"Give 1 to {MOST:,}.")
-    return [notice_record(row) for row in await store.notices(agent, limit=limit)]
+    last = None if after is None else await store.notice(after)
+    if after is not None and last is None:
+        raise CursorGone(f"there is no notice {after} to go on behind", "Begin again with the newest.")
+    return [notice_record(row) for row in await store.notices(agent, limit=limit, after=last)]
 
 
 async def request_test(engine: Engine, agent: str, *, by: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wakeful.engine.run_request import Engine
-from wakeful.service.queries.agent_records import agent_records
+from wakeful.service.queries.agent_records import is_listed, lives_of
 from wakeful.views.process_status import ProcessFailure, RuntimeStatus, activity_of
 
 WAITING = ("awaiting_task", "asleep")
@@ -33,9 +33,10 @@ class ServingProcess:
 
 
 async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStatus:
-    records = await agent_records(engine)
+    listed = [row for row in await engine.store.runtime_agents() if is_listed(row)]
+    lives = await lives_of(engine, listed, is_page=False)
     waits = {wait.agent_id for wait in await engine.store.open_waits()}
-    waiting = sum(record.status in WAITING or record.agent in waits for record in records)
+    waiting = sum(life.status in WAITING or name in waits for name, life in lives.items())
     tasks = len(await engine.store.open_tasks())
     return RuntimeStatus(
         pid=process.pid,
@@ -48,7 +49,7 @@ async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStat
         access=process.access,
         fingerprint=process.fingerprint,
         started_at=process.started_at,
-        activity=activity_of([record.status for record in records], waiting, tasks),
+        activity=activity_of([life.status for life in lives.values()], waiting, tasks),
         last_failure=await newest_failure(engine),
         problems=tuple(process.problems()),
         refused=process.refused(),
@@ -58,9 +59,8 @@ async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStat
 async def newest_failure(engine: Engine) -> ProcessFailure | None:
     """The newest turn of an agent that failed, among the newest ones."""
     store = engine.store
-    listed = {row.agent_id for row in await store.runtime_agents()}
     for row in await store.turns(limit=NEWEST):
-        if row.state == "failed" and row.agent_id in listed:
+        if row.state == "failed" and await store.runtime_agent(row.agent_id) is not None:
             return ProcessFailure(
                 occurred_at=(row.ended_at or row.created_at) / 1e6,
                 summary=f"a turn of agent {row.agent_id} failed: {row.prompt_preview}",

@@ -11,7 +11,6 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import TurnCompleted
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.ports import Log, Store, TurnRow
-from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.views.agent_status import AgentStatus
 
 PAGE = 20
@@ -21,13 +20,15 @@ TAIL = 20
 """A turn's end is among so many of its stream's newest events, unless much was written to it later."""
 
 
-async def agents_status(store: Store, agent: str | None = None) -> list[AgentStatus]:
+async def agents_status(
+    store: Store, agent: str | None = None, *, after: str | None = None, limit: int | None = None
+) -> list[AgentStatus]:
     """Every agent that had a turn, by name, or one of them; private agents of a runtime by their names only. Raises
     InvalidConfig for one that there is not."""
-    known = await store.agent_names()
-    lives = {row.agent_id: row for row in await store.runtime_agents()}
-    if agent is not None and agent not in known:
-        hint = f"there are: {', '.join(known[:20])}" if known else "nothing has been run here yet"
+    names = [agent] if agent is not None else await _listed(store, after, limit)
+    if agent is not None and not await store.agents_of_name(agent):
+        known = await store.agent_names(limit=20)
+        hint = f"there are: {', '.join(known)}" if known else "nothing has been run here yet"
         raise InvalidConfig(f"there is no agent {agent!r} in {store.location}", hint)
     is_open = Counter([row.agent_name async for row in store.open_turns()])
     actions = Counter(row.agent_name for row in await store.actions(pending_only=True))
@@ -48,19 +49,33 @@ async def agents_status(store: Store, agent: str | None = None) -> list[AgentSta
             pending_actions=actions[name],
             unknown_outcomes=unknown[name],
             token_usage=await _usage(store, name),
-            **(await _revision(store, lives[name]) if name in lives else {}),
+            **await _revision(store, name),
         )
-        for name in (known if agent is None else [agent])
-        if agent is not None or name not in lives or lives[name].visibility == "public"
+        for name in names
     ]
 
 
-async def _revision(store: Store, row: RuntimeAgentRow) -> dict[str, Any]:
+async def _listed(store: Store, after: str | None, limit: int | None) -> list[str]:
+    """Names in order, behind one of them; those of private agents are left out."""
+    found: list[str] = []
+    while limit is None or len(found) < limit:
+        page = await store.agent_names(after=after, limit=limit)
+        for name in page:
+            row = await store.runtime_agent(name)
+            if row is None or row.visibility == "public":
+                found.append(name)
+        if limit is None or len(page) < limit:
+            break
+        after = page[-1]
+    return found[:limit]
+
+
+async def _revision(store: Store, name: str) -> dict[str, Any]:
     """Since when an agent of a runtime is as it is, and how often it ran since."""
-    newest = await store.agent_revisions(row.agent_id, limit=1)
-    if not newest:
+    newest = await store.agent_revisions(name, limit=1)
+    if not newest or await store.runtime_agent(name) is None:
         return {}
-    turns = (await store.figures_of(row.agent_id)).turns
+    turns = (await store.figures_of(name)).turns
     return {"revised_at": newest[0].revised_at / 1e6, "turns_since_revision": turns - newest[0].turns_before}
 
 

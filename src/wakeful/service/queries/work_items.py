@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from wakeful.contracts.errors import CursorGone
 from wakeful.contracts.work_items import ActiveWait, TodoItem, WorkItem
 from wakeful.decisions.work_items.readiness import readiness, scheduling_state
 from wakeful.engine.brief_texts import brief_text
@@ -46,9 +47,12 @@ async def work_item_record(
     )
 
 
-async def briefs_of(store: Store, agent: str, *, limit: int = 100) -> list[BriefRecord]:
-    """What an agent told its people, the newest first."""
-    return [await _brief(store, row) for row in await store.briefs(agent, limit=limit)]
+async def briefs_of(store: Store, agent: str, *, limit: int = 100, after: str | None = None) -> list[BriefRecord]:
+    """What an agent told its people, the newest first. Raises CursorGone for a brief that is not there."""
+    last = None if after is None else await store.brief(after)
+    if after is not None and (last is None or last.agent_id != agent):
+        raise CursorGone(f"agent {agent!r} has no brief {after} to go on behind", "Begin again with the newest.")
+    return [await _brief(store, row) for row in await store.briefs(agent, limit=limit, after=last)]
 
 
 async def _brief(store: Store, row: BriefRow) -> BriefRecord:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from wakeful.contracts.models import TokenUsage
-from wakeful.service.operations.agents import STATUS, AgentName
+from wakeful.service.operations.agents import STATUS, StatusQuery
 from wakeful.service.operations.operation import NoRequest
 from wakeful.service.operations.runtime import FILE_PROBLEMS
 from wakeful.surfaces.cli.file_words import problem_lines
@@ -25,7 +25,7 @@ def command(
     Tokens are those of all requests of the agent; the last turn is the newest completed turn that reported any.
     """
     place = store_to_read(store)
-    found = ask(STATUS, AgentName(agent), place)
+    found = ask(STATUS, StatusQuery(agent), place)
     problems = [each for each in ask(FILE_PROBLEMS, NoRequest(), place) if agent in (None, each.agent)]
     if json:
         told = {"agents": [each.model_dump(mode="json") for each in found]}

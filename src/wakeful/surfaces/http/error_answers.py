@@ -69,6 +69,8 @@ STATUSES: Mapping[type[Exception], int] = {
     known.ForThePerson: 409,
 }
 """The first class of an error's own line of classes that is here says the status."""
+BY_CODE: Mapping[str, int] = {"invalid_cursor": 400}
+"""Statuses that a code alone decides."""
 RETRYABLE = (known.AgentBusy, known.StoreLocked, known.StoreFull, known.StoreReadOnly)
 UNDER_WAY = "request_under_way"
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -78,7 +80,9 @@ def problem_of(error: Exception) -> HttpProblem:
     """Any error as an answer. What is no error of ours says nothing about itself: its words are in the log."""
     if not isinstance(error, WakefulError):
         return problem(500, "internal_error", "the runtime failed at this request", "wakeful daemon logs")
-    status = next((STATUSES[each] for each in type(error).__mro__ if each in STATUSES), 500)
+    status = BY_CODE.get(getattr(error, "code", "")) or next(
+        (STATUSES[each] for each in type(error).__mro__ if each in STATUSES), 500
+    )
     code = getattr(error, "code", None) or _WORDS.sub("_", type(error).__name__).lower()
     found = problem(status, str(code), error.message, error.hint, retryable=is_retryable(error))
     if isinstance(error, known.AlreadyDecided) and error.ended_with is not None:

@@ -6,8 +6,8 @@ the feed over all agents the cursor of its last entry.
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -24,12 +24,14 @@ from wakeful.service.operations.operator_feed import (
     follow_feed,
 )
 from wakeful.service.operations.turns import LIST_EVENTS, EventQuery, read_events
+from wakeful.surfaces.http.cursors import link_to
 from wakeful.surfaces.http.event_streams import SSE, seen_before, sse_answer, sse_frame, wants_stream
 from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, entitled
 from wakeful.views.presentation.display_modes import DisplayMode
 from wakeful.views.presentation.feed_entries import FeedEntry
 from wakeful.views.presentation.replayed_events import ReplayedEvent
 
+E = TypeVar("E", bound=BaseModel)
 After = Annotated[int, Query(ge=0, description="The `event_seq` of the last event that is known.")]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="How many events at most; a stream has no end.")]
 LastEvent = Annotated[str | None, Header(alias="Last-Event-ID", description="Where a stream goes on.")]
@@ -57,7 +59,8 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
     ) -> Response:
         asked = ReplayQuery(agent_id, seen_before(after, last), limit)
         if not wants_stream(request):
-            return _page(await REPLAY_EVENTS.handler(opened, asked))
+            events = await REPLAY_EVENTS.handler(opened, asked)
+            return _page(request, events, limit, lambda event: str(event.envelope.event_seq))
         return await sse_answer(follow_events(opened, asked), replay_frame, closing)
 
     @router.get(
@@ -75,7 +78,8 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
             entitled("reveal")(request)
         asked = EventQuery(turn_id, seen_before(after, last), limit, reveal)
         if not wants_stream(request):
-            return _page(await LIST_EVENTS.handler(opened, asked))
+            found = await LIST_EVENTS.handler(opened, asked)
+            return _page(request, found, limit, lambda event: event.event_id.rpartition(":")[2])
         return await sse_answer(
             read_events(opened, EventQuery(turn_id, asked.after, None, reveal), follow_it=True), event_frame, closing
         )
@@ -90,7 +94,7 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
     ) -> Response:
         asked = FeedQuery(last or after, limit, display)
         if not wants_stream(request):
-            return _page(await LIST_FEED.handler(opened, asked))
+            return _page(request, await LIST_FEED.handler(opened, asked), limit, lambda entry: entry.cursor)
         return await sse_answer(follow_feed(opened, asked), feed_frame, closing)
 
     return router
@@ -114,5 +118,8 @@ def feed_frame(entry: FeedEntry) -> bytes:
     return sse_frame(data, event=entry.presentation.category, event_id=entry.cursor)
 
 
-def _page(events: Sequence[BaseModel]) -> JSONResponse:
-    return JSONResponse([event.model_dump(mode="json", exclude_none=True) for event in events])
+def _page(request: Request, events: Sequence[E], limit: int, place: Callable[[E], str]) -> JSONResponse:
+    answer = JSONResponse([event.model_dump(mode="json", exclude_none=True) for event in events])
+    if len(events) == limit:
+        link_to(answer, request, after=place(events[-1]))
+    return answer

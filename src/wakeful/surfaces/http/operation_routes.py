@@ -6,15 +6,15 @@ from dataclasses import MISSING
 from importlib import import_module
 from inspect import Parameter, Signature, getdoc
 from typing import Annotated, Any, TypeAlias
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
-from wakeful.contracts.errors import InvalidValue, NotEntitled
+from wakeful.contracts.errors import NotEntitled
 from wakeful.service.operations.operation import OpenStore
+from wakeful.service.operations.pages import PAGES, READ_MOST, ByKey, ByLine, ByPlace, cut, place_of
 from wakeful.service.operations.routes import ROUTES, HttpRoute, RequestField, field_of_path, fields_of, request_of
+from wakeful.surfaces.http.cursors import LONGEST, link_next, place_in
 from wakeful.surfaces.http.error_answers import ErrorAnswer
 from wakeful.surfaces.http.guard import caller_of
 from wakeful.surfaces.http.request_keys import KeyHeader, as_key_of_message, once
@@ -47,7 +47,7 @@ class PageQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     limit: int = Field(PAGE, ge=1, le=MOST, description="How many items at most.")
-    cursor: str | None = Field(None, description="From the `next` link of the page before.")
+    cursor: str | None = Field(None, max_length=LONGEST, description="From the `next` link of the page before.")
 
 
 def operation_router(opened: Perform) -> APIRouter:
@@ -104,15 +104,23 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
     fields = {each.name: each for each in fields_of(route)}
     in_path = {name: field_of_path(route, name) for name in _NAME.findall(route.path)}
     left = [each for name, each in fields.items() if name not in in_path.values()]
-    is_paged = route.operation.many and "limit" not in fields
-    model = _model(route, left, is_paged=is_paged) if left or is_paged else None
-    adapter: TypeAdapter[Any] = TypeAdapter(answer_type(route))
+    pages = PAGES.get(route.path) if route.operation.many else None
+    model = _model(route, left, is_paged=pages is not None) if left or pages is not None else None
+    record: Any = answer_type(route)
+    adapter: TypeAdapter[Any] = TypeAdapter(record)
+    lines: TypeAdapter[Any] = TypeAdapter(list[record])
 
     async def endpoint(request: Request, **given: Any) -> Response:
         asked: BaseModel | None = given.pop("asked", None)
         values = {field: given[name] for name, field in in_path.items()}
         if asked is not None:
             values |= {name: getattr(asked, name) for name in type(asked).model_fields if name in fields}
+        limit = getattr(asked, "limit", MOST)
+        place = place_in(request, getattr(asked, "cursor", None))
+        if isinstance(pages, ByPlace) and place is not None:
+            values[pages.field] = place
+        elif isinstance(pages, ByKey | ByLine) and "limit" in fields:
+            values["limit"] = READ_MOST
         key: str | None = given.pop("idempotency_key", None)
         if "key" in fields:
             as_key_of_message(key, values)
@@ -128,17 +136,14 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
             return await once(request, route, opened(request), key, given, act)
         if not route.operation.many:
             return Response(await act(), media_type="application/json")
-        found = await route.operation.handler(opened(request), made)
-        items = [_shown(route, each) for each in found]
-        following = ""
-        if is_paged and asked is not None:
-            begin = _begin(getattr(asked, "cursor", None))
-            upto = begin + getattr(asked, "limit", PAGE)
-            following = _next(request, upto) if upto < len(items) else ""
-            items = items[begin:upto]
-        answer = _json([adapter.dump_python(each, mode="json") for each in items])
-        if following:
-            answer.headers["link"] = f'<{following}>; rel="next"'
+        items = [_shown(route, each) for each in await route.operation.handler(opened(request), made)]
+        if isinstance(pages, ByKey | ByLine):
+            items = cut(items, pages, place, limit + 1)
+        answer = Response(lines.dump_json(items[:limit]), media_type="application/json")
+        is_more = len(items) > limit or (isinstance(pages, ByPlace) and len(items) == limit)
+        if pages is not None and is_more:
+            edge = 0 if isinstance(pages, ByPlace) and pages.first else min(limit, len(items)) - 1
+            link_next(answer, request, place_of(items[edge], pages))
         return answer
 
     parameters = [Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
@@ -182,20 +187,3 @@ def _summary(route: HttpRoute) -> str:
 
 def _shown(route: HttpRoute, found: Any) -> Any:
     return found if route.shown is None else route.shown(found)
-
-
-def _json(value: Any) -> JSONResponse:
-    return JSONResponse(value)
-
-
-def _begin(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not cursor.isdigit() or len(cursor) > 9:
-        raise InvalidValue("invalid_cursor", "cursor", f"{cursor!r} is none of ours", "Begin without a cursor.")
-    return int(cursor)
-
-
-def _next(request: Request, upto: int) -> str:
-    asked = {**dict(request.query_params), "cursor": str(upto)}
-    return f"{request.url.path}?{urlencode(asked)}"

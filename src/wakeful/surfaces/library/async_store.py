@@ -22,7 +22,7 @@ from wakeful.contracts.budgets import Money
 from wakeful.contracts.errors import AlreadyDecided, InvalidRequest, StoreProblem
 from wakeful.contracts.probes import DidNotHappen, Happened
 from wakeful.contracts.spending import PERIODS, RUNTIME, Period, agent_scope, principal_scope
-from wakeful.service.operations.agents import STATUS, AgentName
+from wakeful.service.operations.agents import STATUS, AgentName, StatusQuery
 from wakeful.service.operations.approvals import (
     DECIDE,
     LIST_APPROVALS,
@@ -433,7 +433,7 @@ class AsyncStore(PathLike[str]):
 
         Raises InvalidConfig for an agent that never ran here.
         """
-        return await self._perform(STATUS, AgentName(agent))
+        return await self._perform(STATUS, StatusQuery(agent))
 
     async def tree(self, turn: str) -> "ExecutionTreeSnapshot":
         """The tool calls of a turn and of its subtasks, each with its parent. Works while the turn runs."""
