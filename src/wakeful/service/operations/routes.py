@@ -222,7 +222,7 @@ ROUTES = (
     HttpRoute("POST", f"{_CONTROL}/work-items", work.ENQUEUE_WORK, look=f"{_AGENT}/work-items"),
     HttpRoute("GET", "/timers", runtime.LIST_TIMERS),
     HttpRoute("DELETE", "/timers/{timer_id}", runtime.CANCEL_TIMER),
-    HttpRoute("POST", "/timers/{timer_id}/run", timers.RUN_TIMER),
+    HttpRoute("POST", "/timers/{timer_id}/run", timers.RUN_TIMER, look="/timers"),
     HttpRoute("GET", "/notices", runtime.LIST_NOTICES),
     # background tasks
     HttpRoute("GET", "/tasks", tasks.LIST_TASKS),
