@@ -10,9 +10,13 @@ from pins.schemas import schema_lines
 from pins.shapes import shape_of
 from wakeful.surfaces.cli.schema import SCHEMAS
 
+FOLLOWS = ("standard-events",)
+"""A schema that is made from another one, which is pinned."""
+
 
 def test_the_published_schemas_are_the_recorded_ones() -> None:
-    found = {f"schemas/{name}.txt": "\n".join(schema_lines(make())) + "\n" for name, (make, _) in SCHEMAS.items()}
+    pinned = {name: make for name, (make, _) in SCHEMAS.items() if name not in FOLLOWS}
+    found = {f"schemas/{name}.txt": "\n".join(schema_lines(make())) + "\n" for name, make in pinned.items()}
     check_goldens(found, alone_in="schemas")
 
 

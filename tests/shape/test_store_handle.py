@@ -32,6 +32,7 @@ ELSEWHERE = {
     "turns.pause": "wakeful.pause",
     "turns.interject": "wakeful.interject",
     "turns.unpause": "wakeful.resume",
+    "turns.result": "wakeful.resume",
     "turns.events": "store.events",
     "turns.wire": "store.events",
     "requests.list": "wakeful.pending_requests",

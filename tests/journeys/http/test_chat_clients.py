@@ -16,8 +16,9 @@ from kit.surfaces.chat_agents import FIRST, REST
 from kit.surfaces.served_home import HomeClient, ServedHome, served
 from wakeful import Approve, open_store
 from wakeful.errors import AlreadyDecided
-from wakeful.service.queries.schemas import chat_schema
+from wakeful.service.queries.schemas import chat_schema, run_result_schema
 from wakeful.service.serving.options import ServeOptions
+from wakeful.views.standard_form import standard_schema
 
 AGENTS = ServeOptions(port=0, tools=("kit.surfaces.chat_agents:agents",))
 
@@ -133,6 +134,8 @@ def test_supersede_stops_what_the_thread_was_at(client: HomeClient) -> None:
 def test_a_client_may_ask_that_its_turn_ends_with_it(client: HomeClient) -> None:
     with client.stream("/agents/clerk/chat?cancel_on_disconnect=true", {"text": "refund 1", "thread": "bye"}) as frames:
         turn = frames.until("turn_suspended")[-1].data["turn_id"]
+        early = client.get(f"/turns/{turn}/result")
+        assert (early.status, early.code) == (409, "not_completed")
     with client.stream(f"/turns/{turn}/chat") as frames:
         assert frames.all()[-1].data["status"] == "cancelled"
 
@@ -159,3 +162,26 @@ def test_a_kill_in_the_middle_of_a_streamed_turn_loses_nothing_and_repeats_nothi
         words = [frame.data for frame in rest if frame.event == "chunk" and frame.data["attempt"] == newest]
         assert "".join(each["content"] for each in words) == FIRST + REST
         assert len(home.client.get("/turns?agent=teller").body) == 1
+
+
+@pytest.mark.spec("STD-MAP-01", "STD-MAP-06")
+def test_the_draft_standards_form_is_a_variant_that_validates(client: HomeClient) -> None:
+    said = {"text": "slow 0.1", "thread": "standard", "key": "standard"}
+    with client.stream("/agents/clerk/chat?form=standard", said) as frames:
+        streamed = frames.all()
+    schema = Draft202012Validator(standard_schema())
+    for frame in streamed:
+        schema.validate(frame.data)
+        assert (frame.event, int(frame.id)) == (frame.data["type"], frame.data["sequence"])
+    turn = streamed[-1].data["turnId"]
+    listed = client.get(f"/turns/{turn}/events?form=standard&limit=1000").body
+    assert listed == [frame.data for frame in streamed], "as a page and as a stream"
+    ours = client.get(f"/turns/{turn}/events?limit=1000").body
+    assert [each["event_id"] for each in ours] == [each["eventId"] for each in listed]
+    with client.stream("/agents/clerk/chat", said) as frames:
+        told = frames.all()[-1].data
+    assert (told["status"], told["event_seq"]) == (listed[-1]["payload"]["status"], listed[-1]["sequence"])
+    assert client.get(f"/turns/{turn}/events?form=other").status == 422
+    result = client.get(f"/turns/{turn}/result").body
+    Draft202012Validator(run_result_schema()).validate(result)
+    assert (result["turn_id"], result["status"], result["final_content"]) == (turn, "completed", "finished")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from wakeful.contracts.messages import Priority
 from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
-from wakeful.service.operations.turns import named_turn
+from wakeful.service.operations.turns import EventQuery, named_turn, read_events
 
 if TYPE_CHECKING:
+    from wakeful.contracts.envelope import RuntimeEvent
     from wakeful.views.chat_messages import ChatMessage, ChatReplay
     from wakeful.views.runtime_records import SentMessage
 
@@ -98,6 +99,20 @@ async def follow_message_chat(
     async with aclosing(messages):
         async for message in messages:
             yield message
+
+
+async def follow_message_events(
+    opened: OpenStore, asked: MessageName, after: int = 0
+) -> "AsyncGenerator[RuntimeEvent, None]":
+    """The events of the turn that takes a message, until that turn is over. Raises MessageNotFound."""
+    from wakeful.service.queries.chat_streams import turn_of_message
+    from wakeful.service.queries.runtime_agents import find_message
+
+    turn = await turn_of_message(opened.engine, await find_message(opened.store, asked.message))
+    events = read_events(opened, EventQuery(turn.turn_id, after), follow_it=True)
+    async with aclosing(events):
+        async for event in events:
+            yield event
 
 
 async def cancel_answer(opened: OpenStore, asked: MessageName, *, by: str) -> None:

@@ -274,6 +274,7 @@ ROUTES = (
     HttpRoute("GET", f"{_TURNS}/events", turns.LIST_EVENTS),
     HttpRoute("GET", f"{_TURNS}/tree", turn_reports.SHOW_TREE, _tree, "wakeful.views.tree.ExecutionTreeSnapshot"),
     HttpRoute("GET", f"{_TURNS}/wire", turn_reports.SHOW_WIRE),
+    HttpRoute("GET", f"{_TURNS}/result", turn_reports.SHOW_RESULT),
     HttpRoute("GET", f"{_TURNS}/latency", turn_reports.SHOW_LATENCY),
     HttpRoute("GET", f"{_TURNS}/context", turn_reports.SHOW_CONTEXT),
     HttpRoute("GET", f"{_TURNS}/prompt", turn_reports.SHOW_PROMPT),

@@ -52,6 +52,16 @@ async def _wire(opened: OpenStore, asked: WireQuery) -> "WireReplay":
     return await wire_messages(opened.store, asked.turn, asked.after, keys=opened.keys())
 
 
+async def _result(opened: OpenStore, asked: TurnName) -> dict[str, Any]:
+    from wakeful.contracts.errors import NotCompleted
+    from wakeful.service.commands.turn_claims import recall
+
+    row = await named_turn(opened, asked.turn)
+    if row.is_open:
+        raise NotCompleted(f"turn {row.turn_id} is not over: {row.state}", f"Follow it: GET /turns/{row.turn_id}/chat")
+    return (await recall(opened.engine, row, None)).to_dict()
+
+
 async def _latency(opened: OpenStore, asked: TurnName) -> "TurnLatency":
     from wakeful.service.queries.turns import latency_of
 
@@ -84,6 +94,7 @@ async def _replay(opened: OpenStore, asked: TurnName) -> "ReplayReport":
 
 SHOW_TREE = Operation("turns.tree", "observe", TurnName, f"{__name__}.TurnTree", _tree)
 SHOW_WIRE = Operation("turns.wire", "observe", WireQuery, "wakeful.views.wire_messages.WireReplay", _wire)
+SHOW_RESULT = Operation("turns.result", "observe", TurnName, "builtins.dict", _result)
 SHOW_LATENCY = Operation("turns.latency", "observe", TurnName, "wakeful.views.turn_record.TurnLatency", _latency)
 SHOW_CONTEXT = Operation("turns.context", "observe", TurnStep, "builtins.dict", _context)
 SHOW_PROMPT = Operation("turns.prompt", "observe", TurnName, "wakeful.views.prompt_report.PromptReport", _prompt)

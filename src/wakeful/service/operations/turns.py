@@ -1,6 +1,6 @@
 """What may be asked about turns: which there are, one of them, and its events in pages."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -89,7 +89,7 @@ async def _events(opened: OpenStore, asked: EventQuery) -> "list[RuntimeEvent]":
 
 async def read_events(
     opened: OpenStore, asked: EventQuery, *, follow_it: bool = False
-) -> "AsyncIterator[RuntimeEvent]":
+) -> "AsyncGenerator[RuntimeEvent, None]":
     """The events of a turn, secrets hidden; with `follow_it`, also those that come, until the turn is over."""
     from wakeful.service.queries.turns import EventReader, find_turn, follow, turn_events
 

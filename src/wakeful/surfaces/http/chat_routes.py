@@ -11,7 +11,8 @@ however often it is posted. A client that goes away stops nothing, unless it ask
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -28,9 +29,10 @@ from wakeful.service.operations.chat import (
     cancel_answer,
     follow_chat,
     follow_message_chat,
+    follow_message_events,
 )
 from wakeful.service.operations.operation import OpenStore
-from wakeful.surfaces.http.event_routes import After, LastEvent
+from wakeful.surfaces.http.event_routes import After, LastEvent, standard_frame
 from wakeful.surfaces.http.event_streams import SSE, seen_before, sse_answer, sse_frame, wants_stream
 from wakeful.surfaces.http.guard import caller_of
 from wakeful.surfaces.http.operation_routes import ERRORS, entitled
@@ -57,6 +59,11 @@ event: turn_terminal
 data: {"type":"turn_terminal","thread_id":"main","turn_id":"turn_1","event_seq":52,"status":"completed"}
 
 """
+ChatForm = Annotated[
+    Literal["chat", "standard"],
+    Query(description="`standard`: the turn's events in the draft standard's form instead of chat messages."),
+]
+T = TypeVar("T")
 Id = Annotated[str, Path(min_length=1, max_length=500)]
 
 
@@ -88,6 +95,7 @@ def chat_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         request: Request,
         agent_id: Id,
         asked: Annotated[ChatRequest, Body()],
+        form: ChatForm = "chat",
         cancel_on_disconnect: Annotated[bool, Query(description="Stop the turn when this client goes away.")] = False,
         last: LastEvent = None,
         idempotency_key: KeyHeader = None,
@@ -98,9 +106,10 @@ def chat_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         caller = caller_of(request.scope).name
         words = ChatWords(agent_id, **values, sender=caller)
         sent = MessageName((await SAY.handler(opened, words)).message_id)
-        messages = follow_message_chat(opened, sent, after, may_answer=True)
-        if cancel_on_disconnect:
-            messages = _cancelling(messages, opened, sent, caller, closing)
+        guarded = partial(_cancelling, opened, sent, caller, closing) if cancel_on_disconnect else _as_it_is
+        if form == "standard":
+            return await sse_answer(guarded(follow_message_events(opened, sent, after)), standard_frame, closing)
+        messages = guarded(follow_message_chat(opened, sent, after, may_answer=True))
         return await sse_answer(messages, chat_frame, closing)
 
     @router.get(
@@ -163,13 +172,13 @@ def _may_answer(request: Request) -> bool:
     return caller_of(request.scope).may("operate")
 
 
+def _as_it_is(messages: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    return messages
+
+
 async def _cancelling(
-    messages: AsyncGenerator[ChatMessage, None],
-    opened: OpenStore,
-    sent: MessageName,
-    caller: str,
-    closing: asyncio.Event,
-) -> AsyncGenerator[ChatMessage, None]:
+    opened: OpenStore, sent: MessageName, caller: str, closing: asyncio.Event, messages: AsyncGenerator[T, None]
+) -> AsyncGenerator[T, None]:
     """The same, for a client that wants no answer that it cannot see. A server that ends stops nothing."""
     is_whole = False
     try:

@@ -7,7 +7,7 @@ the feed over all agents the cursor of its last entry.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -30,10 +30,15 @@ from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, entitled
 from wakeful.views.presentation.display_modes import DisplayMode
 from wakeful.views.presentation.feed_entries import FeedEntry
 from wakeful.views.presentation.replayed_events import ReplayedEvent
+from wakeful.views.standard_form import standard_form
 
 E = TypeVar("E", bound=BaseModel)
 After = Annotated[int, Query(ge=0, description="The `event_seq` of the last event that is known.")]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="How many events at most; a stream has no end.")]
+EventForm = Annotated[
+    Literal["wakeful", "standard"],
+    Query(description="`standard`: in the camelCase form of the draft standard (`wakeful schema standard-events`)."),
+]
 LastEvent = Annotated[str | None, Header(alias="Last-Event-ID", description="Where a stream goes on.")]
 RESPONSES: dict[int | str, dict[str, Any]] = {
     **ERRORS,
@@ -72,16 +77,19 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         after: After = 0,
         limit: Limit = PAGE,
         reveal: bool = False,
+        form: EventForm = "wakeful",
         last: LastEvent = None,
     ) -> Response:
         if reveal:
             entitled("reveal")(request)
         asked = EventQuery(turn_id, seen_before(after, last), limit, reveal)
+        shown = event_frame if form == "wakeful" else standard_frame
         if not wants_stream(request):
             found = await LIST_EVENTS.handler(opened, asked)
-            return _page(request, found, limit, lambda event: event.event_id.rpartition(":")[2])
+            write = standard_form if form == "standard" else written
+            return _page(request, found, limit, lambda event: event.event_id.rpartition(":")[2], write)
         return await sse_answer(
-            read_events(opened, EventQuery(turn_id, asked.after, None, reveal), follow_it=True), event_frame, closing
+            read_events(opened, EventQuery(turn_id, asked.after, None, reveal), follow_it=True), shown, closing
         )
 
     @router.get("/feed", responses=RESPONSES, response_model=list[FeedEntry], summary="The feed over all agents")
@@ -106,6 +114,11 @@ def event_frame(event: RuntimeEvent) -> bytes:
     return sse_frame(event.model_dump(mode="json", exclude_none=True), event=event.type, event_id=number)
 
 
+def standard_frame(event: RuntimeEvent) -> bytes:
+    """The same in the form of the draft standard."""
+    return sse_frame(standard_form(event), event=event.type, event_id=event.event_id.rpartition(":")[2])
+
+
 def replay_frame(event: ReplayedEvent) -> bytes:
     """One event of an agent; its id is its number in the log of its agent."""
     data = event.model_dump(mode="json", exclude_none=True)
@@ -118,8 +131,19 @@ def feed_frame(entry: FeedEntry) -> bytes:
     return sse_frame(data, event=entry.presentation.category, event_id=entry.cursor)
 
 
-def _page(request: Request, events: Sequence[E], limit: int, place: Callable[[E], str]) -> JSONResponse:
-    answer = JSONResponse([event.model_dump(mode="json", exclude_none=True) for event in events])
+def written(event: BaseModel) -> dict[str, Any]:
+    """As JSON data, without what is not set."""
+    return event.model_dump(mode="json", exclude_none=True)
+
+
+def _page(
+    request: Request,
+    events: Sequence[E],
+    limit: int,
+    place: Callable[[E], str],
+    write: Callable[[E], dict[str, Any]] = written,
+) -> JSONResponse:
+    answer = JSONResponse([write(event) for event in events])
     if len(events) == limit:
         link_to(answer, request, after=place(events[-1]))
     return answer
