@@ -110,8 +110,17 @@ def test_a_reader_sees_no_real_arguments_and_a_foreign_cursor_is_refused(
     client: HomeClient, observer: HomeClient
 ) -> None:
     assert observer.post("/agents/clerk/chat", {"text": "hello"}).status == 403
+    with client.stream("/agents/teller/chat", {"text": "unlock", "thread": "safe"}) as frames:
+        asked = frames.until("client_tool_call")[-1].data
+        assert asked["args"] == {"password": "hunter2-hunter2"}, "whoever may answer it gets what it is run with"
+        with observer.stream(f"/turns/{asked['turn_id']}/chat") as others:
+            seen = others.until("client_tool_call")
+            assert "hunter2" not in str(seen) and "password" in seen[-1].data["args"]
+        assert "hunter2" not in str(observer.get(f"/turns/{asked['turn_id']}/chat").body)
+        client.post(f"/requests/{asked['request_id']}/result", {"error": "no such safe"})
+        assert "hunter2" not in str(frames.all())
     wrong = client.post("/agents/clerk/chat", {"text": "hello"}, headers={"last-event-id": "yesterday"})
-    assert (wrong.status, wrong.code) == (422, "invalid_cursor")
+    assert (wrong.status, wrong.code) == (400, "invalid_cursor")
     assert client.post("/agents/nobody/chat", {"text": "hello"}).status == 404
     assert client.post("/agents/clerk/chat", {"text": "hello", "sender": "ann"}).status == 422
     assert client.get("/turns/nothing/chat", headers={"accept": "text/event-stream"}).status == 404

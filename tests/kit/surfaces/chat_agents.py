@@ -20,17 +20,23 @@ FIRST, REST = "Once upon a time ", "there was a log."
 
 
 @tool(external=True, effect="pure", timeout=60)
+def unlock(password: str) -> str:
+    """Open the person's safe."""
+    raise NotImplementedError
+
+
+@tool(external=True, effect="pure", timeout=60)
 def pick_file(folder: str) -> str:
     """Let the person pick a file."""
     raise NotImplementedError
 
 
 def answer(request: ModelRequest) -> object:
-    """`pick N` asks the client N times at once; `nest X` has a subtask do X; `say X` says it."""
+    """`pick N` asks the client N times at once, `unlock` with a password; `nest` has a subtask."""
     if request.answered:
         return "finished"
     text = str(request.history[-1].text)
-    said = re.search(r"(pick|nest|hold|tell) ?(.*)", text)
+    said = re.search(r"(pick|nest|unlock|tell) ?(.*)", text)
     match said and said[1]:
         case "pick":
             return {
@@ -41,6 +47,8 @@ def answer(request: ModelRequest) -> object:
             }
         case "nest":
             return {"calls": [{"name": "run_subtask", "arguments": {"title": "inner", "instructions": "look around"}}]}
+        case "unlock":
+            return {"calls": [{"name": "unlock", "arguments": {"password": "hunter2-hunter2"}}]}
         case "tell":
             return FIRST + REST
     return f"you said: {text[-100:]}"
@@ -72,5 +80,5 @@ def _until(file: Path) -> None:
         time.sleep(0.01)
 
 
-teller = Agent("teller", Teller(), tools=[pick_file])
+teller = Agent("teller", Teller(), tools=[pick_file, unlock])
 agents = [*served_agents.agents, teller]
