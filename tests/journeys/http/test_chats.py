@@ -109,6 +109,19 @@ def test_client_tools_are_asked_and_answered_while_the_stream_goes_on(client: Ho
     assert "client_tool_call" not in kinds(again), "there is nothing to run any more"
 
 
+@pytest.mark.spec("LOOP-WIRE-01", "LOOP-WIRE-05")
+def test_what_happens_in_a_subtask_is_nested(client: HomeClient) -> None:
+    with client.stream("/agents/teller/chat", {"text": "nest", "thread": "nest"}) as frames:
+        seen = frames.all()
+    calls = [frame.data for frame in seen if frame.event == "tool_call_update"]
+    (outer,) = (each for each in calls if each["status"] == "start" and each["name"].endswith("run_subtask"))
+    inner = [each for each in calls if each["name"] == "look"]
+    assert [each["status"] for each in inner] == ["start", "end"], calls
+    assert {(each["parent_id"], each["depth"]) for each in inner} == {(outer["tool_call_id"], 1)}
+    assert (outer.get("parent_id"), outer["depth"]) == (None, 0)
+    assert words([frame for frame in seen if frame.data.get("depth") == 0]) == "finished"
+
+
 def test_an_approval_is_decided_by_somebody_else_and_the_stream_goes_on(
     client: HomeClient, operator: HomeClient
 ) -> None:

@@ -31,12 +31,18 @@ def pick_file(folder: str) -> str:
     raise NotImplementedError
 
 
+@tool(effect="pure")
+def look() -> str:
+    """Look around."""
+    return "a forest"
+
+
 def answer(request: ModelRequest) -> object:
     """`pick N` asks the client N times at once, `unlock` with a password; `nest` has a subtask."""
     if request.answered:
         return "finished"
     text = str(request.history[-1].text)
-    said = re.search(r"(pick|nest|unlock|tell) ?(.*)", text)
+    said = re.search(r"(pick|nest|look|unlock|tell) ?(.*)", text)
     match said and said[1]:
         case "pick":
             return {
@@ -46,7 +52,16 @@ def answer(request: ModelRequest) -> object:
                 ]
             }
         case "nest":
-            return {"calls": [{"name": "run_subtask", "arguments": {"title": "inner", "instructions": "look around"}}]}
+            return {
+                "calls": [
+                    {
+                        "name": "run_subtask",
+                        "arguments": {"title": "inner", "instructions": "look", "tools": ["look"]},
+                    }
+                ]
+            }
+        case "look":
+            return {"calls": [{"name": "look", "arguments": {}}]}
         case "unlock":
             return {"calls": [{"name": "unlock", "arguments": {"password": "hunter2-hunter2"}}]}
         case "tell":
@@ -80,5 +95,5 @@ def _until(file: Path) -> None:
         time.sleep(0.01)
 
 
-teller = Agent("teller", Teller(), tools=[pick_file, unlock])
+teller = Agent("teller", Teller(), tools=[pick_file, unlock, look], subtasks=True)
 agents = [*served_agents.agents, teller]
