@@ -18,10 +18,10 @@ that is not known is refused. Lists take `limit` and `cursor`, and name their ne
 """
 REST = """
 Besides: `GET /health` (open to all), `POST /callbacks/wake/{token}` and `POST /callbacks/enqueue/{token}` (the address
-of a trigger, as `wakeful trigger url` shows it). `GET /agents/{agent_id}/events`, `GET /turns/{turn_id}/events`, `GET /feed`,
-`GET /turns/{turn_id}/chat` and `GET /messages/{message_id}` are streams for readers that accept `text/event-stream`;
-`POST /agents/{agent_id}/chat` always is one ([Chat over HTTP](../guides/http-chat.md)). Events of a turn and a chat take
-`form=standard`.
+of a trigger, as `wakeful trigger url` shows it). `GET /agents/{agent_id}/events`, `GET /turns/{turn_id}/events`,
+`GET /feed`, `GET /turns/{turn_id}/chat` and `GET /messages/{message_id}` are streams for readers that accept
+`text/event-stream`; `POST /agents/{agent_id}/chat` always is one ([Chat over HTTP](../guides/http-chat.md)).
+Events of a turn and a chat take `form=standard`.
 
 ## Not over HTTP
 
