@@ -21,17 +21,26 @@ def work_slowly(seconds: float) -> str:
     return "done"
 
 
+@tool(effect="pure")
+def read_log(lines: int) -> str:
+    """Read a log that is too long to be shown."""
+    return "".join(f"<script>line {number}</script>\n" for number in range(lines))
+
+
 def answer(request: ModelRequest) -> object:
-    """`refund N` asks for money, `slow N` takes N seconds, `fail` fails; anything else is said again."""
+    """`refund N` asks for money, `slow N` takes N seconds, `log N` reads N lines,
+    `fail` fails; anything else is said again."""
     text = str(request.history[-1].text) if not request.answered else ""
     if request.answered:
         return "finished"
-    said = re.search(r"(refund|slow|fail|wait) ?([\d.]*)", text) or ("", "", "")
+    said = re.search(r"(refund|slow|fail|wait|log) ?([\d.]*)", text) or ("", "", "")
     match said[1]:
         case "refund":
             return {"calls": [{"name": "refund", "arguments": {"cents": int(said[2])}}]}
         case "slow":
             return {"calls": [{"name": "work_slowly", "arguments": {"seconds": float(said[2])}}]}
+        case "log":
+            return {"calls": [{"name": "read_log", "arguments": {"lines": int(said[2])}}]}
         case "wait":
             return {"calls": [{"name": "wait_for", "arguments": {"reason": "the vote", "wake": "external"}}]}
         case "fail":
@@ -39,6 +48,6 @@ def answer(request: ModelRequest) -> object:
     return f"you said: {text[-100:]}"
 
 
-clerk = Agent("clerk", scripted(answer), tools=[refund, work_slowly])
+clerk = Agent("clerk", scripted(answer), tools=[refund, work_slowly, read_log])
 keeper = Agent("keeper", scripted(answer), work_items=True)
 agents = [clerk, keeper]

@@ -16,13 +16,15 @@ from wakeful.service.operations.artifacts import ArtifactName
 from wakeful.service.operations.calls import CallName
 from wakeful.service.operations.chat import MessageName
 from wakeful.service.operations.client_requests import RequestName
+from wakeful.service.operations.dispatches import DispatchName, ImportedName
 from wakeful.service.operations.inspection import AgentBriefs, AgentTools, WaitsOfAgent
 from wakeful.service.operations.memory import MemoryName, MemoryOwner, MemoryQuery
 from wakeful.service.operations.operation import NoRequest, Operation
 from wakeful.service.operations.operator_feed import ReplayQuery, TranscriptQuery
-from wakeful.service.operations.process import StatusQuestion
+from wakeful.service.operations.process import DoctorQuestion, StatusQuestion
 from wakeful.service.operations.runtime import RuntimeAgentName
 from wakeful.service.operations.runtime_agents import AgentTarget, RevisionName, RevisionPair
+from wakeful.service.operations.skills import SkillName, SkillsOf
 from wakeful.service.operations.spending import CostQuestion
 from wakeful.service.operations.table import OPERATIONS
 from wakeful.service.operations.tasks import TaskName
@@ -55,6 +57,11 @@ NEEDS_WORDS: dict[str, Any] = {
     "runtime.work_items": WorkItemQuery("nothing"),
     "runtime.definition": RevisionName("nothing"),
     "runtime.process": StatusQuestion(),
+    "runtime.doctor": DoctorQuestion(),
+    "runtime.skills": SkillsOf("nothing"),
+    "runtime.skill": SkillName("nothing", "none"),
+    "runtime.dispatch": DispatchName("nothing"),
+    "runtime.imported_agent": ImportedName("nothing"),
     "runtime.metrics": NoRequest(),
     "task.show": TaskName("nothing"),
     "task.output": TaskName("nothing"),

@@ -52,6 +52,7 @@ PAGES: Mapping[str, Pages] = {
     "/agents/{agent_id}/waits": ByKey(("created_at", "wait_id")),
     "/agents/{agent_id}/revisions": ByKey(("-at", "revision")),
     "/agents/{agent_id}/work-items": ByKey(("-created_at", "id")),
+    "/agents/{agent_id}/skills": ByKey(("name", "entrypoint_path")),
     "/agents/{agent_id}/memory": ByLine("source_ref"),
     "/timers": ByKey(("agent", "name", "timer_id")),
     "/tasks": ByKey(("-created_at", "task_id")),
@@ -63,6 +64,8 @@ PAGES: Mapping[str, Pages] = {
     "/turns/{turn_id}/artifacts": ByKey(("call_id", "artifact_id")),
     "/threads": ByKey(("-last_turn.created_at", "agent_id", "thread")),
     "/budgets": ByKey(("scope", "window")),
+    "/dispatches": ByKey(("-created_at", "run_id")),
+    "/packages": ByKey(("slug",)),
     "/workflows": ByKey(("name", "workflow_id")),
 }
 """By path. Events have places of their own: their numbers in the log, and the cursors of the feed."""

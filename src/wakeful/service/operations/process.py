@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from wakeful.service.operations.operation import OPERATOR, NoRequest, OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
+    from wakeful.service.queries.doctor import DoctorReport
     from wakeful.service.queries.process_status import ServingProcess
     from wakeful.views.process_status import MetricsText, RuntimeStatus
 
@@ -15,6 +16,11 @@ _STATUS = "wakeful.views.process_status.RuntimeStatus"
 @dataclass(frozen=True, slots=True)
 class StatusQuestion:
     """How the process is."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorQuestion:
+    """Is anything wrong with the installation, its providers or the store? All of the store is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,15 @@ async def _status(opened: OpenStore, asked: StatusQuestion) -> "RuntimeStatus":
     from wakeful.service.queries.process_status import process_status
 
     return await process_status(_serving(opened), opened.engine)
+
+
+async def _doctor(opened: OpenStore, asked: DoctorQuestion) -> "DoctorReport":
+    from wakeful.contracts.errors import InvalidRequest
+
+    examine = opened.process.examine if opened.process is not None else None
+    if examine is None:
+        raise InvalidRequest("no process serves this store", "Ask it from the terminal: wakeful doctor")
+    return await examine()
 
 
 async def _shutdown(opened: OpenStore, asked: ShutdownRequest) -> "RuntimeStatus":
@@ -59,5 +74,6 @@ def _serving(opened: OpenStore) -> "ServingProcess":
 
 
 PROCESS_STATUS = Operation("runtime.process", "observe", StatusQuestion, _STATUS, _status)
+DOCTOR = Operation("runtime.doctor", "observe", DoctorQuestion, "wakeful.service.queries.doctor.DoctorReport", _doctor)
 SHUT_DOWN = Operation("runtime.shutdown", "operate", ShutdownRequest, _STATUS, _shutdown)
 METRICS = Operation("runtime.metrics", "observe", NoRequest, "wakeful.views.process_status.MetricsText", _metrics)

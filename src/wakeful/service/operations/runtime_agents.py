@@ -112,7 +112,7 @@ async def _runnable(opened: OpenStore, asked: AgentToRun) -> RunnableAgent:
     check_no_tool("agents")
     name, store = asked.agent, opened.store
     if asked.new is not None and await store.runtime_agent(name) is None:
-        await _supply(opened).create(asked.new, by=OPERATOR, template=DEFAULT_TEMPLATE)
+        await supply_of(opened).create(asked.new, by=OPERATOR, template=DEFAULT_TEMPLATE)
     row = await agent_named(store, name)
     if row.visibility != "public" or row.ownership != "self_owned":
         raise InvalidRequest(f"agent {name!r} belongs to {row.parent}", "Run that agent instead.")
@@ -136,7 +136,7 @@ async def _create(opened: OpenStore, asked: NewAgent) -> "AgentRecord":
     from wakeful.service.queries.agent_records import record_of
 
     check_no_tool("agents")
-    row = await _supply(opened).create(asked.definition, by=asked.by, template=asked.template)
+    row = await supply_of(opened).create(asked.definition, by=asked.by, template=asked.template)
     return await record_of(opened.engine, row)
 
 
@@ -144,14 +144,14 @@ async def _update(opened: OpenStore, asked: AgentChange) -> "AgentRecord":
     from wakeful.service.queries.agent_records import record_of
 
     check_no_tool("agents")
-    return await record_of(opened.engine, await _supply(opened).update(asked.agent, asked.changes))
+    return await record_of(opened.engine, await supply_of(opened).update(asked.agent, asked.changes))
 
 
 async def _definition(opened: OpenStore, asked: RevisionName) -> dict[str, Any]:
     from wakeful.service.commands.agents import agent_named
 
     row = await agent_named(opened.store, asked.agent)
-    return await _supply(opened).definition(asked.revision or row.revision)
+    return await supply_of(opened).definition(asked.revision or row.revision)
 
 
 async def _model(opened: OpenStore, asked: ModelOfAgent) -> "AgentModelState":
@@ -174,7 +174,7 @@ async def _archive(opened: OpenStore, asked: AgentRemoval) -> "AgentRecord":
 
 async def _delete(opened: OpenStore, asked: AgentRemoval) -> AgentTarget:
     check_no_tool("agents")
-    await _supply(opened).delete(asked.agent, by=asked.by, reason=asked.reason)
+    await supply_of(opened).delete(asked.agent, by=asked.by, reason=asked.reason)
     return AgentTarget(asked.agent)
 
 
@@ -191,7 +191,7 @@ async def _diff(opened: OpenStore, asked: RevisionPair) -> RevisionChange:
     return RevisionChange(asked.agent, await difference(opened.engine, asked.agent, asked.old, asked.new))
 
 
-def _supply(opened: OpenStore) -> "AgentSupply":
+def supply_of(opened: OpenStore) -> "AgentSupply":
     """Where agents come from: the runtime's code and files; where none is here, the store alone."""
     if opened.living is not None:
         return opened.living.supply

@@ -1,10 +1,11 @@
 """The process that runs the agents: what it was started with, what it is at, and the newest failure."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from wakeful.engine.run_request import Engine
 from wakeful.service.queries.agent_records import is_listed, lives_of
+from wakeful.service.queries.doctor import DoctorReport
 from wakeful.views.process_status import ProcessFailure, RuntimeStatus, activity_of
 
 WAITING = ("awaiting_task", "asleep")
@@ -30,6 +31,8 @@ class ServingProcess:
     fingerprint: str = ""
     problems: Callable[[], list[str]] = field(default=list)
     refused: Callable[[], dict[str, int]] = field(default=dict)
+    examine: Callable[[], Awaitable[DoctorReport]] | None = None
+    """Look at everything and say how it is."""
 
 
 async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStatus:

@@ -12,6 +12,7 @@ from wakeful._version import __version__
 from wakeful.contracts.errors import WakefulError
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.operations.triggers import DELIVER, TriggerDelivery
+from wakeful.surfaces.http.artifact_route import artifact_router
 from wakeful.surfaces.http.chat_routes import chat_router
 from wakeful.surfaces.http.error_answers import HttpProblem, problem, problem_of
 from wakeful.surfaces.http.event_routes import event_router
@@ -49,6 +50,7 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
         return await _delivered(request, opened)
 
     app.include_router(event_router(opened, closing))
+    app.include_router(artifact_router(opened))
     app.include_router(metrics_router(opened))
     app.include_router(chat_router(opened, closing))
     app.include_router(operation_router(lambda _: opened))

@@ -27,6 +27,7 @@ ELSEWHERE = (
     "/agents/{agent_id}/events",
     "/turns/{turn_id}/events",
     "/feed",
+    "/artifacts/{artifact_id}",
     "/metrics",
     "/agents/{agent_id}/chat",
     "/turns/{turn_id}/chat",

@@ -20,7 +20,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wakeful._version import __version__
-from wakeful.bootstrap import open_runtime, own_keys
+from wakeful.bootstrap import doctor, open_runtime, own_keys
 from wakeful.contracts.errors import InvalidRequest, WakefulError
 from wakeful.service import Places, default_store
 from wakeful.service.access import TokenBook, token_of_digest
@@ -145,6 +145,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 fingerprint=fingerprint(options),
                 problems=lambda: _problems(living),
                 refused=lambda: dict(app.refused),
+                examine=lambda: doctor(living.engine.store.location),
             )
             engine = living.engine
             opened = OpenStore(engine.store, lambda _: engine, own_keys, living, process)
