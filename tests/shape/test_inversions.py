@@ -59,6 +59,10 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "unit/runtime/test_child_notices.py"
         "::test_inversion_the_same_of_an_agent_that_is_nobodys_child_is_told_to_people",
     ),
+    "a daemon loads nothing of another version": (
+        "unit/sandbox/test_package_files.py"
+        "::test_inversion_a_process_that_does_not_hold_its_package_loads_parts_of_the_other_one",
+    ),
     "a wake that was lost is found": (
         "unit/runtime/test_liveness.py::test_inversion_without_the_watchdog_a_lost_wake_is_never_found",
     ),

@@ -226,8 +226,8 @@ class MalformedScript(ForTheCaller):
 
 
 class ModuleRefused(ForTheCaller, ImportError):
-    """A module whose file an agent may have written since it began. Also an ImportError: code for which the module is
-    optional goes on without it."""
+    """A module whose file an agent may have written since it began, or a part of wakeful that was replaced while it
+    runs. Also an ImportError: code for which the module is optional goes on without it."""
 
 
 class InvalidConfig(ForTheCaller):

@@ -18,6 +18,7 @@ from wakeful.contracts.events import (
     LimitChanged,
     LivenessViolated,
     NoticeRequested,
+    PackageReplaced,
     ProgressStalled,
     ProviderParked,
     TimerMissed,
@@ -94,6 +95,10 @@ def _text(event: AnyEvent) -> NoticeText | None:
             why = "refused its key" if event.failure_kind == "auth_error" else "has no quota left"
             words = f"the provider {event.provider} {why}; its agents wait, and go on by themselves once it answers"
             return NoticeText("failure", f"{words}: {event.message}", event.provider)
+        case PackageReplaced():
+            others = f"version {event.installed}" if event.installed not in ("", event.running) else "other files"
+            words = f"wakeful was replaced on the disk by {others} while version {event.running} runs; to change over:"
+            return NoticeText("failure", f"{words} wakeful daemon restart")
         case NoticeRequested():
             return NoticeText("test", event.words or "this is a test: notices arrive")
         case _:

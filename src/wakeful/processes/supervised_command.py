@@ -36,6 +36,7 @@ from wakeful.sandbox.command_process import GRACE_SECONDS, ChildProcess, Command
 from wakeful.sandbox.command_start import PreparedLine, SpawnFailed
 from wakeful.sandbox.confinement import MADE_AGAIN, Sandbox, lost_a_socket
 from wakeful.sandbox.level_probe import interpreter
+from wakeful.sandbox.package_files import held_package
 
 STOP_GRACE_SECONDS = 5.0
 """How long a task may take to end by itself after it was asked to."""
@@ -114,6 +115,9 @@ class SupervisedCommand:
         show: ShowOutput,
         kept_bytes: int,
     ) -> "SupervisedCommand":
+        package = held_package()
+        if package is not None and package.changed():  # its supervisor would be of another version than this process
+            raise SpawnFailed(package.words())
         with ExitStack() as holding:
             pipes = CommandPipes(holding)
             start = await sandbox.prepare(argv, cwd, pipes, holding, tty=tty, accepts_input=accepts_input)

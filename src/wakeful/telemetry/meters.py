@@ -15,7 +15,7 @@ from wakeful.views import span_names as names
 from wakeful.views.turn_spans import OTHER, SpanRecord
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import CallbackOptions, Observation
+    from opentelemetry.metrics import Observation
     from opentelemetry.sdk.metrics.export import MetricReader
     from opentelemetry.sdk.resources import Resource
     from prometheus_client import CollectorRegistry
@@ -74,7 +74,7 @@ class Meters:
             return meter.create_histogram(name, unit, words, explicit_bucket_boundaries_advisory=list(bounds))
 
         def gauge(name: str, words: str, read: "Callable[[], Iterable[Observation]]") -> None:
-            def observe(_: "CallbackOptions") -> "Iterable[Observation]":
+            def observe(_: object) -> "Iterable[Observation]":
                 return read()
 
             meter.create_observable_gauge(name, [observe], description=words)

@@ -90,6 +90,7 @@ from wakeful.contracts.events import (
     OutputRedacted,
     OutputSpilled,
     OutputTruncated,
+    PackageReplaced,
     PermissionEvaluated,
     PlanArtifact,
     PlanningCompleted,
@@ -811,6 +812,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     KeyedRequestStarted(caller="local:1000", request_key="order-7", route="POST /budgets/grant", digest="sha256:1"),
     KeyedRequestAnswered(caller="local:1000", request_key="order-7", status=200, answer="{}"),
     KeyedRequestReleased(caller="local:1000", request_key="order-7", code="agent_stopped"),
+    PackageReplaced(running="0.1.0", installed="0.2.0"),
     LivenessViolated(
         violation="no_alarm",
         owed="wait",

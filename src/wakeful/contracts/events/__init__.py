@@ -53,6 +53,7 @@ from wakeful.contracts.events.gate import (
 from wakeful.contracts.events.holds import (
     FilesLoaded,
     FilesReloadRequested,
+    PackageReplaced,
     ProviderParked,
     ProviderUnparked,
     RuntimeControlChanged,
@@ -413,6 +414,7 @@ AnyEvent: TypeAlias = (
     | RuntimeControlChanged
     | FilesReloadRequested
     | FilesLoaded
+    | PackageReplaced
     | ProviderParked
     | ProviderUnparked
     | KeyedRequestStarted
@@ -536,6 +538,7 @@ __all__ = [
     "LivenessViolated",
     "NoticeAttempted",
     "NoticeRequested",
+    "PackageReplaced",
     "ProviderParked",
     "ProviderUnparked",
     "RuntimeControlChanged",

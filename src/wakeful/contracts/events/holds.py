@@ -52,6 +52,18 @@ class ProviderUnparked(RuntimeFact):
     by: str
 
 
+class PackageReplaced(RuntimeFact):
+    """The files of wakeful on the disk are others than those the running process was started from."""
+
+    kind: ClassVar[str] = "runtime.package_replaced"
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+
+    running: str
+    """The version that runs."""
+    installed: str
+    """The version on the disk; blank: it cannot be read."""
+
+
 class FilesReloadRequested(RuntimeFact):
     """Somebody wants the files of the home read again."""
 

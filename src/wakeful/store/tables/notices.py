@@ -23,6 +23,7 @@ from wakeful.contracts.events import (
     LivenessViolated,
     NoticeAttempted,
     NoticeRequested,
+    PackageReplaced,
     ProgressStalled,
     ProviderParked,
     ProviderUnparked,
@@ -47,7 +48,7 @@ from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey,
 from wakeful.store.tables.runtime_agents import NEEDS_AGENT, agent_row, is_outdated
 from wakeful.store.tables.wakes import wake_row
 
-OF_THE_RUNTIME: Final = (ProviderParked,)
+OF_THE_RUNTIME: Final = (PackageReplaced, ProviderParked)
 """Facts of the runtime's own stream, which belongs to no agent."""
 
 
@@ -133,6 +134,7 @@ CAUSES: Final = (
     LimitChanged,
     LivenessViolated,
     NoticeRequested,
+    PackageReplaced,
     ProgressStalled,
     ProviderParked,
     TimerMissed,

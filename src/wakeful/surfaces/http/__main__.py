@@ -10,6 +10,7 @@ from wakeful.contracts.errors import WakefulError
 from wakeful.service import guard_imports
 from wakeful.service.serving.daemon_log import begin_log, daemon_log, say
 from wakeful.service.serving.options import ServeOptions
+from wakeful.service.serving.package_watch import keep_to_package
 from wakeful.service.serving.run_files import read_secrets, write_failure
 
 COLLECT_AFTER = 5_000, 3, 300
@@ -23,6 +24,7 @@ def main() -> int:
         for name, value in read_secrets().items():
             os.environ.setdefault(name, value)
         begin_log(daemon_log())
+        keep_to_package()
         guard_imports()
         from wakeful.surfaces.http.server import serve
 

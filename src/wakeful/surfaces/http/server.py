@@ -31,6 +31,7 @@ from wakeful.service.queries.process_status import ServingProcess
 from wakeful.service.serving.autostart import notify, watchdog_seconds
 from wakeful.service.serving.control import is_listening
 from wakeful.service.serving.options import ServeOptions, allowed_hosts, fingerprint
+from wakeful.service.serving.package_watch import package_problems, watch_package
 from wakeful.service.serving.run_files import (
     clear_failure,
     home_folder,
@@ -171,6 +172,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             announce(f"wakeful {__version__} serves {home_folder()}")
             announce(f"socket {listening}" + (f", http://{address}" if address else ", no network address"))
             alive = asyncio.create_task(_say_alive(living))
+            package = asyncio.create_task(watch_package(engine))
             try:
                 await server.serve([each for each in (local, network) if each is not None])
             finally:
@@ -178,6 +180,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 notify("STOPPING=1")
                 announce("draining")
                 alive.cancel()
+                package.cancel()
         remove_record(os.getpid())
     announce("ended")
 
@@ -185,7 +188,8 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
 def _problems(living: LivingRuntime) -> list[str]:
     """What a person should see to, in words."""
     found = [f"{each.where}: {each.message}" for each in living.supply.problems]
-    return found + (living.telemetry.problems() if living.telemetry is not None else [])
+    found += living.telemetry.problems() if living.telemetry is not None else []
+    return found + package_problems()
 
 
 async def _say_alive(living: LivingRuntime) -> None:

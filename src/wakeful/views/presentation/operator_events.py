@@ -184,6 +184,7 @@ _NOTICED: Final = frozenset(
         "limit.changed",
         "liveness.violated",
         "notice.requested",
+        "runtime.package_replaced",
         "progress.stalled",
         "provider.parked",
         "timer.missed",

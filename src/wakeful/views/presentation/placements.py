@@ -63,6 +63,7 @@ _BY_KIND: Final[Mapping[str, Placement]] = {
     "liveness.violated": _TOLD,
     "progress.stalled": _TOLD,
     "notice.requested": _TOLD,
+    "runtime.package_replaced": _TOLD,
     "assistant.recorded": Placement("progress", "assistant_progress"),
     "message.admitted": Placement("progress", "message"),
     "message.expired": Placement("progress", "message"),
