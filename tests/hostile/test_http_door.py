@@ -48,6 +48,15 @@ def test_every_route_refuses_callers_without_a_good_token(home: ServedHome, stat
         assert HomeClient(home.port, "wk_wrong").ask(method, path, body).code == "token_refused", path
 
 
+@pytest.mark.parametrize("said", ["local", "local, local", "local:0", "127.0.0.1", "unix:"])
+def test_no_header_makes_a_caller_local(home: ServedHome, state: None, said: str) -> None:
+    for name in ("x-forwarded-for", "x-real-ip", "forwarded", "x-forwarded-host"):
+        claims = {name: f"for={said}" if name == "forwarded" else said, "x-forwarded-proto": "https"}
+        assert HomeClient(home.port).get("/agents", headers=claims).code == "token_missing", name
+        sent = HomeClient(home.port).post("/agents/clerk/messages", {"text": "x"}, headers=claims)
+        assert sent.code == "token_missing", name
+
+
 def test_refused_requests_are_counted_for_the_operator(home: ServedHome) -> None:
     before = home.client.get("/control/runtime/status").body["refused"].get("token_missing", 0)
     HomeClient(home.port).get("/agents")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from wakeful.ports import Store
     from wakeful.service.commands.keyed_requests import OncePerKey
     from wakeful.service.living_runtime import LivingRuntime
-    from wakeful.service.queries.operator_feed import FeedReader
+    from wakeful.service.queries.operator_feed import AgentEvents, FeedReader
     from wakeful.service.queries.process_status import ServingProcess
 
 Scope: TypeAlias = Literal["observe", "operate"]
@@ -41,6 +41,7 @@ class OpenStore:
         """The runtime that runs the agents of the store, where it is in this process."""
         self.process = process
         """This process, where it serves the store to others."""
+        self._followed: dict[str, AgentEvents] = {}
 
     @cached_property
     def engine(self) -> "Engine":
@@ -60,6 +61,13 @@ class OpenStore:
         from wakeful.service.commands.keyed_requests import OncePerKey
 
         return OncePerKey(self.engine)
+
+    def events_of(self, agent: str) -> "AgentEvents":
+        """The events of an agent, read once for all who follow it here."""
+        from wakeful.service.queries.operator_feed import AgentEvents
+
+        self._followed = {name: each for name, each in self._followed.items() if each.is_followed}
+        return self._followed.setdefault(agent, AgentEvents(self.store, agent, keys=self.keys()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _PRESENTATION = "wakeful.views.presentation"
 PAGE = 100
-LOOK_AGAIN_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +86,10 @@ async def follow_events(opened: OpenStore, asked: ReplayQuery) -> "AsyncIterator
     Raises AgentNotFound.
     """
     from wakeful.service.commands.agents import agent_named
-    from wakeful.service.queries.operator_feed import EventPresenter
 
-    store, seen = opened.store, asked.after
-    await agent_named(store, asked.agent)
-    watch, presenter = store.watch(asked.agent), EventPresenter(store, keys=opened.keys())
-    try:
-        while True:
-            facts = await store.read(asked.agent, after=seen, limit=PAGE)
-            for recorded in facts:
-                seen = recorded.seq
-                yield await presenter.present(recorded)
-            if len(facts) < PAGE:
-                await watch.wait(timeout=LOOK_AGAIN_SECONDS)
-    finally:
-        watch.close()
+    await agent_named(opened.store, asked.agent)
+    async for event in opened.events_of(asked.agent).follow(asked.after):
+        yield event
 
 
 async def _transcript(opened: OpenStore, asked: TranscriptQuery) -> "list[TranscriptLine]":

@@ -1,49 +1,36 @@
 """The feed over all agents, for readers: pages, and what is stored followed by what comes, each entry once.
 
-A `FeedReader` may be shared by any number of followers. While somebody follows, one task reads what is new, once for
-all of them; each takes it from memory at its own pace, and one that fell behind reads pages of the store. Nothing is
-kept for a slow reader.
+A `FeedReader` may be shared by any number of followers, and so may an `AgentEvents`: see `shared_tails`.
 """
 
-import asyncio
 import hashlib
-from bisect import bisect_right
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from contextlib import aclosing
+from typing import Any
 
 from wakeful.contracts.envelope import StoredFact, named
 from wakeful.contracts.errors import CursorGone, InvalidRequest
 from wakeful.contracts.events import BriefCreated, TurnStarted, WorkItemCompleted
 from wakeful.engine.brief_texts import brief_text
 from wakeful.engine.turn_messages import admitted_message
-from wakeful.ports import Store
+from wakeful.ports import Store, Watch
 from wakeful.ports.operator_feed import FEED, FeedRow
 from wakeful.ports.retention import left_upto
+from wakeful.service.queries.shared_tails import PAGE, RECENT, SharedTail, TailEntry
 from wakeful.service.queries.turns import EventReader
 from wakeful.views.presentation.display_modes import DisplayMode, display_mode, is_shown
 from wakeful.views.presentation.feed_entries import FeedEntry
 from wakeful.views.presentation.replayed_events import ReplayedEvent, provenance_of, replayed
 
-PAGE = 200
-"""Rows that are read at once."""
-RECENT = 256
-"""Entries that are kept for those who follow: each holds its whole event, which may be large."""
 TURNS = 256
 """Turns whose secrets are remembered, so that their facts are read once."""
-LOOK_AGAIN_SECONDS = 30.0
 
 
 def _count(limit: int) -> int:
     if limit < 1:
         raise InvalidRequest(f"limit={limit}", "Give a whole number, at least 1.")
     return limit
-
-
-class _Entry(NamedTuple):
-    position: int
-    shown: FeedEntry
 
 
 class _Turn:
@@ -100,23 +87,14 @@ class EventPresenter:
                     turn.provenance = provenance_of((await turn.reader.read(message)).payload)
 
 
-class FeedReader:
+class FeedReader(SharedTail[FeedRow, FeedEntry]):
     """Reads one store's feed, for one reader or for many."""
 
     def __init__(self, store: Store, *, keys: Iterable[str] = (), recent: int = RECENT) -> None:
+        super().__init__(recent)
         self._store = store
-        self._most = recent
         self._presenter = EventPresenter(store, keys=keys)
         self._tag = hashlib.sha256(store.runtime_id.encode()).hexdigest()[:8]
-        self._followers = 0
-        self._pump: asyncio.Task[None] | None = None
-        self._recent: deque[_Entry] = deque()
-        self._from = self._upto = 0
-        """Every entry behind the first position and up to the second is in memory."""
-        self._news = asyncio.Event()
-        self._result_news = asyncio.Event()
-        """For those who follow results alone: rows of rounds do not wake them."""
-        self._failure: Exception | None = None
 
     # --- pages -------------------------------------------------------------------------------------------------------
 
@@ -130,7 +108,7 @@ class FeedReader:
         results = display_mode(display) == "info"
         position = await self._position(after)
         rows = await self._store.feed_after(position, limit=_count(limit), results=results)
-        return [entry.shown for entry in await self._entries(rows)]
+        return await self._shown(rows)
 
     async def newest(
         self, agent: str | None = None, *, limit: int = PAGE, display: DisplayMode = "verbose"
@@ -138,105 +116,46 @@ class FeedReader:
         """The newest entries, of all agents or of one, the oldest of them first."""
         results = display_mode(display) == "info"
         rows = await self._store.newest_of_feed(agent, limit=_count(limit), results=results)
-        return [entry.shown for entry in await self._entries(rows[::-1])]
+        return await self._shown(rows[::-1])
 
     # --- following ---------------------------------------------------------------------------------------------------
 
     async def follow(self, after: str | None = None, *, display: DisplayMode = "verbose") -> AsyncIterator[FeedEntry]:
         """What is stored behind a cursor, then what comes: no gap, each once. Raises CursorGone."""
         mode = display_mode(display)
-        results = mode == "info"
-        position = await self._position(after)
-        await self._join()
-        try:
-            while True:
-                news, kept_from = self._result_news if results else self._news, self._from
-                if self._failure is not None:
-                    raise self._failure
-                is_behind = position < kept_from
-                found = await self._stored(position, results) if is_behind else self._in_memory(position)
-                for entry in found:
-                    position = entry.position
-                    if is_shown(entry.shown.presentation, mode):
-                        yield entry.shown
-                if is_behind and len(found) < PAGE:
-                    position = max(position, kept_from)  # nothing that is wanted stands before that
-                elif not found:
-                    await news.wait()
-        finally:
-            await self._leave()
+        followed = self._follow(await self._position(after), results=mode == "info")
+        async with aclosing(followed):
+            async for entry in followed:
+                if is_shown(entry.shown.presentation, mode):
+                    yield entry.shown
 
-    def _in_memory(self, position: int) -> list[_Entry]:
-        if not self._recent or position >= self._upto:
-            return []
-        first = bisect_right(self._recent, position, key=lambda entry: entry.position)
-        return [self._recent[place] for place in range(first, min(len(self._recent), first + PAGE))]
+    async def _newest(self) -> int:
+        newest = await self._store.newest_of_feed(limit=1)
+        return newest[0].position if newest else 0
 
-    async def _stored(self, position: int, results: bool) -> list[_Entry]:
-        """The next page of a follower that is behind. Raises CursorGone where retention overtook it."""
-        rows = await self._store.feed_after(position, limit=PAGE, results=results)
-        await self._check(position)
-        return await self._entries(rows)
+    async def _rows(self, position: int, *, results: bool = False) -> Sequence[FeedRow]:
+        return await self._store.feed_after(position, limit=PAGE, results=results)
 
-    async def _join(self) -> None:
-        self._followers += 1
-        if self._pump is None:
-            newest = await self._store.newest_of_feed(limit=1)
-            if self._pump is None:  # another follower may have been faster
-                self._from = self._upto = newest[0].position if newest else 0
-                self._recent.clear()
-                self._failure = None
-                self._pump = asyncio.create_task(self._read_on())
+    def _position_of(self, row: FeedRow) -> int:
+        return row.position
 
-    async def _leave(self) -> None:
-        self._followers -= 1
-        if not self._followers and self._pump is not None:
-            pump, self._pump = self._pump, None
-            pump.cancel()
-            with suppress(asyncio.CancelledError):
-                await pump
+    def _watch(self) -> Watch:
+        return self._store.watch_feed()
 
-    async def _read_on(self) -> None:
-        """Read what is new and tell those who wait, until nobody follows any more."""
-        watch = self._store.watch_feed()
-        try:
-            while True:
-                rows = await self._store.feed_after(self._upto, limit=PAGE)
-                if rows:
-                    self._recent.extend(await self._entries(rows))
-                    self._upto = rows[-1].position
-                    while len(self._recent) > self._most:
-                        self._from = self._recent.popleft().position
-                    self._tell(results=any(row.is_result for row in rows))
-                if len(rows) < PAGE:
-                    await watch.wait(timeout=LOOK_AGAIN_SECONDS)
-        except Exception as problem:  # those who follow are told
-            self._failure = problem
-            self._tell(results=True)
-        finally:
-            watch.close()
+    async def _entry(self, row: FeedRow) -> "TailEntry[FeedEntry] | None":
+        for recorded in await self._store.read(row.agent_id, after=row.seq - 1, limit=1):
+            event = await self._presenter.present(recorded)
+            shown = FeedEntry(
+                cursor=self.cursor(row.position),
+                envelope=event.envelope,
+                presentation=event.presentation,
+                payload=event.payload,
+            )
+            return TailEntry(row.position, shown, row.is_result)
+        return None
 
-    def _tell(self, *, results: bool) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
-        if results:
-            self._result_news.set()
-            self._result_news = asyncio.Event()
-
-    async def _entries(self, rows: Sequence[FeedRow]) -> list[_Entry]:
-        found: list[_Entry] = []
-        for row in rows:
-            facts = await self._store.read(row.agent_id, after=row.seq - 1, limit=1)
-            for recorded in facts:
-                event = await self._presenter.present(recorded)
-                shown = FeedEntry(
-                    cursor=self.cursor(row.position),
-                    envelope=event.envelope,
-                    presentation=event.presentation,
-                    payload=event.payload,
-                )
-                found.append(_Entry(row.position, shown))
-        return found
+    async def _shown(self, rows: Sequence[FeedRow]) -> list[FeedEntry]:
+        return [entry.shown for row in rows if (entry := await self._entry(row)) is not None]
 
     # --- cursors -----------------------------------------------------------------------------------------------------
 
@@ -268,3 +187,34 @@ class FeedReader:
             raise CursorGone(
                 "the feed does not reach this cursor: it is of a newer store", "Begin again without a cursor."
             )
+
+
+class AgentEvents(SharedTail[StoredFact, ReplayedEvent]):
+    """Reads the log of one agent, for one reader or for many. Positions are numbers of events."""
+
+    def __init__(self, store: Store, agent: str, *, keys: Iterable[str] = (), recent: int = RECENT) -> None:
+        super().__init__(recent)
+        self._store, self._agent = store, agent
+        self._presenter = EventPresenter(store, keys=keys)
+
+    async def follow(self, after: int) -> AsyncIterator[ReplayedEvent]:
+        """What is stored behind an event, then what comes: no gap, each once."""
+        followed = self._follow(after)
+        async with aclosing(followed):
+            async for entry in followed:
+                yield entry.shown
+
+    async def _newest(self) -> int:
+        return await self._store.head(self._agent)
+
+    async def _rows(self, position: int, *, results: bool = False) -> Sequence[StoredFact]:
+        return await self._store.read(self._agent, after=position, limit=PAGE)
+
+    async def _entry(self, row: StoredFact) -> "TailEntry[ReplayedEvent] | None":
+        return TailEntry(row.seq, await self._presenter.present(row))
+
+    def _position_of(self, row: StoredFact) -> int:
+        return row.seq
+
+    def _watch(self) -> Watch:
+        return self._store.watch(self._agent)

@@ -16,9 +16,11 @@ from wakeful.surfaces.http.artifact_route import artifact_router
 from wakeful.surfaces.http.chat_routes import chat_router
 from wakeful.surfaces.http.error_answers import HttpProblem, problem, problem_of
 from wakeful.surfaces.http.event_routes import event_router
+from wakeful.surfaces.http.event_streams import OpenStreams
 from wakeful.surfaces.http.guard import API_VERSION
 from wakeful.surfaces.http.metrics_route import metrics_router
 from wakeful.surfaces.http.operation_routes import ERRORS, operation_router
+from wakeful.surfaces.http.route_index import add_routes
 
 _log = logging.getLogger("wakeful.http")
 _CODES = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
@@ -49,11 +51,17 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
     async def deliver(request: Request, mode: str, token: str) -> Response:
         return await _delivered(request, opened)
 
-    app.include_router(event_router(opened, closing))
-    app.include_router(artifact_router(opened))
-    app.include_router(metrics_router(opened))
-    app.include_router(chat_router(opened, closing))
-    app.include_router(operation_router(lambda _: opened))
+    streams = OpenStreams(closing)
+    add_routes(
+        app,
+        [
+            event_router(opened, streams),
+            artifact_router(opened),
+            metrics_router(opened),
+            chat_router(opened, streams),
+            operation_router(lambda _: opened),
+        ],
+    )
     return app
 
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from wakeful.service.operations.artifacts import SHOW_ARTIFACT, ArtifactName
 from wakeful.service.operations.operation import OpenStore
-from wakeful.surfaces.http.operation_routes import ERRORS, entitled
+from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, require
 
 SAFE = ("text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 """Types that are told as they are; everything else is bytes."""
@@ -15,7 +15,7 @@ SAFE = ("text/plain", "application/json", "image/png", "image/jpeg", "image/gif"
 
 def artifact_router(opened: OpenStore) -> APIRouter:
     """The one route."""
-    router = APIRouter(dependencies=[Depends(entitled("observe"))], tags=["artifacts"])
+    router = APIRouter(dependencies=[Depends(needs_scope("observe"))], tags=["artifacts"])
     bytes_of = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
     @router.get(
@@ -32,7 +32,7 @@ def artifact_router(opened: OpenStore) -> APIRouter:
         reveal: Annotated[bool, Query(description="With secrets; needs the scope `reveal`.")] = False,
     ) -> Response:
         if reveal:
-            entitled("reveal")(request)
+            require(request, "reveal")
         found = await SHOW_ARTIFACT.handler(opened, ArtifactName(artifact_id, turn, reveal))
         kind = found.media_type.partition(";")[0].strip().lower()
         plain = kind if kind in SAFE else "text/plain" if found.is_text else "application/octet-stream"

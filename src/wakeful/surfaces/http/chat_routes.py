@@ -33,9 +33,9 @@ from wakeful.service.operations.chat import (
 )
 from wakeful.service.operations.operation import OpenStore
 from wakeful.surfaces.http.event_routes import After, LastEvent, standard_frame
-from wakeful.surfaces.http.event_streams import SSE, seen_before, sse_answer, sse_frame, wants_stream
+from wakeful.surfaces.http.event_streams import SSE, OpenStreams, seen_before, sse_answer, sse_frame, wants_stream
 from wakeful.surfaces.http.guard import caller_of
-from wakeful.surfaces.http.operation_routes import ERRORS, entitled
+from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope
 from wakeful.surfaces.http.request_keys import KeyHeader, as_key_of_message
 from wakeful.views.chat_messages import CHAT_MESSAGE, ChatMessage, ChatReplay
 from wakeful.views.runtime_records import SentMessage
@@ -78,7 +78,7 @@ class ChatRequest(BaseModel):
     supersede: bool = Field(False, description="Stop the turns of the thread that began before.")
 
 
-def chat_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
+def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
     """The routes of chats."""
     router = APIRouter(tags=["chat"])
 
@@ -89,7 +89,7 @@ def chat_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         "it, until that turn is over. Post it again with the same key and `Last-Event-ID` to go on after a disconnect.",
         responses={**ERRORS, 200: streamed()},
         response_class=Response,
-        dependencies=[Depends(entitled("operate"))],
+        dependencies=[Depends(needs_scope("operate"))],
     )
     async def say(
         request: Request,
@@ -106,11 +106,11 @@ def chat_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         caller = caller_of(request.scope).name
         words = ChatWords(agent_id, **values, sender=caller)
         sent = MessageName((await SAY.handler(opened, words)).message_id)
-        guarded = partial(_cancelling, opened, sent, caller, closing) if cancel_on_disconnect else _as_it_is
+        guarded = partial(_cancelling, opened, sent, caller, streams.closing) if cancel_on_disconnect else _as_it_is
         if form == "standard":
-            return await sse_answer(guarded(follow_message_events(opened, sent, after)), standard_frame, closing)
+            return await sse_answer(guarded(follow_message_events(opened, sent, after)), standard_frame, streams)
         messages = guarded(follow_message_chat(opened, sent, after, may_answer=True))
-        return await sse_answer(messages, chat_frame, closing)
+        return await sse_answer(messages, chat_frame, streams)
 
     @router.get(
         "/turns/{turn_id}/chat",
@@ -119,13 +119,13 @@ def chat_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         "the turn is over. Arguments of what a client is to run are redacted without the scope `operate`.",
         responses={**ERRORS, 200: streamed()},
         response_model=ChatReplay,
-        dependencies=[Depends(entitled("observe"))],
+        dependencies=[Depends(needs_scope("observe"))],
     )
     async def of_turn(request: Request, turn_id: Id, after: After = 0, last: LastEvent = None) -> Response:
         asked = ChatQuery(turn_id, seen_before(after, last))
         if not wants_stream(request):
             return JSONResponse((await SHOW_CHAT.handler(opened, asked)).model_dump(mode="json"))
-        return await sse_answer(follow_chat(opened, asked, may_answer=_may_answer(request)), chat_frame, closing)
+        return await sse_answer(follow_chat(opened, asked, may_answer=_may_answer(request)), chat_frame, streams)
 
     @router.get(
         "/messages/{message_id}",
@@ -133,14 +133,14 @@ def chat_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         description="Scope: `observe`. As `text/event-stream` the chat of the turn that takes the message.",
         responses={**ERRORS, 200: streamed()},
         response_model=SentMessage,
-        dependencies=[Depends(entitled("observe"))],
+        dependencies=[Depends(needs_scope("observe"))],
     )
     async def of_message(request: Request, message_id: Id, after: After = 0, last: LastEvent = None) -> Response:
         asked, seen = MessageName(message_id), seen_before(after, last)
         if not wants_stream(request):
             return JSONResponse((await SHOW_MESSAGE.handler(opened, asked)).model_dump(mode="json"))
         messages = follow_message_chat(opened, asked, seen, may_answer=_may_answer(request))
-        return await sse_answer(messages, chat_frame, closing)
+        return await sse_answer(messages, chat_frame, streams)
 
     return router
 

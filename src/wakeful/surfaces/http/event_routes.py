@@ -5,7 +5,6 @@ A stream goes on after `Last-Event-ID`, or after `after`: the `event_seq` of the
 the feed over all agents the cursor of its last entry.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -25,8 +24,16 @@ from wakeful.service.operations.operator_feed import (
 )
 from wakeful.service.operations.turns import LIST_EVENTS, EventQuery, read_events
 from wakeful.surfaces.http.cursors import link_to
-from wakeful.surfaces.http.event_streams import SSE, seen_before, sse_answer, sse_frame, wants_stream
-from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, entitled
+from wakeful.surfaces.http.event_streams import (
+    SSE,
+    OpenStreams,
+    SharedFrames,
+    seen_before,
+    sse_answer,
+    sse_frame,
+    wants_stream,
+)
+from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, needs_scope, require
 from wakeful.views.presentation.display_modes import DisplayMode
 from wakeful.views.presentation.feed_entries import FeedEntry
 from wakeful.views.presentation.replayed_events import ReplayedEvent
@@ -49,9 +56,11 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
+def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
     """The routes of events."""
-    router = APIRouter(dependencies=[Depends(entitled("observe"))], tags=["events"])
+    replay_frames = SharedFrames(lambda event: event.envelope.event_id, replay_frame)
+    feed_frames = SharedFrames(lambda entry: entry.cursor, feed_frame)
+    router = APIRouter(dependencies=[Depends(needs_scope("observe"))], tags=["events"])
 
     @router.get(
         "/agents/{agent_id}/events",
@@ -66,7 +75,7 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         if not wants_stream(request):
             events = await REPLAY_EVENTS.handler(opened, asked)
             return _page(request, events, limit, lambda event: str(event.envelope.event_seq))
-        return await sse_answer(follow_events(opened, asked), replay_frame, closing)
+        return await sse_answer(follow_events(opened, asked), replay_frames, streams)
 
     @router.get(
         "/turns/{turn_id}/events", responses=RESPONSES, response_model=list[RuntimeEvent], summary="Events of a turn"
@@ -81,7 +90,7 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         last: LastEvent = None,
     ) -> Response:
         if reveal:
-            entitled("reveal")(request)
+            require(request, "reveal")
         asked = EventQuery(turn_id, seen_before(after, last), limit, reveal)
         shown = event_frame if form == "wakeful" else standard_frame
         if not wants_stream(request):
@@ -89,7 +98,7 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
             write = standard_form if form == "standard" else written
             return _page(request, found, limit, lambda event: event.event_id.rpartition(":")[2], write)
         return await sse_answer(
-            read_events(opened, EventQuery(turn_id, asked.after, None, reveal), follow_it=True), shown, closing
+            read_events(opened, EventQuery(turn_id, asked.after, None, reveal), follow_it=True), shown, streams
         )
 
     @router.get("/feed", responses=RESPONSES, response_model=list[FeedEntry], summary="The feed over all agents")
@@ -103,7 +112,7 @@ def event_router(opened: OpenStore, closing: asyncio.Event) -> APIRouter:
         asked = FeedQuery(last or after, limit, display)
         if not wants_stream(request):
             return _page(request, await LIST_FEED.handler(opened, asked), limit, lambda entry: entry.cursor)
-        return await sse_answer(follow_feed(opened, asked), feed_frame, closing)
+        return await sse_answer(follow_feed(opened, asked), feed_frames, streams)
 
     return router
 

@@ -1,7 +1,10 @@
 """Server-sent events: what the log has, then what comes, each once and in order.
 
 A stream reads the log at its reader's speed and keeps nothing for it: a reader that is slow is behind, and costs no
-more than one that is not.
+more than one that is not. Of what many follow, each event is put into bytes once.
+
+A stream is the task that answers its request and one that waits for the reader to go away. Signs of life and the end
+of the server come to all of them from one place.
 """
 
 import asyncio
@@ -12,80 +15,168 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from wakeful.contracts.errors import InvalidValue, WakefulError
 from wakeful.surfaces.http.error_answers import problem_of
 
 SSE = "text/event-stream"
 FIRST_SECONDS = 0.05
-_log = logging.getLogger("wakeful.http")
 KEEP_ALIVE_SECONDS = 15.0
-HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no", "connection": "keep-alive"}
+HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+    (b"connection", b"keep-alive"),
+]
 """For whatever stands between: a stream is neither kept nor collected."""
+RETRY = b"retry: 1000\n\n"
+STILL_HERE = b": still here\n\n"
+SHUTTING_DOWN = b": the server is shutting down; come back with Last-Event-ID\n\n"
+FRAMES = 256
+"""Frames of events that are kept for those who follow the same."""
+_log = logging.getLogger("wakeful.http")
 T = TypeVar("T")
 
 
-class EventStream(Generic[T]):
-    """The body of a stream over items that come from somewhere."""
+class OpenStreams:
+    """All streams of a server: each is told when it ends, and gives a sign of life when it has been quiet."""
 
-    def __init__(self, items: AsyncIterator[T], shown: Callable[[T], bytes], closing: asyncio.Event) -> None:
-        self._items = items
-        self._shown = shown
-        self._closing = closing
+    def __init__(self, closing: asyncio.Event) -> None:
+        self.closing = closing
+        self._streams: set[EventStream[Any]] = set()
+        self._keeper: asyncio.Task[None] | None = None
 
-    async def parts(self) -> AsyncIterator[bytes]:
-        """Bytes as they are sent. Ends when the server is shut down; the reader comes back with its last id."""
-        yield b"retry: 1000\n\n"
-        closing = asyncio.ensure_future(self._closing.wait())
-        upcoming = asyncio.ensure_future(anext(self._items))
+    def add(self, stream: "EventStream[Any]") -> None:
+        self._streams.add(stream)
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep())
+
+    def remove(self, stream: "EventStream[Any]") -> None:
+        self._streams.discard(stream)
+
+    async def _keep(self) -> None:
+        """Until the server ends; while there is no stream it sleeps like the others."""
+        while not self.closing.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(KEEP_ALIVE_SECONDS / 2):
+                    await self.closing.wait()
+            for stream in tuple(self._streams):
+                if self.closing.is_set():
+                    stream.end()
+                else:
+                    stream.show_life()
+
+
+class EventStream(Response, Generic[T]):
+    """The answer to one reader, over items that come from somewhere."""
+
+    def __init__(
+        self,
+        first: "asyncio.Future[T]",
+        items: AsyncIterator[T],
+        shown: Callable[[T], bytes],
+        streams: OpenStreams,
+    ) -> None:
+        self.status_code, self.background, self.body = 200, None, b""
+        self.raw_headers = HEADERS
+        self._first: asyncio.Future[T] | None = first
+        self._items, self._shown, self._streams = items, shown, streams
+        self._send: Send | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._is_quiet = self._is_gone = False
+        self._sign: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._send, self._task = send, asyncio.current_task()
+        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        gone = asyncio.create_task(self._until_gone(receive))
+        self._streams.add(self)
         try:
-            while True:
-                await asyncio.wait((upcoming, closing), timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if closing.done():
-                    yield b": the server is shutting down; come back with Last-Event-ID\n\n"
-                    return
-                if not upcoming.done():
-                    yield b": still here\n\n"
-                    continue
-                try:
-                    frame = self._shown(upcoming.result())
-                except StopAsyncIteration:
-                    return
-                except Exception as error:
-                    yield error_frame(error)
-                    return
-                yield frame
-                upcoming = asyncio.ensure_future(anext(self._items))
+            await self._put(RETRY)
+            if not self._streams.closing.is_set():
+                await self._put_all()
+        except asyncio.CancelledError:
+            if self._task is not None and not (self._is_gone or self._streams.closing.is_set()):
+                raise
+            if self._task is not None:
+                self._task.uncancel()
         finally:
-            for each in (closing, upcoming):
-                each.cancel()
-            with suppress(BaseException):
-                await upcoming
+            self._streams.remove(self)
+            gone.cancel()
+            if self._first is not None:
+                self._first.cancel()
+                with suppress(BaseException):
+                    await self._first
             await self._items.aclose()  # type: ignore[attr-defined]
+        if not self._is_gone:
+            farewell = SHUTTING_DOWN if self._streams.closing.is_set() else b""
+            await send({"type": "http.response.body", "body": farewell, "more_body": False})
+
+    async def _put_all(self) -> None:
+        try:
+            assert self._first is not None
+            first = self._shown(await asyncio.shield(self._first))
+            self._first = None  # it would keep its item for as long as the stream is open
+            await self._put(first)
+            async for item in self._items:
+                await self._put(self._shown(item))
+        except StopAsyncIteration:
+            return
+        except Exception as error:
+            await self._put(error_frame(error))
+
+    async def _put(self, frame: bytes) -> None:
+        assert self._send is not None
+        self._is_quiet = False
+        await self._send({"type": "http.response.body", "body": frame, "more_body": True})
+
+    async def _until_gone(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._is_gone = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def end(self) -> None:
+        """The server ends. The reader comes back with its last id."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def show_life(self) -> None:
+        """Where nothing was sent since the last time, a comment is. A reader that does not read gets one at most."""
+        if self._is_quiet and (self._sign is None or self._sign.done()):
+            self._sign = asyncio.create_task(self._put(STILL_HERE))
+        self._is_quiet = True
 
 
-async def sse_answer(items: AsyncIterator[T], shown: Callable[[T], bytes], closing: asyncio.Event) -> StreamingResponse:
+async def sse_answer(items: AsyncIterator[T], shown: Callable[[T], bytes], streams: OpenStreams) -> Response:
     """A stream. Its first item is waited for only so long that an error can still be told as one."""
     first = asyncio.ensure_future(anext(items))
     done, _ = await asyncio.wait({first}, timeout=FIRST_SECONDS)
     if done and first.exception() is not None and not isinstance(first.exception(), StopAsyncIteration):
         raise first.exception() or RuntimeError
-    stream = EventStream(_from(first, items), shown, closing)
-    return StreamingResponse(stream.parts(), media_type=SSE, headers=HEADERS)
+    return EventStream(first, items, shown, streams)
 
 
-async def _from(first: "asyncio.Future[T]", items: AsyncIterator[T]) -> AsyncIterator[T]:
-    try:
-        try:
-            yield await first
-        except StopAsyncIteration:
-            return
-        async for item in items:
-            yield item
-    finally:
-        first.cancel()
-        await items.aclose()  # type: ignore[attr-defined]
+class SharedFrames(Generic[T]):
+    """Frames of events that many follow: each is made once. The name of an event says which it is."""
+
+    def __init__(self, name: Callable[[T], str], made: Callable[[T], bytes]) -> None:
+        self._name, self._made = name, made
+        self._frames: dict[str, tuple[T, bytes]] = {}
+
+    def __call__(self, item: T) -> bytes:
+        name = self._name(item)
+        known = self._frames.get(name)
+        if known is not None and known[0] is item:
+            return known[1]
+        frame = self._made(item)
+        self._frames[name] = (item, frame)
+        if len(self._frames) > FRAMES:
+            del self._frames[next(iter(self._frames))]
+        return frame
 
 
 def wants_stream(request: Request) -> bool:

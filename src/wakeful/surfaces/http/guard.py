@@ -31,8 +31,16 @@ MAX_DEPTH = 64
 BODY_SECONDS = 15.0
 LINGER_SECONDS = 1.0
 LINGER_BYTES = 4 * MAX_BODY
-PEER = "local"
-"""The address of a client that came through the socket of the home; its port is the number of its user."""
+
+
+class LocalPeer(str):
+    """The address of a client that came through the socket of the home; its port is the number of its user. It is a
+    type of its own: no text of a header is one."""
+
+    __slots__ = ()
+
+
+PEER = LocalPeer("local")
 API_VERSION = "1"
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 """Texts as a whole, so that brackets inside them are not counted, and brackets."""
@@ -194,7 +202,7 @@ def caller_of(scope: Scope) -> Caller:
 
 def _is_local(scope: Scope) -> bool:
     client = scope.get("client") or ("", 0)
-    return bool(client[0] == PEER)
+    return isinstance(client[0], LocalPeer)
 
 
 def _is_delivery(scope: Scope) -> bool:

@@ -4,14 +4,14 @@ from fastapi import APIRouter, Depends, Response
 
 from wakeful.service.operations.operation import NoRequest, OpenStore
 from wakeful.service.operations.process import METRICS
-from wakeful.surfaces.http.operation_routes import ERRORS, entitled
+from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def metrics_router(opened: OpenStore) -> APIRouter:
     """The one route."""
-    router = APIRouter(dependencies=[Depends(entitled("observe"))], tags=["process"])
+    router = APIRouter(dependencies=[Depends(needs_scope("observe"))], tags=["process"])
 
     @router.get(
         "/metrics",

@@ -75,22 +75,28 @@ def add_route(router: APIRouter, route: HttpRoute, opened: Perform) -> None:
         response_model=list[record] if operation.many else record,
         responses=dict(ERRORS),
         tags=[route.path.removeprefix("/control").split("/")[1]],
-        dependencies=[Depends(entitled(route.scope))],
+        dependencies=[Depends(needs_scope(route.scope))],
     )
 
 
-def entitled(scope: str) -> Callable[[Request], None]:
-    """Refuses a caller without a scope, before a handler sees anything. Raises NotEntitled."""
+def needs_scope(scope: str) -> Callable[[Request], Awaitable[None]]:
+    """Refuses a caller without a scope, before a handler sees anything. It waits for nothing; one that is no coroutine
+    would be run in a thread, for every request."""
 
-    def check(request: Request) -> None:
-        caller = caller_of(request.scope)
-        if not caller.may(scope):
-            raise NotEntitled(
-                f"{caller.name} may not do this: it needs the scope `{scope}`",
-                f"Make a token that has it: wakeful token create NAME --scope {scope}",
-            )
+    async def check(request: Request) -> None:
+        require(request, scope)
 
     return check
+
+
+def require(request: Request, scope: str) -> None:
+    """Raises NotEntitled for a caller without the scope."""
+    caller = caller_of(request.scope)
+    if not caller.may(scope):
+        raise NotEntitled(
+            f"{caller.name} may not do this: it needs the scope `{scope}`",
+            f"Make a token that has it: wakeful token create NAME --scope {scope}",
+        )
 
 
 def answer_type(route: HttpRoute) -> Any:
@@ -126,7 +132,7 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
         if "key" in fields:
             as_key_of_message(key, values)
         if values.get("reveal"):
-            entitled("reveal")(request)
+            require(request, "reveal")
         made = request_of(route, values, caller_of(request.scope).name)
 
         async def act() -> str:

@@ -47,6 +47,8 @@ from wakeful.surfaces.http.guard import PEER, Guard
 DRAIN_SECONDS = 10.0
 HEADER_SECONDS = 15.0
 """How long a client may take for the head of its first request."""
+CUT_SECONDS = 2.0
+"""How long, once the server ends, a client may take to read what was written for it."""
 _CREDENTIALS = getattr(socket, "SO_PEERCRED", None)
 _log = logging.getLogger("wakeful.serve")
 
@@ -65,6 +67,16 @@ class PeerProtocol(H11Protocol):
         begun: object = self.cycle
         if begun is None and not self.transport.is_closing():
             self.transport.close()
+
+    def shutdown(self) -> None:
+        """The server ends. A reader that does not take what is written for it is waited for no longer than others."""
+        super().shutdown()
+        self._begin.cancel()
+        self._begin = self.loop.call_later(CUT_SECONDS, self._cut)
+
+    def _cut(self) -> None:
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._begin.cancel()
@@ -159,6 +171,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,  # who is at the other end is what the kernel says, never a header
                 date_header=True,
                 timeout_keep_alive=30,
                 timeout_graceful_shutdown=int(DRAIN_SECONDS),

@@ -28,7 +28,8 @@ class RuntimeFeed:
         entries behind the cursor have left (`Retention.feed`).
         """
         from wakeful.bootstrap import own_keys
-        from wakeful.service.queries.operator_feed import PAGE, FeedReader
+        from wakeful.service.queries.operator_feed import FeedReader
+        from wakeful.service.queries.shared_tails import PAGE
 
         if self._feed_reader is None:
             self._feed_reader = FeedReader(self._here.engine.store, keys=own_keys())
