@@ -1,7 +1,9 @@
 """The page of routes: generated from the table of operations, so that no route is missing here."""
 
+import json
 from inspect import getdoc
 
+from wakeful.service.operations.example_bodies import BODIES
 from wakeful.service.operations.routes import ROUTES, WITHOUT_ROUTE, HttpRoute, fields_of
 
 INTRO = """\
@@ -11,7 +13,8 @@ Every route of `wakeful serve`. The models of requests and answers are in `/open
 [the guide](../guides/daemon.md) is about tokens, errors and streams. This page is generated.
 
 Names in a path are ids. Other fields are the query of a GET or DELETE, and the JSON body of everything else; a field
-that is not known is refused. Lists take `limit` and `cursor`, and name their next page in the `Link` header.
+that is not known is refused. Lists take `limit` and `cursor`, and name their next page in the `Link` header. Requests
+that change something take `Idempotency-Key`: the same request with the same key is carried out once.
 
 | method | path | scope | operation | fields |
 |---|---|---|---|---|
@@ -23,6 +26,11 @@ of a trigger, as `wakeful trigger url` shows it). `GET /agents/{agent_id}/events
 `text/event-stream`; `POST /agents/{agent_id}/chat` always is one ([Chat over HTTP](../guides/http-chat.md)).
 Events of a turn and a chat take `form=standard`.
 
+## Bodies
+
+Of each route that has one, as somebody would send it; `/openapi.json` has an example of every answer as well.
+
+BODIES
 ## Not over HTTP
 
 | operation | why |
@@ -33,7 +41,9 @@ Events of a turn and a chat take `form=standard`.
 def http_page() -> str:
     lines = [_line(route) for route in ROUTES]
     without = [f"| `{name}` | {why} |" for name, why in sorted(WITHOUT_ROUTE.items())]
-    return INTRO + "\n".join(lines) + "\n" + REST + "\n".join(without) + "\n"
+    bodies = [f"| {method} | `{path}` | `{json.dumps(body)}` |" for (method, path), body in BODIES.items()]
+    table = "\n".join(["| method | path | body |", "|---|---|---|", *bodies]) + "\n"
+    return INTRO + "\n".join(lines) + "\n" + REST.replace("BODIES", table) + "\n".join(without) + "\n"
 
 
 def _line(route: HttpRoute) -> str:

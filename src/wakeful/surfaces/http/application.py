@@ -19,6 +19,7 @@ from wakeful.surfaces.http.event_routes import event_router
 from wakeful.surfaces.http.event_streams import OpenStreams
 from wakeful.surfaces.http.guard import API_VERSION
 from wakeful.surfaces.http.metrics_route import metrics_router
+from wakeful.surfaces.http.openapi_document import describe
 from wakeful.surfaces.http.operation_routes import ERRORS, operation_router
 from wakeful.surfaces.http.route_index import add_routes
 
@@ -62,6 +63,7 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
             operation_router(lambda _: opened),
         ],
     )
+    describe(app)
     return app
 
 

@@ -1,0 +1,138 @@
+"""The description of the interface, with an example of every body and every answer.
+
+Bodies are written by hand. Answers are made from their own schemas when the description is asked for: a value for each
+field, of the kind that its name promises.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+
+from wakeful.service.operations.example_bodies import BODIES
+
+JSON = "application/json"
+DEEPEST = 8
+NAMED: Mapping[str, Any] = {
+    "agent": "ops",
+    "agent_id": "ops",
+    "agent_name": "ops",
+    "target_agent_id": "ops",
+    "thread": "main",
+    "thread_id": "main",
+    "turn_id": "turn_01k9z3",
+    "run_id": "turn_01k9z3",
+    "message_id": "msg_01k9z3",
+    "call_id": "call_1",
+    "approval_id": "appr_01k9z3",
+    "tool": "refund",
+    "tool_name": "refund",
+    "model": "openai:gpt-5.5",
+    "text": "All backups are there.",
+    "reason": "",
+    "hint": "",
+    "version": "0.1.0",
+    "changed_by": "local:1000",
+    "decided_by": "token:phone",
+    "created_by": "local:1000",
+    "timestamp": "2026-11-18T09:30:00.000Z",
+    "ts": "2026-11-18T09:30:00.000Z",
+    "name": "ops",
+    "objective": "Make last night's backup work again.",
+    "media_type": "text/plain",
+    "cursor": "c_42",
+}
+"""What fields of these names hold in an example."""
+SHAPES = ("ask", "1", "1.00", "sha256:" + 64 * "0", "a.b")
+"""One of these fits where a text has a shape."""
+MOMENT = 1_795_000_000.0
+"""Unix seconds of a time in an example."""
+
+
+def describe(app: FastAPI) -> None:
+    """Let the application describe itself with examples. They are made once, when somebody asks."""
+    plain = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = with_examples(plain())
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def with_examples(document: dict[str, Any]) -> dict[str, Any]:
+    """The document, with an example beside each schema of a body or an answer."""
+    maker = ExampleMaker(document.get("components", {}).get("schemas", {}))
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            body = operation.get("requestBody", {}).get("content", {}).get(JSON)
+            if body is not None:
+                body["example"] = dict(BODIES.get((method.upper(), path), {})) or maker.make(body["schema"])
+            for answer in operation.get("responses", {}).values():
+                media = answer.get("content", {}).get(JSON)
+                if media is not None and "schema" in media:
+                    media["example"] = maker.make(media["schema"])
+    return document
+
+
+class ExampleMaker:
+    """Makes a value of a schema."""
+
+    def __init__(self, schemas: Mapping[str, Any]) -> None:
+        self._schemas = schemas
+
+    def make(self, schema: Mapping[str, Any], name: str = "", depth: int = 0) -> Any:
+        if "$ref" in schema:
+            return self.make(self._schemas[schema["$ref"].rpartition("/")[2]], name, depth + 1)
+        for said in ("examples", "enum"):
+            if schema.get(said):
+                return schema[said][0]
+        for said in ("example", "const"):
+            if said in schema:
+                return schema[said]
+        for several in ("anyOf", "oneOf"):
+            if several in schema:
+                kinds = [each for each in schema[several] if each.get("type") != "null"]
+                may_be_nothing = len(kinds) < len(schema[several])
+                return None if may_be_nothing and depth > DEEPEST else self.make(kinds[0], name, depth)
+        if schema.get("allOf"):
+            return self.make(schema["allOf"][0], name, depth)
+        return self._of_type(schema, name, depth)
+
+    def _of_type(self, schema: Mapping[str, Any], name: str, depth: int) -> Any:
+        match schema.get("type"):
+            case "object":
+                fields = schema.get("properties", {})
+                needed = schema.get("required", ())
+                return {
+                    each: self.make(fields[each], each, depth + 1)
+                    for each in fields
+                    if depth <= DEEPEST or each in needed
+                }
+            case "array":
+                few = schema.get("minItems", 0)
+                if "prefixItems" in schema:
+                    return [self.make(each, name, depth + 1) for each in schema["prefixItems"]]
+                is_deep = depth > DEEPEST // 2 and not few
+                return [] if is_deep or "items" not in schema else [self.make(schema["items"], name, depth + 1)]
+            case "string":
+                return self._text(schema, name)
+            case "integer":
+                return max(int(schema.get("minimum", 1)), 1)
+            case "number":
+                return MOMENT if name.endswith("_at") or name == "at" else float(max(schema.get("minimum", 1), 1))
+            case "boolean":
+                return bool(schema.get("default", False))
+        return NAMED.get(name, {})
+
+    def _text(self, schema: Mapping[str, Any], name: str) -> str:
+        if isinstance(schema.get("default"), str) and name not in NAMED:
+            return str(schema["default"])
+        found = NAMED.get(name)
+        if "pattern" in schema:
+            return next((each for each in (str(found), *SHAPES) if re.search(schema["pattern"], each)), "")
+        if isinstance(found, str) and len(found) >= schema.get("minLength", 0):
+            return found
+        return name.replace("_", " ") or "text"
