@@ -40,11 +40,11 @@ NOT_THE_SAME_TWICE = {
     "demo approve", "demo budget", "demo wake", "store stats", "store export", "store import",
     "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "daemon install",
     "tui", "token create", "token list", "token revoke", "backup", "restore",
-    "init", "agent new", "timer run",
+    "init", "agent new", "timer run", "approve", "reject", "completion", "demo replay",
 }  # fmt: skip
-"""Commands whose output depends on how fast the machine is, on the sizes of pages, or on processes: `test_demo.py`,
-`test_store_upkeep.py`, `test_store_transfer.py`, `test_backup.py`, `test_init.py` and `test_daemon.py`
-of `tests/journeys/cli` and `tests/journeys/tui` look at them."""
+"""Commands whose output depends on how fast the machine is, on sizes, on processes, or on a list that was shown. Looked
+at in `tests/journeys/cli` (`test_demo.py`, `test_store_upkeep.py`, `test_store_transfer.py`, `test_backup.py`,
+`test_init.py`, `test_why.py`, `test_completion.py`, `test_daemon.py`) and in `tests/journeys/tui`."""
 
 
 def test_every_command_is_in_a_journey() -> None:

@@ -74,17 +74,10 @@ def test_the_approval_demo_is_killed_while_it_waits_and_pays_what_was_approved_o
     assert payment.endswith(" A17 4200")
 
 
-def test_the_list_of_demos_says_which_are_not_there_yet(wakeful: Wakeful) -> None:
+def test_the_list_of_demos_names_all_five(wakeful: Wakeful) -> None:
     listed = wakeful("demo")
     assert listed.code == 0
-    assert "wakeful demo crash" in listed.out
-    assert "wakeful demo approve" in listed.out
-    assert "wakeful demo budget" in listed.out
-    assert "wakeful demo wake" in listed.out
-    assert "replay" in listed.out
-    refused = wakeful("demo", "replay")
-    assert refused.code == 2
-    assert "is not available in this version" in refused.err
+    assert [line.split()[2] for line in listed.out.splitlines()] == ["crash", "approve", "budget", "wake", "replay"]
     assert wakeful("demo", "dance").code == 2
 
 
@@ -126,9 +119,39 @@ def test_the_budget_demo_is_killed_among_its_subtasks_and_keeps_to_its_limit(fol
     assert sum("run_subtask" in line for line in lines) == 3
 
 
-def test_the_wake_demo_is_killed_while_the_agent_works_and_the_timer_fires_once(folder: Path) -> None:
-    done = subprocess.run(
-        command_line("demo", "wake", "--no-keep"),
+def test_the_wake_demo_is_woken_by_webhooks_across_a_kill_of_the_daemon(folder: Path) -> None:
+    done = _demo(folder, "wake")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    typed = [line for line in lines if line.startswith("$ ")]
+    assert [line.split("http")[0].rstrip("0123456789") for line in typed if "export" not in line] == [
+        "$ wakeful daemon start --port ",
+        "$ wakeful why ops",
+        "$ python webhook.py ",
+        "$ wakeful tail ops",
+        "$ wakeful why ops",
+        "$ kill -9 ",
+        "$ wakeful daemon start --port ",
+        "$ python webhook.py ",
+        "$ wakeful tail ops",
+        "$ wakeful trigger list ops",
+    ]
+    assert lines.count("202 Accepted") == 2
+    assert sum("The build failed" in line for line in lines) == 3  # one, then both
+
+
+def test_the_replay_demo_recomputes_a_run_and_notices_a_changed_bit(folder: Path) -> None:
+    done = _demo(folder, "replay")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert any(line.startswith("identical: ") for line in lines)
+    assert any("is not what was written" in line for line in lines)
+    assert any(line.endswith("everything is what was written") for line in lines)
+
+
+def _demo(folder: Path, name: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command_line("demo", name, "--no-keep"),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -136,14 +159,3 @@ def test_the_wake_demo_is_killed_while_the_agent_works_and_the_timer_fires_once(
         timeout=300,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = [line.strip() for line in done.stdout.splitlines()]
-    assert [line for line in lines if line.startswith("$ ")] == [
-        "$ CRASH=1 python backups.py",
-        "$ wakeful why ops --store home/wakeful.db",
-        "$ python backups.py",
-        "$ wakeful timer list ops --store home/wakeful.db",
-        "$ wakeful why ops --store home/wakeful.db",
-    ]
-    assert lines.count("killed (signal 9)") == 1
-    assert lines.count("ops says: The newest backup is there: backup.tar, 4 GB.") == 1

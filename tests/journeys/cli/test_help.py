@@ -7,12 +7,12 @@ import pytest
 
 from kit.surfaces.command_line import Wakeful, command_line
 from wakeful import __version__
-from wakeful.surfaces.cli.command_table import COMMANDS, GROUPS
+from wakeful.surfaces.cli.command_table import COMMANDS, FIRST, GROUPS
 from wakeful.surfaces.cli.main import COLLECT_AFTER
 
 
 def test_help_names_every_command_and_the_exit_codes(wakeful: Wakeful) -> None:
-    done = wakeful("--help")
+    done = wakeful("help", "all")
     assert done.code == 0
     listed = {name for names in GROUPS.values() for name in names}
     assert listed | {
@@ -32,7 +32,24 @@ def test_help_names_every_command_and_the_exit_codes(wakeful: Wakeful) -> None:
     assert all(f"  {COMMANDS[name].usage} " in done.out for name in listed)
     assert "0 completed, 1 failed, 2 wrong request, 3 a person has to act" in done.out
     assert max(map(len, done.out.splitlines())) <= 80
-    assert wakeful().out == wakeful("-h").out == done.out
+
+
+def test_the_first_help_shows_the_commands_of_a_first_day_and_where_the_rest_is(wakeful: Wakeful) -> None:
+    done = wakeful("--help")
+    assert done.code == 0
+    shown = [line for line in done.out.splitlines() if line.startswith("  ")]
+    assert [line.split("  ")[1] for line in shown] == [COMMANDS[name].usage for name in FIRST]
+    assert 12 <= len(FIRST) <= 18
+    assert "wakeful help all" in done.out
+    assert "0 completed, 1 failed, 2 wrong request, 3 a person has to act" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert wakeful().out == wakeful("-h").out == wakeful("help").out == done.out
+    assert wakeful("help", "agent", "new").out == wakeful("agent", "new", "--help").out
+
+
+def test_where_there_is_a_home_a_bare_word_is_its_status(wakeful: Wakeful) -> None:
+    assert wakeful("run", "hello", "--model", "scripted:demo").code == 0
+    assert wakeful().out == wakeful("status").out
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -72,6 +89,7 @@ def test_the_version_is_told(wakeful: Wakeful) -> None:
         ("debug", "wakeful debug latency"),
         ("zzz", "wakeful --help"),
         ("approvals aprove", "wakeful approvals approve"),
+        ("aprove", "wakeful approve"),
     ],
 )
 def test_a_word_that_is_no_command_is_answered_with_one_that_is(wakeful: Wakeful, typed: str, meant: str) -> None:

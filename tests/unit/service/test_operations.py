@@ -26,6 +26,7 @@ from wakeful.service.operations.runtime import RuntimeAgentName
 from wakeful.service.operations.runtime_agents import AgentTarget, RevisionName, RevisionPair
 from wakeful.service.operations.skills import SkillName, SkillsOf
 from wakeful.service.operations.spending import CostQuestion
+from wakeful.service.operations.subjects import SubjectName
 from wakeful.service.operations.table import OPERATIONS
 from wakeful.service.operations.tasks import TaskName
 from wakeful.service.operations.threads import MessageQuery
@@ -38,6 +39,7 @@ from wakeful.testing import scripted
 NEEDS_WORDS: dict[str, Any] = {
     "calls.explain": CallName("c1"),
     "runtime.why": RuntimeAgentName("nobody"),
+    "runtime.why_subject": SubjectName("nothing"),
     "runtime.workspaces": WorkspacesOf("nobody"),
     "approvals.show": ApprovalName("nothing"),
     "requests.show": RequestName("nothing"),

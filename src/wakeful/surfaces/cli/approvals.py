@@ -21,6 +21,7 @@ from wakeful.service.operations.approvals import (
 from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.queries.history import rule_record
 from wakeful.surfaces.cli.approval_words import call_text, details, left, pending_lines, rule_line
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import ApprovalArgument, JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.screen import columns, prose, short
@@ -42,6 +43,7 @@ def listed(
     """
     place = store_to_read(store)
     records = ask(LIST_APPROVALS, ApprovalFilter(turn, decided=everything), place)
+    remember("approvals", [each.id for each in records], store)
     if json:
         out(json_text([record.model_dump(mode="json") for record in records], indent=2))
     elif not records:
@@ -49,15 +51,15 @@ def listed(
     else:
         cells = [
             (
-                short(each.id),
+                f"{row:<2} {short(each.id)}",
                 age_cell(int(each.requested_at * 1e6)),
                 left(each) if each.status == "pending" else each.status,
                 call_text(each, 200),
                 one_line(each.reason, 200) if each.status == "pending" else _decision(each),
             )
-            for each in records
+            for row, each in enumerate(records, 1)
         ]
-        out(columns(cells, ("ID", "AGE", "EXPIRES", "CALL", "REASON"), wide=wide))
+        out(columns(cells, ("#  ID", "AGE", "EXPIRES", "CALL", "REASON"), wide=wide))
         pending = [each for each in records if each.status == "pending"]
         if pending:
             out(["", *pending_lines(pending[:1], place)])

@@ -28,8 +28,10 @@ COMMANDS = {
                            "wakeful demo budget"),
     "demo approve": Command("demo_approve", "demo approve", "a call waits for approval, across a kill",
                             "wakeful demo approve"),
-    "demo wake": Command("demo_wake", "demo wake", "a timer wakes an agent, across a kill", "wakeful demo wake"),
-    "init": Command("init", "init", "set up your home: model, key, limit, notices, daemon",
+    "demo wake": Command("demo_wake", "demo wake", "a webhook wakes an agent, across a kill", "wakeful demo wake"),
+    "demo replay": Command("demo_replay", "demo replay", "recompute a run; notice a changed log",
+                           "wakeful demo replay"),
+    "init": Command("init", "init", "set up your home: model, key, limit, notices",
                     "wakeful init\nwakeful init --model anthropic --spend 5 --reach https://ntfy.sh/TOPIC --yes"),
     "run": Command("run", "run [PROMPT]", "run an agent on a prompt, in this process",
                    'wakeful run "make the tests pass" --model anthropic:claude-opus-4-7\n'
@@ -135,6 +137,10 @@ COMMANDS = {
                                 "wakeful workspace detach ops ws_3f2a", "detach"),
     "workspace clean": Command("workspaces", "workspace clean AGENT ID", "remove a worktree that was kept",
                                "wakeful workspace clean ops wt_3f2a", "clean"),
+    "approve": Command(_DECIDE, "approve N|ID", "approve row N of wakeful approvals, or an id", "wakeful approve 1",
+                       "approve"),
+    "reject": Command(_DECIDE, "reject N|ID [WORDS]", "reject it; the model reads your words",
+                      'wakeful reject 1 "ask for a photo first"', "reject"),
     "approvals": Command("approvals", "approvals", "list pending approvals and questions",
                          "wakeful approvals\nwakeful approvals --all", "listed"),
     "approvals list": Command("approvals", "approvals list", "the same as wakeful approvals",
@@ -219,8 +225,8 @@ COMMANDS = {
                       "wakeful replay ticket-981", "replay"),
     "tools": Command("tools", "tools", "an agent's tools: offered, asked, denied, why",
                      "wakeful tools\nwakeful tools --agent support.yaml --tools shop:refund"),
-    "why": Command("inspection", "why CALL|AGENT", "why a call ran or an agent waits, with evidence",
-                   "wakeful why ops\nwakeful why ticket-981/call_1_1", "why"),
+    "why": Command("inspection", "why [X]", "why a thing runs, waits or was refused",
+                   "wakeful why\nwakeful why ops\nwakeful why ticket-981/call_1_1", "why"),
     "context": Command("context", "context [TURN]", "the context of each model request, and why",
                        "wakeful context ticket-981 --step 1"),
     "debug prompt": Command("debug_prompt", "debug prompt", "the system prompt, and where each part is from",
@@ -253,7 +259,8 @@ COMMANDS = {
                       "wakeful doctor\nwakeful doctor --live anthropic:claude-opus-4-7"),
     "serve": Command("serve", "serve", "run the agents of the home, and answer over HTTP",
                      "wakeful serve\nwakeful serve --port 0 --tools shop:agents"),
-    "daemon start": Command("daemon", "daemon start", "the same, in the background", "wakeful daemon start", "start"),
+    "daemon start": Command("daemon", "daemon start", "run the agents of the home in the background",
+                            "wakeful daemon start", "start"),
     "daemon stop": Command("daemon", "daemon stop", "stop the daemon; agents keep their state",
                            "wakeful daemon stop", "stop"),
     "daemon restart": Command("daemon", "daemon restart", "replace the process; turns continue",
@@ -287,12 +294,14 @@ COMMANDS = {
                       "wakeful backup\nwakeful backup /mnt/disk/home.tar.gz --final", "backup"),
     "restore": Command("backup", "restore FILE", "a home from such a file; it starts paused",
                        "WAKEFUL_HOME=~/new-home wakeful restore home.tar.gz", "restore"),
+    "completion": Command("completion", "completion bash|zsh|fish", "print a script that completes commands",
+                          'eval "$(wakeful completion bash)"'),
     "schema": Command("schema", "schema [NAME]", "print a published JSON Schema", "wakeful schema agent"),
 }  # fmt: skip
 GROUPS = {
     "Start": (
-        "demo crash", "demo approve", "demo budget", "demo wake", "init", "run", "resume", "pause", "interject",
-        "cancel",
+        "demo crash", "demo approve", "demo budget", "demo wake", "demo replay", "init", "run", "resume", "pause",
+        "interject", "cancel",
     ),
     "Agents of a runtime": (
         "send", "agent", "agent new", "agent show", "agent create", "agent model", "agent history", "agent diff",
@@ -312,12 +321,14 @@ GROUPS = {
         "trigger list", "trigger create", "trigger url", "trigger rotate", "trigger revoke", "trigger deliver",
     ),
     "Approvals and unknown outcomes": (
-        "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit", "approvals answer",
-        "approvals always", "approvals reask", "approvals rules", "approvals revoke", "unknown", "resolve", "trust",
+        "approve", "reject", "approvals", "approvals show", "approvals approve", "approvals reject", "approvals edit",
+        "approvals answer", "approvals always", "approvals reask", "approvals rules", "approvals revoke", "unknown",
+        "resolve", "trust",
     ),
     "Inspect": (
         "status", "events", "tree", "artifacts", "artifacts show", "tools", "why", "context", "replay", "cost",
         "budget", "budget grant", "debug prompt", "debug latency", "events validate", "doctor", "schema",
+        "completion",
     ),
     "Store": (
         "backup", "restore", "store stats", "store compact", "store verify", "store export", "store import",
@@ -337,5 +348,20 @@ GROUPS = {
         "package import", "package run",
     ),
 }  # fmt: skip
+FIRST = (
+    "demo", "init", "run", "send", "agent new", "status", "tail", "approvals", "approve", "reject", "why", "cost",
+    "pause", "daemon start", "tui", "doctor", "backup",
+)  # fmt: skip
+"""The commands of a first day, which `wakeful --help` shows."""
 FAMILIES = ("daemon", "debug", "notify", "package", "store", "timer", "token")
 """First words that are no command by themselves."""
+ROWS = {
+    **dict.fromkeys(
+        ("approve", "reject", *(f"approvals {verb}" for verb in
+         ("show", "approve", "reject", "edit", "answer", "always", "reask"))), "approvals"),
+    **dict.fromkeys(("task show", "task output", "task stop"), "tasks"),
+    **dict.fromkeys(("timer run", "timer cancel"), "timers"),
+    **dict.fromkeys(
+        ("events", "tree", "replay", "context", "artifacts", "debug latency", "resume", "cancel", "pause"), "turns"),
+}  # fmt: skip
+"""Commands whose first argument may be the number of a row of the last list of that kind."""

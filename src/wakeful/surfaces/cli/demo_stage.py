@@ -37,6 +37,8 @@ class Stage:
 
     def __init__(self, folder: Path, *, keep: bool) -> None:
         self.folder, self._keep = folder, keep
+        self.around: dict[str, str] = {}
+        """Variables of the commands, beside those of this process."""
         self._console = Console(highlight=False, soft_wrap=True)
 
     def program(self, name: str) -> str:
@@ -63,7 +65,12 @@ class Stage:
         return subprocess.run(
             [sys.executable, *program, *line[1:]],
             cwd=self.folder,
-            env={**without_keys(os.environ), "CRASH": "1" if crash else "", "COLUMNS": str(width() - len(INDENT))},
+            env={
+                **without_keys(os.environ),
+                **self.around,
+                "CRASH": "1" if crash else "",
+                "COLUMNS": str(width() - len(INDENT)),
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
@@ -14,6 +15,7 @@ from wakeful.service import Store, TurnRow, redact
 from wakeful.service.operations.turns import LIST_TURNS, TurnQuery
 from wakeful.service.queries.turns import EventReader, find_turn, follow, kinds_named, turn_events, wire
 from wakeful.surfaces.cli.event_lines import event_line, transcript_line
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.lines import line
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.outcomes import INTERRUPTED
@@ -79,6 +81,8 @@ def command(
 
 def _list(place: StoreAddress, *, json: bool, wide: bool) -> None:
     rows = ask(LIST_TURNS, TurnQuery(limit=NEWEST), place)
+    named = None if place.is_default else Path(place.path)
+    remember("turns", [row.turn_id for row in rows], named, [row.key for row in rows if row.key])
     if json:
         for row in rows:
             out(json_text(row.model_dump(mode="json")))

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
-from wakeful.contracts.errors import AgentNotFound
+from wakeful.contracts.errors import AgentNotFound, TurnNotFound
 from wakeful.service.operations.calls import EXPLAIN, CallName
+from wakeful.service.operations.operation import NoRequest
 from wakeful.service.operations.runtime import EXPLAIN_AGENT, RuntimeAgentName
+from wakeful.service.operations.subjects import EXPLAIN_ALL, EXPLAIN_SUBJECT, SubjectName
 from wakeful.service.operations.turn_reports import REPLAY, SHOW_LATENCY
 from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.replay import ReplayReport
@@ -18,24 +20,37 @@ from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, moment, one_line, out, plain
 from wakeful.views.message_envelope import MessageLabels
 from wakeful.views.runtime_records import AgentLife
+from wakeful.views.subject_story import SubjectStory
 
 
 def why(
-    call: Annotated[
-        str, typer.Argument(metavar="CALL|AGENT", help="A call's id or its beginning, TURN/CALL, or an agent.")
-    ],
+    subject: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="X",
+            help="An agent, turn, call (TURN/CALL), message, timer or notice. Default: all that is not at rest.",
+        ),
+    ] = None,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Explain a call: every verdict with its reason, rules, hooks, approval, sandbox and outcome.
+    """Explain why a thing is as it is, with the facts that say so.
 
-    Of an agent of a runtime: why it runs, waits or sleeps, with the facts that say so.
+    An agent: why it runs, waits or sleeps. A call: every verdict with its reason, rules, approval, sandbox and outcome.
+    A message, timer, notice or turn: where it is, and what it waits for.
     """
     place = store_to_read(store)
-    with suppress(AgentNotFound):
-        _tell_life(ask(EXPLAIN_AGENT, RuntimeAgentName(call), place), json)
+    if subject is None:
+        _tell_all(ask(EXPLAIN_ALL, NoRequest(), place), json)
         return
-    told = ask(EXPLAIN, CallName(call), place)
+    with suppress(AgentNotFound):
+        _tell_life(ask(EXPLAIN_AGENT, RuntimeAgentName(subject), place), json)
+        return
+    if "/" not in subject and not subject.startswith("call_"):
+        with suppress(TurnNotFound):
+            _tell_story(ask(EXPLAIN_SUBJECT, SubjectName(subject), place), json, place)
+            return
+    told = ask(EXPLAIN, CallName(subject), place)
     if json:
         out(json_text(told.model_dump(mode="json"), indent=2))
         return
@@ -55,6 +70,26 @@ def why(
             out("")
             for line in step.traceback.splitlines():
                 prose(f"    {plain(line)}")
+
+
+def _tell_all(lives: list[AgentLife], json: bool) -> None:
+    if json:
+        out(json_text([life.model_dump(mode="json") for life in lives], indent=2))
+    elif not lives:
+        out("every agent is idle or asleep")
+    for life in lives if not json else ():
+        _tell_life(life, json)
+
+
+def _tell_story(story: SubjectStory, json: bool, place: StoreAddress) -> None:
+    if json:
+        out(json_text(story.model_dump(mode="json"), indent=2))
+        return
+    prose(plain(story.sentence))
+    for fact in story.evidence:
+        prose(f"  {plain(fact)}")
+    if story.next_command:
+        out(f"next: {plain(story.next_command)}{place.flag}")
 
 
 def _tell_life(life: AgentLife, json: bool) -> None:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from wakeful._version import __version__
-from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES, GROUPS
+from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES, FIRST, GROUPS, ROWS
 
 if TYPE_CHECKING:
     import typer
@@ -39,9 +39,10 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-def help_text() -> str:
-    """`wakeful --help`."""
-    width = max(len(COMMANDS[name].usage) for names in GROUPS.values() for name in names) + 2
+def help_text(*, everything: bool = False) -> str:
+    """`wakeful --help`: the commands of a first day; with `everything`, all of them."""
+    groups = GROUPS if everything else {"Commands": FIRST}
+    width = max(len(COMMANDS[name].usage) for names in groups.values() for name in names) + 2
     lines = [
         f"wakeful {__version__}: a durable runtime for AI agents.",
         "If a run is killed, run the same command again: it continues where it stopped.",
@@ -49,14 +50,20 @@ def help_text() -> str:
         "Usage: wakeful COMMAND [OPTIONS]",
         "Options and an example of each command: wakeful COMMAND --help",
     ]
-    for title, names in GROUPS.items():
+    for title, names in groups.items():
         lines += ["", title]
         lines += [f"  {COMMANDS[name].usage:<{width}}{COMMANDS[name].says}" for name in names]
+    if not everything:
+        lines += ["", f"All {len(COMMANDS)} commands: wakeful help all", "A command in full: wakeful help COMMAND"]
+    else:
+        lines += [
+            "",
+            "TURN is a turn's id, the beginning of its id, or its key (--key).",
+            "A row number of the last list stands for an id: wakeful approve 1.",
+            "The store is --store FILE, else $WAKEFUL_STORE, else store in wakeful.toml,",
+            "else the database in $WAKEFUL_HOME.",
+        ]
     lines += [
-        "",
-        "TURN is a turn's id, the beginning of its id, or its key (--key).",
-        "The store is --store FILE, else $WAKEFUL_STORE, else store in wakeful.toml,",
-        "else the database in $WAKEFUL_HOME.",
         "",
         "Exit codes: 0 completed, 1 failed, 2 wrong request, 3 a person has to act,",
         "130 interrupted with Ctrl-C.",
@@ -65,9 +72,22 @@ def help_text() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _is_home() -> bool:
+    """Is there a store that a bare `wakeful` can tell about?"""
+    from wakeful.service import default_store
+
+    with contextlib.suppress(Exception):  # a settings file that cannot be read is told by the next command
+        return default_store().is_file()
+    return False
+
+
 def _answer(given: list[str], *, is_own: bool) -> int:
+    if given and given[0] == "help" and len(given) > 1 and given[1] != "all":
+        given = [*given[1:], "--help"]
+    if not given and _is_home():
+        given = ["status"]
     if not given or given[0] in (*HELP, "help"):
-        sys.stdout.write(help_text())
+        sys.stdout.write(help_text(everything=given[1:2] == ["all"]))
         return 0
     if given[0] in ("--version", "-V", "version"):
         sys.stdout.write(f"wakeful {__version__}\n")
@@ -80,7 +100,16 @@ def _answer(given: list[str], *, is_own: bool) -> int:
         return 0
     if name not in COMMANDS or _is_mistyped(name, given):
         return _no_such_command(given)
-    code = _invoke(name, given[len(name.split()) :], is_own=is_own)
+    arguments = given[len(name.split()) :]
+    if name in ROWS and not asks_help and any(not word.startswith("-") for word in arguments):
+        from wakeful.surfaces.cli.last_list import with_ids
+        from wakeful.surfaces.cli.problems import WrongRequest, exit_code_of
+
+        try:
+            arguments = with_ids(ROWS[name], arguments)
+        except WrongRequest as problem:
+            return exit_code_of(problem, as_json=_wants_json(arguments))
+    code = _invoke(name, arguments, is_own=is_own)
     if asks_help:
         sys.stdout.write(_family(name))
     return code
@@ -104,7 +133,10 @@ def _no_such_command(given: list[str]) -> int:
     from difflib import get_close_matches
 
     asked = " ".join(given[:2]) if given[0] in (*FAMILIES, *COMMANDS) else given[0]
-    near = get_close_matches(asked, COMMANDS, n=2, cutoff=0.65)
+    firsts = dict.fromkeys(name.partition(" ")[0] for name in COMMANDS)
+    whole = [" ".join([*get_close_matches(given[0], firsts, n=1, cutoff=0.65), *given[1:2]])]
+    near = [name for name in whole if " " in name and name in COMMANDS]  # the second word may be right
+    near = near or get_close_matches(asked, COMMANDS, n=2, cutoff=0.65)
     near = near or [name for name in COMMANDS if name.startswith(given[0] + " ")]
     meant = " or ".join(f"wakeful {name}" for name in near)
     hint = f"Did you mean {meant}?" if near else "List the commands: wakeful --help"

@@ -19,6 +19,7 @@ from wakeful.service.operations.runtime import (
     TimerName,
 )
 from wakeful.surfaces.cli.agent_control import AgentArgument, ByOption, ReasonOption
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest
@@ -39,6 +40,7 @@ def notices(
 ) -> None:
     """List what people were told without asking, newest first: what it was, and whether it arrived."""
     found = ask(LIST_NOTICES, NoticeQuery(agent, limit), store_to_read(store))
+    remember("notices", [each.notice_id for each in found], store)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:
@@ -69,6 +71,7 @@ def timers(
 ) -> None:
     """List timers: the next due time, what became of the last one, failures in a row, and who set it."""
     found = ask(LIST_TIMERS, AgentName(agent), store_to_read(store))
+    remember("timers", [each.timer_id for each in found], store)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -18,6 +18,7 @@ from wakeful.service.operations.tasks import (
     TaskToStop,
 )
 from wakeful.surfaces.cli.agent_control import ByOption, ReasonOption
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, store_to_read
 from wakeful.surfaces.cli.screen import columns, prose
@@ -36,6 +37,7 @@ def listed(
 ) -> None:
     """List tasks that are not over: commands in the background, and child agents. The newest first."""
     found = ask(LIST_TASKS, TaskQuery(agent, everything), store_to_read(store))
+    remember("tasks", [each.task_id for each in found], store)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -1,0 +1,136 @@
+"""Why a message, a timer, a notice or a turn is as it is; and every agent that is neither idle nor asleep."""
+
+from datetime import UTC, datetime
+
+from wakeful.contracts.errors import AgentNotFound, TurnNotFound
+from wakeful.engine.run_request import Engine
+from wakeful.ports import MessageRow, Store, TurnRow
+from wakeful.ports.notices import NoticeRow
+from wakeful.ports.timers import TimerRow
+from wakeful.runtime.timers import failures_in_a_row
+from wakeful.service.queries.agent_lives import why_agent
+from wakeful.service.queries.turns import find_turn
+from wakeful.views.runtime_records import AgentLife
+from wakeful.views.subject_story import SubjectStory
+
+QUIET = ("idle",)
+"""Asleep until a timer is idle, too: nothing is owed."""
+
+
+async def restless_agents(engine: Engine) -> list[AgentLife]:
+    """Every agent that owes something, or is kept from it; the broken ones first."""
+    store, found = engine.store, []
+    for row in await store.runtime_agents():
+        life = await why_agent(engine, row.agent_id)
+        if life.state not in QUIET:
+            found.append(life)
+    order = ("broken", "waiting", "stopped", "paused", "queued", "running")
+    return sorted(found, key=lambda life: (order.index(life.state), life.agent))
+
+
+async def why_subject(engine: Engine, name: str) -> SubjectStory:
+    """A message, a timer, a notice by its id; a turn by its id, its beginning or its key. Raises TurnNotFound."""
+    store = engine.store
+    if (message := await store.message(name)) is not None:
+        return await _of_message(engine, message)
+    if (timer := await store.timer(name)) is not None:
+        return await _of_timer(store, timer)
+    if (notice := await store.notice(name)) is not None:
+        return _of_notice(notice)
+    return await _of_turn(engine, await find_turn(store, name))
+
+
+async def _of_message(engine: Engine, row: MessageRow) -> SubjectStory:
+    since = _at(row.admitted_at)
+    match row.state:
+        case "queued" | "deferred":
+            said = f"is {row.state} since {since}"
+        case "taken" | "interjected":
+            said = f"was taken by turn {row.turn_id}"
+        case _:
+            said = f"is {row.state}"
+    evidence = await _of_thread(engine, row.agent_id, row.thread_id) if row.ended_at is None else ()
+    return SubjectStory(
+        kind="message",
+        id=row.message_id,
+        agent=row.agent_id,
+        thread=row.thread_id,
+        state=row.state,
+        sentence=f"A {row.kind} for {row.agent_id}, admitted {since} with the authority {row.authority}, {said}.",
+        evidence=evidence,
+        next_command=f"wakeful events {row.turn_id}" if row.turn_id else f"wakeful why {row.agent_id}",
+    )
+
+
+async def _of_timer(store: Store, row: TimerRow) -> SubjectStory:
+    schedule = f"by {row.cron!r} in {row.timezone}" if row.cron is not None else "once"
+    following = f"due next at {_at(row.due_at)}" if row.due_at is not None and row.state == "armed" else row.state
+    evidence = [f"set by {row.armed_by} at {_at(row.armed_at)}", f"fired {row.fired}, missed {row.missed}"]
+    if row.last_due is not None:
+        evidence.append(f"the due time {_at(row.last_due)} was {row.last_end}")
+    failures = await failures_in_a_row(store, row)
+    if failures:
+        evidence.append(f"{failures} due times in a row came to nothing")
+    if row.last_message is not None:
+        evidence.append(f"message {row.last_message}")
+    return SubjectStory(
+        kind="timer",
+        id=row.timer_id,
+        agent=row.agent_id,
+        thread=row.thread,
+        state=row.state,
+        sentence=f"Timer {row.name or row.timer_id} of {row.agent_id}, {schedule}: {following}.",
+        evidence=tuple(evidence),
+        next_command=f"wakeful timer run {row.timer_id}" if row.state == "armed" else "wakeful timer list",
+    )
+
+
+def _of_notice(row: NoticeRow) -> SubjectStory:
+    tries = f" after {row.attempts} tries" if row.attempts > 1 else ""
+    evidence = [f"it follows from {row.cause}", f"it says: {row.words}"]
+    evidence += [f"it is about {row.about}"] if row.about else []
+    evidence += [f"turn {row.turn_id}"] if row.turn_id else []
+    evidence += [f"the last try: {row.error}"] if row.error else []
+    return SubjectStory(
+        kind="notice",
+        id=row.notice_id,
+        agent=row.agent_id,
+        thread=row.thread_id,
+        state=row.state,
+        sentence=f"A notice about {row.agent_id} ({row.kind}) of {_at(row.created_at)} is {row.state}{tries}"
+        + (f", to {row.to}." if row.to else "."),
+        evidence=tuple(evidence),
+        next_command=f"wakeful notices {row.agent_id}",
+    )
+
+
+async def _of_turn(engine: Engine, row: TurnRow) -> SubjectStory:
+    open_since = f"open since {_at(row.created_at)}" if row.is_open else "over"
+    pending = await engine.store.actions(pending_only=True, turn_id=row.turn_id)
+    evidence = [f"{each.kind} {each.action_id} is pending: {each.tool_name}" for each in pending]
+    if row.is_open:
+        evidence += await _of_thread(engine, row.agent_id, row.thread_id)
+    return SubjectStory(
+        kind="turn",
+        id=row.turn_id,
+        agent=row.agent_name,
+        thread=row.thread_id,
+        state=row.state,
+        sentence=f"Turn {row.turn_id} of {row.agent_name} is {row.state}, {open_since}: {row.prompt_preview[:80]!r}.",
+        evidence=tuple(evidence),
+        next_command="wakeful approvals" if pending else f"wakeful events {row.turn_id}",
+    )
+
+
+async def _of_thread(engine: Engine, agent: str, thread: str) -> tuple[str, ...]:
+    """What the agent's thread is at; nothing for an agent of no runtime."""
+    try:
+        life = await why_agent(engine, agent)
+    except (AgentNotFound, TurnNotFound):
+        return ()
+    found = next((each for each in life.threads if each.thread == thread), None)
+    return (life.sentence,) if found is None else (found.sentence, *found.evidence)
+
+
+def _at(moment: int) -> str:
+    return datetime.fromtimestamp(moment / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
