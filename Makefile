@@ -7,7 +7,7 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup peers test newest trees worlds kills pins foreign check fix bench demo picture lock
+.PHONY: help setup peers test newest trees worlds kills pins foreign check fix bench demo picture site lock
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
@@ -90,6 +90,12 @@ demo: $(READY)  ## kill a run in the middle of a payment and watch it finish; of
 
 picture: $(READY)  ## draw the picture of the README again, from a real run of the crash demo
 	$(BIN)/python docs/pictures/crash_demo.py
+
+site:  ## build the site of the documentation into site/; a broken link fails it
+	@test -x .venv-site/bin/python || $(PYTHON) -m venv .venv-site
+	@.venv-site/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@.venv-site/bin/python -m pip install --quiet --group site
+	@.venv-site/bin/zensical build --strict
 
 lock:  ## pin the development tools again (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \

@@ -323,6 +323,7 @@ def pages() -> dict[str, str]:
         "cli.md": cli_page(),
         "http.md": runpy.run_path(str(HERE / "http_page.py"))["http_page"](),
         "settings.md": runpy.run_path(str(HERE / "settings_page.py"))["settings_page"](SETTINGS),
+        "../../zensical.toml": runpy.run_path(str(HERE / "site_config.py"))["site_config"](),
     }
 
 
