@@ -23,7 +23,8 @@ MAX_MESSAGE_CHARS = 300
 MAX_COMPILED = 1024
 """How many schemas are kept compiled."""
 
-_compiled: dict[int, "Validator"] = {}
+_compiled: dict[int, tuple[dict[str, Any], "Validator"]] = {}
+_by_text: dict[str, "Validator"] = {}
 
 
 class Violation(NamedTuple):
@@ -86,13 +87,27 @@ class Validator:
 
 def compile(schema: dict[str, Any]) -> Validator:
     """The validator of a schema, made when it is first asked for. Raises InvalidConfig when it is no JSON Schema."""
-    validator = _compiled.get(id(schema))
-    if validator is None:
-        validator = Validator(schema)
+    known = _compiled.get(id(schema))
+    if known is None:
         if len(_compiled) >= MAX_COMPILED:
             _compiled.pop(next(iter(_compiled)))
-        # The validator keeps its schema alive: no other object can get that id while it is in here.
-        _compiled[id(schema)] = validator
+        # Its schema is kept alive: no other object can get that id while it is in here.
+        known = _compiled[id(schema)] = schema, _equal_to(schema)
+    return known[1]
+
+
+def _equal_to(schema: dict[str, Any]) -> Validator:
+    """The validator of a schema that says the same: an agent that is made again has the tools it had."""
+    try:
+        text = json.dumps(schema)
+    except (TypeError, ValueError, RecursionError):
+        return Validator(schema)
+    validator = _by_text.get(text)
+    if validator is None:
+        validator = Validator(json.loads(text))
+        if len(_by_text) >= MAX_COMPILED:
+            _by_text.pop(next(iter(_by_text)))
+        _by_text[text] = validator
     return validator
 
 

@@ -283,10 +283,20 @@ def lengths_of(header: bytes) -> list[int]:
 
 def decode(head: Head, payload: bytes | None) -> Fact:
     """Raises ValueError when the payload does not fit its kind."""
+    return fact_of(head, decode_event(head, payload))
+
+
+def decode_event(head: Head, payload: bytes | None) -> AnyEvent:
+    """Raises ValueError when the payload does not fit its kind."""
+    if payload is None:
+        return EventExpired(event_type=head.kind, event_version=head.version)
+    return parse(head.kind, head.version, payload)
+
+
+def fact_of(head: Head, event: AnyEvent) -> Fact:
+    """What stands around an event, and the event."""
     return Fact(
-        EventExpired(event_type=head.kind, event_version=head.version)
-        if payload is None
-        else parse(head.kind, head.version, payload),
+        event,
         head.at,
         head.thread_id,
         head.turn_id,

@@ -18,6 +18,7 @@ from typing import Any
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreDamaged, StoreProblem, TurnNotFound
+from wakeful.contracts.events import AnyEvent
 from wakeful.ports import (
     AdmissionAnswer,
     Claim,
@@ -43,9 +44,12 @@ from wakeful.store.encoding import (
     OUTSIDER,
     OWNER,
     EncodedFact,
+    Head,
     PackedRow,
     decode,
+    decode_event,
     encode,
+    fact_of,
     link_row,
     read_row,
 )
@@ -77,6 +81,8 @@ from wakeful.store.table_changes import message_of
 from wakeful.store.watches import Wake, Watches
 from wakeful.store.workflow_shelf import by_name, next_revision
 
+MOST_READ = 1_024
+"""Rows of an agent whose facts stay decoded."""
 STEP = 500
 """Facts of an agent that a rebuild reads before others have a turn."""
 
@@ -97,6 +103,8 @@ class _Agent:
         self.rows_of: dict[str, list[int]] = {}
         """A turn's rows, by their places in the log."""
         self.book = Book(agent_id, memory.tables)
+        self._read: dict[int, tuple[object, list[tuple[int, Head, AnyEvent]]]] = {}
+        """By their place: rows that were read, and their facts."""
         self.leases: dict[str, Lease] = {}
         self.epochs: dict[str, int] = {}
         self.callers: dict[str, str] = {}
@@ -123,6 +131,7 @@ class _Agent:
 
     def cut_to_last(self) -> None:
         """Forget all rows but the newest."""
+        self._read.clear()
         self.origin = self.log[-2][2]
         self.log, self.firsts, self.rows_of = self.log[-1:], self.firsts[-1:], {}
 
@@ -145,13 +154,31 @@ class _Agent:
 
     def entries(self, after: int = 0, turn_ids: Sequence[str] | None = None) -> Iterator[EncodedFact]:
         """Facts after an event in order: all, or those of some turns."""
+        for place in self._places(after, turn_ids):
+            yield from (entry for entry in self.row(place) if entry.seq > after)
+
+    def _places(self, after: int, turn_ids: Sequence[str] | None) -> Iterator[int]:
         if turn_ids is None:
             places: Sequence[int] = range(max(0, bisect_right(self.firsts, after + 1) - 1), len(self.log))
         else:
             places = sorted(place for turn_id in turn_ids for place in self.rows_of.get(turn_id, ()))
         for place in places:
             if place + 1 == len(self.firsts) or self.firsts[place + 1] > after + 1:
-                yield from (entry for entry in self.row(place) if entry.seq > after)
+                yield place
+
+    def facts(self, after: int = 0, turn_ids: Sequence[str] | None = None) -> Iterator[StoredFact]:
+        """The same, decoded: once for each row, as long as it stays what it was. Events do not change."""
+        for place in self._places(after, turn_ids):
+            row = self.log[place]
+            known = self._read.get(place)
+            if known is None or known[0] is not row:
+                if len(self._read) >= MOST_READ:
+                    del self._read[next(iter(self._read))]
+                found = [(entry.seq, entry.head, decode_event(entry.head, entry.payload)) for entry in self.row(place)]
+                known = self._read[place] = row, found
+            for seq, head, event in known[1]:
+                if seq > after:
+                    yield StoredFact(self.agent_id, seq, fact_of(head, event))
 
     def damage(self) -> Damage | None:
         try:
@@ -418,10 +445,7 @@ class MemoryStore(TableReads):
             else:
                 rows = [row for row in [tables.get(TURNS, (turn_id,))] if row is not None]
             turns = [row.turn_id for row in rows if row.agent_id == agent_id and thread_id in (None, row.thread_id)]
-        return [
-            StoredFact(agent_id, entry.seq, decode(entry.head, entry.payload))
-            for entry in islice(agent.entries(after, turns), limit)
-        ]
+        return [*islice(agent.facts(after, turns), limit)]
 
     async def is_held(self, agent_id: str, thread_id: str) -> bool:
         agent = self._memory.agents.get(agent_id)
