@@ -81,7 +81,8 @@ def test_violations_are_bounded_in_number_and_length_and_do_not_repeat_the_value
 def test_a_schema_is_compiled_once() -> None:
     schema = {"type": "object"}
     assert argument_validation.compile(schema) is argument_validation.compile(schema)
-    assert argument_validation.compile(schema) is not argument_validation.compile({"type": "object"})
+    assert argument_validation.compile({"type": "object"}) is argument_validation.compile(schema)
+    assert argument_validation.compile({"type": "object", "title": "x"}) is not argument_validation.compile(schema)
 
 
 def test_what_is_no_schema_is_refused() -> None:
