@@ -30,8 +30,8 @@ AGENTS, TURNS, SHARE, AT_ONCE = 10_000, 8, 10, 64
 """Turns of each agent; of so many agents one has a message that waits; agents that are written at the same time."""
 TEXT = """## Beginning again
 
-A process begins on a store with {agents:,} agents and {events:,} events, in which {due:,} messages wait. Serving: a message
-that is sent to it is safe. Resumed: the model was asked about the last of those that waited.
+A process begins on a store with {agents:,} agents and {events:,} events, in which {due:,} messages wait. Serving: a
+message that is sent to it is safe. Resumed: the model was asked about the last of those that waited.
 """
 
 
@@ -79,19 +79,21 @@ def _again(fact: Fact, name: str, thread: str, turn: str | None, window_from: in
 
 async def _begin(home: Path, count: int) -> dict[str, float]:
     asked: list[float] = []
+    due, done = len(range(0, count, SHARE)), asyncio.Event()
 
     def reply(request: Any) -> str:
         asked.append(time.perf_counter())
+        if len(asked) > due:
+            done.set()
         return "done"
 
-    agents, due = _agents(count, reply), len(range(0, count, SHARE))
+    agents = _agents(count, reply)
     began = time.perf_counter()
     async with Runtime(home, agents=agents) as rt:
         opened = time.perf_counter() - began
         await rt.send(f"agent{count - 1:05d}", "Are you there?")
         serving = time.perf_counter() - began
-        while len(asked) <= due:
-            await asyncio.sleep(0.01)
+        await done.wait()
         resumed = max(asked) - began
         await rt.settled()
     return {"opened": opened, "serving": serving, "resumed": resumed, "asked": len(asked)}

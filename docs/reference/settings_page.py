@@ -79,8 +79,8 @@ metrics_route = true
 format = "json"
 ```
 
-A daemon at work follows a changed file after `wakeful reload`; `store`, `[retention]`, `[telemetry]` and `[log]`
-count from its next start on.
+A daemon at work follows a changed file after `wakeful reload`; `store`, `[telemetry]` and `[log]`
+count from its next start on, and the reload says so.
 
 `wakeful check` says what is wrong with the file, and where. An editor does the same with its schema: see
 [Files](../guides/files.md).

@@ -302,7 +302,7 @@ async def open_runtime(
     from wakeful.settings.retention import owner_retention
     from wakeful.tools.notice_sender import NoticeSender
 
-    retention = owner_retention() if retention is None else retention
+    kept = owner_retention() if retention is None else retention
     roster = AgentRoster()
     for agent in agents:
         roster.add(RosterEntry(agent))
@@ -318,7 +318,16 @@ async def open_runtime(
             sender = NoticeSender(lambda: command_environment(engine.surroundings.keys()))
             owner = OwnerTerms(_owner_problems, _key_variables)
             supply = AgentSupply(engine, roster, tuple(tools), folder, owner)
-            runtime = living_runtime(engine, supply, places, tasks, retention, sender.send, notify, public_url)
+            runtime = living_runtime(
+                engine,
+                supply,
+                places,
+                tasks,
+                owner_retention if retention is None else lambda: kept,
+                sender.send,
+                notify,
+                public_url,
+            )
             owner.hold()
             try:
                 runtime.telemetry = _telemetry(engine)

@@ -98,6 +98,23 @@ class RuntimeChildren:
         for task_id in list(self._open):
             await self.look(task_id)
 
+    async def watch_held(self) -> None:
+        """Look at children that somebody elsewhere has paused or stopped, as soon as that is committed; until it is
+        cancelled. Only what changed since the last look is read."""
+        watch = self._store.watch_wakes()
+        try:
+            newest = next(iter((await self._store.held_agents())[-1:]), None)
+            while True:
+                await watch.wait()
+                with contextlib.suppress(ForTheCaller):  # it cannot be read now: the next commit brings another look
+                    rows = await self._store.held_agents(after=newest) if self._open else []
+                    newest = rows[-1] if rows else newest
+                    for row in rows:
+                        if row.ownership == "parent_supervised":
+                            await self.look(task_of(row.agent_id))
+        finally:
+            watch.close()
+
     async def close(self) -> None:
         for task in list(self._beginning):
             task.cancel()

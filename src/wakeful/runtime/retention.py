@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -333,14 +333,15 @@ class RetentionPass:
         await store.retention.set_retention_mark(_LAST_PASS, str(at))
 
 
-async def keep_retention(store: Store, clock: Clock, settings: Retention, tasks_folder: str) -> None:
-    """Let passes run in a runtime, until it is cancelled. A store that cannot be written now is looked at again."""
+async def keep_retention(store: Store, clock: Clock, settings: Callable[[], Retention], tasks_folder: str) -> None:
+    """Let passes run in a runtime, until it is cancelled. A store that cannot be written now is looked at again.
+    `settings` are those of the moment: the owner may have changed them."""
     while True:
         await clock.sleep(LOOK_SECONDS)
         try:
             last = await store.retention.retention_mark(_LAST_PASS)
             if last is None or clock.now() - int(last) >= EVERY_US:
-                await RetentionPass(store, clock, settings, tasks_folder).run()
+                await RetentionPass(store, clock, settings(), tasks_folder).run()
         except (StoreProblem, ForTheCaller, OSError) as problem:
             LOG.warning("retention could not run and tries again: %s", problem)
 

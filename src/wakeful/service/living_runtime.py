@@ -4,6 +4,7 @@ It holds nothing that the log does not hold. A runtime that was killed is opened
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -72,7 +73,8 @@ class LivingRuntime:
     scheduler: Scheduler
     tasks: RuntimeTasks
     watchdog: Watchdog
-    retention: Retention
+    retention: Callable[[], Retention]
+    """How long things are kept, as of now."""
     parking: ProviderParking
     refusals: RefusalTally
     """What was refused, by number."""
@@ -93,6 +95,7 @@ class LivingRuntime:
         await self.tasks.children.take_up(self.supply.has)
         await self._take_up_cut_off()
         self._loops += [asyncio.create_task(self.scheduler.run()), asyncio.create_task(self._watch_over())]
+        self._loops.append(asyncio.create_task(self.tasks.children.watch_held()))
         upkeep = keep_retention(self.engine.store, self.engine.clock, self.retention, self.tasks.folder)
         self._loops.append(asyncio.create_task(upkeep))
         if self.telemetry is not None:
@@ -231,7 +234,7 @@ def living_runtime(
     supply: AgentSupply,
     places: Places,
     tasks: RuntimeTasks,
-    retention: Retention,
+    retention: Callable[[], Retention],
     send: SendNotice,
     notify: NotifyTarget | None = None,
     public_url: str = "",

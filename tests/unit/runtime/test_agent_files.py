@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wakeful import Agent, Runtime, tool
+from wakeful import Agent, Retention, Runtime, tool
 from wakeful.bootstrap import perform
 from wakeful.errors import InvalidConfig, InvalidRequest, UnknownTool
 from wakeful.service.operations.runtime import TEST_NOTICE, AgentControlRequest
@@ -164,3 +164,28 @@ async def notice(rt: Runtime, home: Path) -> NoticeRecord:
         if not tried:
             break
     return (await rt.notices("ops"))[0]
+
+
+async def test_a_reload_takes_retention_over_and_warns_of_what_counts_from_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path))
+    owner = tmp_path / "wakeful.toml"
+    written(tmp_path, "ops", "one")
+    async with Runtime(tmp_path) as rt:
+        assert rt._here.retention() == Retention()
+        owner.write_text("[retention]\nturns = 7\n[log]\nformat = 'json'\n")
+        (warning,) = await rt.reload()
+        assert rt._here.retention() == Retention(turns=7)
+        assert (warning.level, warning.field, warning.place) == ("warning", "log", str(owner))
+        assert "wakeful daemon restart" in warning.hint
+        assert [each.field for each in await rt.reload()] == ["log"], "as long as it differs"
+        owner.write_text("[retention]\nturns = 'long'\n")
+        (problem,) = await rt.reload()
+        assert (problem.level, rt._here.retention()) == ("error", Retention(turns=7))
+        owner.write_text("")
+        assert await rt.reload() == []
+    async with Runtime(tmp_path, retention=Retention(turns=3)) as rt:
+        owner.write_text("[retention]\nturns = 7\n")
+        await rt.reload()
+        assert rt._here.retention() == Retention(turns=3), "the program's word"

@@ -14,7 +14,7 @@ from wakeful.errors import AgentStopped
 from wakeful.ports import ModelRequest, Store
 from wakeful.service.operations.runtime import STOP_AGENT, AgentControlRequest
 from wakeful.store.memory import MemoryStore
-from wakeful.testing import scripted
+from wakeful.testing import FixedClock, scripted
 
 
 def digger(request: ModelRequest) -> Any:
@@ -87,6 +87,19 @@ async def test_a_stop_from_another_process_reaches_the_children_without_a_watch(
         row = await until_over(store)
         assert row.status == "cancelled"
         assert set((await controls(store)).values()) == {"stopped"}
+
+
+async def test_a_child_that_is_stopped_from_another_process_is_over_for_its_task_at_once(tmp_path: Path) -> None:
+    """The clock stands still: no watch of a minute is needed."""
+    path = tmp_path / "runs.db"
+    async with Runtime(store=path, agents=[family(parent, digger)], clock=FixedClock()) as rt:
+        await begun(rt)
+        store = rt._here.engine.store
+        outer = await only_task(store)
+        await perform(STOP_AGENT, AgentControlRequest(name_of(outer)), str(path))
+        row = await until_over(store)
+        assert row.status == "cancelled"
+        assert (await controls(store))["ops"] == "running"
 
 
 async def test_a_child_that_is_asked_for_while_its_parent_is_stopped_is_never_made() -> None:

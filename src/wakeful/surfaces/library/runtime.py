@@ -251,7 +251,7 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         from wakeful.service.commands.store_upkeep import compact_store
 
         engine = self._here.engine
-        return await compact_store(engine.store, engine.clock, self._here.retention, dry_run=dry_run)
+        return await compact_store(engine.store, engine.clock, self._here.retention(), dry_run=dry_run)
 
     async def pause_all(self, *, by: str = "operator", reason: str = "") -> "RuntimeHold":
         """Pause every agent, those that are made later too, until `resume_all`. Running turns pause before their next
