@@ -15,8 +15,11 @@ import pytest
 
 from kit.surfaces.served_home import HomeClient, ServedHome, served
 from kit.surfaces.served_tokens import make_token
+from wakeful.service.operations.example_bodies import BODIES
+from wakeful.service.operations.pages import PAGES
 from wakeful.service.operations.routes import ROUTES
 from wakeful.settings.access_tokens import FILE, remove_token
+from wakeful.surfaces.http.operation_routes import ELSEWHERE
 
 NAME = re.compile(r"{\w+}")
 PATHS = sorted({(route.method, NAME.sub("x", route.path)) for route in ROUTES})
@@ -72,6 +75,64 @@ def test_a_token_that_only_looks_changes_nothing_by_any_route(home: ServedHome, 
             assert (answer.status, answer.code) == (403, "not_entitled"), path
         else:
             assert answer.status != 403, path
+
+
+WRONG: tuple[object, ...] = ([[]], {"a": [[]]})
+"""No field takes these, or it is one of something that is not there."""
+
+
+def test_bodies_with_a_field_too_many_or_of_another_type_change_nothing(operator: HomeClient, state: None) -> None:
+    for (method, path), body in BODIES.items():
+        where = NAME.sub("nothing-of-that-name", path)
+        for wrong in ({**body, "authority": "operator"}, [body], "text", {**body, "by": "me"}):
+            answer = operator.ask(method, where, wrong)
+            assert (answer.status, answer.code) == (422, "invalid_request"), (path, wrong, answer)
+            assert answer.body["error"]["message"] and answer.body["error"]["retryable"] is False
+        for field in body:
+            refused = [operator.ask(method, where, {**body, field: wrong}) for wrong in WRONG]
+            assert all(400 <= answer.status < 500 for answer in refused), (path, field)
+            assert all({"code", "message", "hint"} <= set(answer.body["error"]) for answer in refused)
+
+
+def test_routes_without_fields_take_none(operator: HomeClient, state: None) -> None:
+    for route in ROUTES:
+        if route.method not in ("GET", "DELETE") and (route.method, route.path) not in BODIES:
+            where = NAME.sub("nothing-of-that-name", route.path)
+            for wrong in ({"by": "me"}, [1], "text"):
+                answer = operator.ask(route.method, where, wrong)
+                assert (answer.status, answer.code) == (422, "invalid_request"), (where, wrong)
+            assert operator.ask(route.method, f"{where}?by=me").code == "invalid_request", where
+    assert operator.get("/health").status == 200, "nobody shut it down"
+
+
+def test_queries_with_a_field_too_many_or_of_another_type_are_refused(operator: HomeClient, state: None) -> None:
+    for route in ROUTES:
+        if route.method == "GET" and route.path not in ELSEWHERE:
+            where = NAME.sub("clerk", route.path)
+            assert operator.get(f"{where}?no_such_field=1").code == "invalid_request", where
+            if route.path in PAGES:
+                for wrong in ("limit=0", "limit=1001", "limit=many"):
+                    assert operator.get(f"{where}?{wrong}").code == "invalid_request", (where, wrong)
+                assert operator.get(f"{where}?cursor=never").status in (400, 404, 422), where
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/agents/{}/messages", {"text": "x"}),
+        ("/agents/{}/chat", {"text": "x"}),
+        ("/control/agents/{}/work-items", {"objective": "x"}),
+    ],
+)
+def test_a_stopped_agent_says_how_it_is_let_run_again(home: ServedHome, path: str, body: dict[str, str]) -> None:
+    home.client.post("/control/agents/keeper/stop")
+    before = home.client.get("/agents/keeper/state").body["event_seq"]
+    told = home.client.post(path.format("keeper"), body)
+    assert (told.status, told.code) == (409, "agent_stopped"), told
+    assert "wakeful agent resume keeper" in told.body["error"]["hint"]
+    events = home.client.get(f"/agents/keeper/events?after={before}").body
+    assert {event["envelope"]["kind"] for event in events} <= {"input.refused"}, "nothing but that it was refused"
+    home.client.post("/control/agents/keeper/resume")
 
 
 def test_a_revoked_token_opens_nothing_at_the_next_request(home: ServedHome) -> None:

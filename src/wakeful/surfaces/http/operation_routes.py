@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
-from wakeful.contracts.errors import NotEntitled
+from wakeful.contracts.errors import InvalidValue, NotEntitled
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.operations.pages import PAGES, READ_MOST, ByKey, ByLine, ByPlace, cut, place_of
 from wakeful.service.operations.routes import ROUTES, HttpRoute, RequestField, field_of_path, fields_of, request_of
@@ -35,6 +35,7 @@ ELSEWHERE = (
 )
 """Answered by `event_routes` and `chat_routes`, as pages or as a stream to readers that accept one, and by
 `metrics_route`, as text."""
+SEE = "See /openapi.json for what is taken."
 _NAME = re.compile(r"{(\w+)}")
 _IN_QUERY = ("GET", "DELETE")
 ERRORS: Mapping[int | str, dict[str, Any]] = {
@@ -113,12 +114,14 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
     left = [each for name, each in fields.items() if name not in in_path.values()]
     pages = PAGES.get(route.path) if route.operation.many else None
     model = _model(route, left, is_paged=pages is not None) if left or pages is not None else None
+    in_query = frozenset(model.model_fields) if model is not None and route.method in _IN_QUERY else frozenset()
     record: Any = answer_type(route)
     adapter: TypeAdapter[Any] = TypeAdapter(record)
     lines: TypeAdapter[Any] = TypeAdapter(list[record])
 
     async def endpoint(request: Request, **given: Any) -> Response:
         asked: BaseModel | None = given.pop("asked", None)
+        await _refuse_unknown(request, in_query, has_body=model is not None and not in_query)
         values = {field: given[name] for name, field in in_path.items()}
         if asked is not None:
             values |= {name: getattr(asked, name) for name in type(asked).model_fields if name in fields}
@@ -169,6 +172,15 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
     endpoint.__signature__ = Signature(parameters, return_annotation=Response)  # type: ignore[attr-defined]
     endpoint.__name__ = re.sub(r"\W+", "_", f"{route.operation.name}_{route.method.lower()}_{route.path}").strip("_")
     return endpoint
+
+
+async def _refuse_unknown(request: Request, names: frozenset[str], *, has_body: bool) -> None:
+    """A field that the route does not know is refused, also where it knows none. Raises InvalidValue."""
+    unknown = sorted(set(request.query_params) - names)
+    if unknown:
+        raise InvalidValue("invalid_request", unknown[0], "there is no such field in the query", SEE)
+    if not has_body and (await request.body()).strip() not in (b"", b"{}", b"null"):
+        raise InvalidValue("invalid_request", "", "this route takes no body", SEE)
 
 
 def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> type[BaseModel]:
