@@ -21,6 +21,7 @@ async def pictured(client: HomeClient, size: tuple[int, int]) -> AsyncIterator[S
     async with watching(client.place, size=size, agent="clerk", times=NoonTimes()) as screen:
         await screen.until("refund(cents=42)")
         await screen.until("workspace …")
+        await screen.until("turn $0.00, 1 of 200 calls")
         yield screen
 
 
@@ -49,6 +50,9 @@ async def test_the_screens_are_those_that_were_looked_at(tmp_path: Path, monkeyp
                     await screen.press("f6")
                     await screen.until("asks because")
                     found[f"tui/approval-{size[0]}x{size[1]}-{colours}.svg"] = picture(screen)
+                    await screen.press("f8")
+                    await screen.until("total $0.00, 3 calls")
+                    found[f"tui/cost-{size[0]}x{size[1]}-{colours}.svg"] = picture(screen)
     check_goldens(found, alone_in="tui")
 
 

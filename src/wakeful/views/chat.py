@@ -14,9 +14,9 @@ from wakeful.contracts.events import (
     RuntimeToolRequested,
     RuntimeToolResolved,
     TurnInterjected,
+    TurnResumed,
+    TurnSuspended,
 )
-from wakeful.contracts.events import TurnResumed as Resumed
-from wakeful.contracts.events import TurnSuspended as Suspended
 from wakeful.contracts.models import TextDelta
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.views.chat_messages import (
@@ -25,9 +25,9 @@ from wakeful.views.chat_messages import (
     ChatMessage,
     ClientToolCall,
     ClientToolEnded,
-    Interjected,
-    TurnResumed,
-    TurnSuspended,
+    Interjection,
+    TurnContinuation,
+    TurnRest,
 )
 from wakeful.views.wire import WireView
 
@@ -114,13 +114,13 @@ class ChatView:
                     note=secrets.hide(said.reason) or None,
                 )
             case TurnInterjected() as said:
-                return Interjected(
+                return Interjection(
                     **ids, message_id=said.message_id, content=secrets.hide(said.item.text), said_by=said.said_by
                 )
-            case Suspended() as rests:
-                return TurnSuspended(**ids, reason=rests.reason, waiting_for=rests.waiting_for)
-            case Resumed() as resumed:
-                return TurnResumed(**ids, cause=resumed.cause)
+            case TurnSuspended() as rests:
+                return TurnRest(**ids, reason=rests.reason, waiting_for=rests.waiting_for)
+            case TurnResumed() as resumed:
+                return TurnContinuation(**ids, cause=resumed.cause)
         return None
 
 

@@ -97,7 +97,7 @@ class ApprovalResolved(ThreadWireMessage):
     note: str | None = None
 
 
-class Interjected(ThreadWireMessage):
+class Interjection(ThreadWireMessage):
     """Somebody said something to the turn while it was under way."""
 
     type: Literal["interjected"] = "interjected"
@@ -106,7 +106,7 @@ class Interjected(ThreadWireMessage):
     said_by: str
 
 
-class TurnSuspended(ThreadWireMessage):
+class TurnRest(ThreadWireMessage):
     """The turn rests: nothing runs until what it waits for is there. The stream stays open."""
 
     type: Literal["turn_suspended"] = "turn_suspended"
@@ -114,7 +114,7 @@ class TurnSuspended(ThreadWireMessage):
     waiting_for: tuple[str, ...] = ()
 
 
-class TurnResumed(ThreadWireMessage):
+class TurnContinuation(ThreadWireMessage):
     """The turn continues, after a rest or after its process died."""
 
     type: Literal["turn_resumed"] = "turn_resumed"
@@ -139,9 +139,9 @@ _AnyMessage: TypeAlias = (
     | ClientToolEnded
     | ApprovalRequired
     | ApprovalResolved
-    | Interjected
-    | TurnSuspended
-    | TurnResumed
+    | Interjection
+    | TurnRest
+    | TurnContinuation
     | ReplayIncomplete
     | CostSummary
     | TurnTerminal

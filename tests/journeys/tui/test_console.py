@@ -46,6 +46,11 @@ async def test_tab_goes_from_agent_to_agent_and_children_stand_below_their_paren
         await screen.press("f4")
         await screen.until("CHILD AGENTS")
         assert child[:10] in await screen.until(child[:10])
+        await screen.until("[o] output")
+        await screen.press("o")
+        await screen.until("─ Output: ")
+        await screen.press("escape")
+        await screen.until("CHILD AGENTS")
 
 
 @pytest.mark.spec("HOL-CONSOLE-05", "HOL-CONSOLE-07", "HOL-CONSOLE-14", "HOL-CONSOLE-15")

@@ -4,7 +4,7 @@ It reads what it is told and keeps nothing: a stream that broke off is asked for
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,7 +49,7 @@ class SocketClient:
             raise self._no_answer(error) from None
         return _answered(self.path, answer, answer.content)
 
-    async def stream(self, where: str, last: str | None = None, **query: Any) -> AsyncIterator[StreamEvent]:
+    async def stream(self, where: str, last: str | None = None, **query: Any) -> AsyncGenerator[StreamEvent, None]:
         """Events after the one with the id `last`, and all that follow; it ends when the process ends it."""
         import httpx2
 

@@ -8,7 +8,7 @@ from textual.widgets import TextArea
 from wakeful.surfaces.tui.screen_text import harmless
 
 STEERING = frozenset(
-    ("enter", "tab", "shift+tab", "escape", "pageup", "pagedown", *(f"f{number}" for number in range(1, 8)))
+    ("enter", "tab", "shift+tab", "escape", "pageup", "pagedown", *(f"f{number}" for number in range(1, 9)))
 )
 
 

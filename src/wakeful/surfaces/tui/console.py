@@ -8,8 +8,9 @@ the other, so that typing never waits for an answer.
 import asyncio
 import os
 import uuid
-from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from typing import Any, ClassVar, Final, NamedTuple
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -23,7 +24,9 @@ from wakeful.service.serving.control import ControlRefused, NoAnswer
 from wakeful.surfaces.tui.approval_overlay import ApprovalOverlay, decision_fields
 from wakeful.surfaces.tui.composer import Composer
 from wakeful.surfaces.tui.conversation import Activity, AgentConversation, Line
+from wakeful.surfaces.tui.detail_overlays import CostOverlay, OutputOverlay
 from wakeful.surfaces.tui.home_client import HomeClient
+from wakeful.surfaces.tui.live_turn import TurnBudget, TurnListener
 from wakeful.surfaces.tui.overlays import (
     ActionsOverlay,
     AgentsOverlay,
@@ -47,10 +50,21 @@ REFRESH_SECONDS = 5.0
 SETTLE_SECONDS = 0.2
 """Between two readings of the overview, however much happens."""
 AWAY_SECONDS = 0.5
-KEYS = "Enter send  Tab agent  F1 help  F2 agents  F3 transcript  F4 tasks  F5 events  F6 approvals  F7 actions"
+KEYS = (
+    "Enter send  Tab agent  F1 help  F2 agents  F3 transcript  F4 tasks  F5 events  F6 approvals  F7 actions  F8 cost"
+)
 SHORT_KEYS = "Enter send  Tab agent  F1 help  F3 transcript  F4 tasks  F5 events  F6 approve"
-PANES = ("help", "agents", "transcript", "tasks", "events", "approvals", "actions")
-"""Behind F1 to F7."""
+PANES: Final[Mapping[str, type[Overlay] | None]] = {
+    "help": HelpOverlay,
+    "agents": None,
+    "transcript": TranscriptOverlay,
+    "tasks": TasksOverlay,
+    "events": EventsOverlay,
+    "approvals": ApprovalOverlay,
+    "actions": ActionsOverlay,
+    "cost": CostOverlay,
+}
+"""Behind F1 to F8. The list of agents is made from what the head shows."""
 Act = Coroutine[Any, Any, None]
 
 
@@ -89,6 +103,8 @@ class Console(App[None]):
         self.is_connected = False
         self._times = times or ShownTimes()
         self._reader = OverviewReader(client, self._times)
+        self._heard = TurnListener(client, self._draw_words)
+        self._budget = TurnBudget(client)
         self._conversations: dict[str, AgentConversation] = {}
         self._activities: dict[str, Activity] = {}
         self._cursor: str | None = None
@@ -120,6 +136,7 @@ class Console(App[None]):
         self._draw()
 
     async def on_unmount(self) -> None:
+        self._heard.stop()
         await self.client.close()
 
     def on_resize(self) -> None:
@@ -156,7 +173,8 @@ class Console(App[None]):
                 self._connect(True)
                 async for entry in self.client.feed(self._cursor):
                     self._take(entry)
-                    self._draw_talk()
+                    with suppress(NoMatches):  # the screen is gone
+                        self._draw_talk()
                     self._stale.set()
             except NoAnswer:
                 pass
@@ -206,6 +224,7 @@ class Console(App[None]):
     async def _read_selected(self) -> None:
         if (agent := self.selected) is not None:
             await self._reader.read_agent(agent, self.activity.turn if self.mode != "info" else None)
+            await self._budget.read(self._heard.live.turn if self.activity.words else None)
             if agent != self.selected:  # it was changed meanwhile
                 self._reader.forget_agent()
 
@@ -240,7 +259,7 @@ class Console(App[None]):
             case "up" | "down" | "pageup" | "pagedown":
                 self._move(key)
             case _ if len(key) > 1:
-                self._type(f"/{PANES[int(key[1:]) - 1]}")
+                self._type(f"/{list(PANES)[int(key[1:]) - 1]}")
             case _:
                 self._wish(self.overlays[-1].press(key))
         self._draw()
@@ -330,12 +349,14 @@ class Console(App[None]):
                 self._select(words)
             case "agents":
                 self._open(AgentsOverlay(self.client, self._times, self._agent_rows))
-            case _ if name in PANES:
-                panes = (HelpOverlay, TranscriptOverlay, TasksOverlay, EventsOverlay, ApprovalOverlay, ActionsOverlay)
-                kinds = dict(zip((pane for pane in PANES if pane != "agents"), panes, strict=True))
-                self._open(kinds[name](self.client, self._times))
+            case _ if (pane := PANES.get(name)) is not None:
+                self._open(pane(self.client, self._times))
+            case "output":
+                self._open(OutputOverlay(self.client, self._times, words))
             case _ if self.selected is None:
                 self._tell(NO_AGENT)
+            case "now":
+                self._acts.put_nowait(self._send(self.selected, words, f"/now {words}", "interject"))
             case _:
                 self._acts.put_nowait(self._act(self.selected, name, words))
 
@@ -354,20 +375,22 @@ class Console(App[None]):
 
     # Acts: each speaks to the process
 
-    async def _send(self, agent: str, text: str, line: str) -> None:
-        activity = self._activities[agent]
+    async def _send(self, agent: str, text: str, line: str, priority: str = "normal") -> None:
+        activity = self._activities.setdefault(agent, Activity())
         key = self._unanswered.setdefault((agent, text), f"tui-{uuid.uuid4().hex}")
         try:
-            found = await self.client.send(agent, text, key)
+            found = await self.client.send(agent, text, key, priority)
         except WakefulError as error:
-            activity.give_up()
+            if priority == "normal":
+                activity.give_up()
             self._keep(line)
             if not isinstance(error, NoAnswer):
                 del self._unanswered[agent, text]
             raise
         del self._unanswered[agent, text]
-        activity.name(found["message_id"])
-        self._draw_activity()
+        if priority == "normal":
+            activity.name(found["message_id"])
+        self._draw()
 
     async def _decide(self, decided: DecisionWish) -> None:
         try:
@@ -440,9 +463,20 @@ class Console(App[None]):
         self.query_one("#lines", Static).update(content_of(lines or empty))
         self._draw_activity()
 
+    def _draw_words(self) -> None:
+        if self.activity.words and self.activity.message == self._heard.live.message:
+            with suppress(NoMatches):  # the screen is gone
+                self._draw_activity()
+
     def _draw_activity(self) -> None:
-        words = self.activity.words
-        lines = [f" {self.selected} .. {words}", *self._reader.tree] if words else []
+        words, message = self.activity.words, self.activity.message
+        if words and message is not None and message != self._heard.live.message:
+            self._heard.listen_to(message)
+        lines = [f" {self.selected} .. {words}"] if words else []
+        if lines and message == self._heard.live.message:
+            lines += [f"   {self._budget.line}"] if self._budget.line else []
+            lines += self._heard.live.lines(self.size.width)
+        lines += self._reader.tree if words else []
         self._put("#activity", "\n".join(cut_line(harmless(line), self.size.width - 1) for line in lines))
         self.query_one("#activity").display = bool(lines)
 

@@ -41,6 +41,8 @@ class AgentConversation:
     def entries(self, mode: DisplayMode) -> list[FeedEntry]:
         """What is shown in a mode, the oldest first."""
         found = [self._entries[number] for number in sorted(self._entries)]
+        sent = {entry.envelope.message_id for entry in found if entry.envelope.kind == "message.admitted"}
+        found = [entry for entry in found if not _is_said_again(entry, sent)]
         return [entry for entry in found if is_operators(entry) or is_shown(entry.presentation, mode)]
 
     def lines(self, mode: DisplayMode, width: int, times: ShownTimes) -> list[Line]:
@@ -85,7 +87,8 @@ class Activity:
             self._held.append(entry)
             return
         if at.kind == "message.admitted":
-            if at.message_id != self.message:
+            joins = entry.payload.get("priority") == "interject" and self.words
+            if at.message_id != self.message and not joins:
                 self.begin(at.message_id)
             return
         if at.message_id is None or at.message_id != self.message:
@@ -104,6 +107,11 @@ def is_operators(entry: FeedEntry) -> bool:
     return entry.envelope.kind in ("message.admitted", "turn.interjected") and (
         (entry.envelope.origin or {}).get("kind", "operator") == "operator"
     )
+
+
+def _is_said_again(entry: FeedEntry, sent: set[str | None]) -> bool:
+    """Did a turn take a message in its midst that stands in the conversation already?"""
+    return entry.envelope.kind == "turn.interjected" and entry.payload.get("message_id") in sent
 
 
 def said(entry: FeedEntry) -> str:

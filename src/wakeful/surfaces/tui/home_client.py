@@ -1,6 +1,6 @@
 """What the terminal UI asks of the process that serves the home, and where. Every path it knows stands here."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import datetime
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -8,7 +8,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from wakeful.service.serving.control import ControlRefused
-from wakeful.service.serving.socket_client import SocketClient
+from wakeful.service.serving.socket_client import SocketClient, StreamEvent
 from wakeful.views.presentation.feed_entries import FeedEntry
 
 Record: TypeAlias = dict[str, Any]
@@ -42,8 +42,22 @@ class HomeClient:
     async def budgets(self) -> list[Record]:
         return await self._list("/budgets")
 
-    async def cost_since(self, since: datetime) -> Record:
-        return await self._one("/cost", by="agent", since=int(since.timestamp() * 1_000_000))
+    async def cost_since(self, since: datetime, by: str = "agent") -> Record:
+        return await self._one("/cost", by=by, since=int(since.timestamp() * 1_000_000))
+
+    async def cost_of(self, turn: str) -> Record:
+        return await self._one("/cost", by="model", turn=turn)
+
+    async def limits(self, turn: str) -> Record:
+        """What a turn may use, as it was when it began."""
+        for event in await self._list(f"/turns/{quote(turn)}/events", limit=20):
+            if event["type"] == "turn.started":
+                found: Record = event["payload"]["limits"]
+                return found
+        return {}
+
+    async def output(self, task: str) -> Record:
+        return await self._one(f"/tasks/{quote(task)}/output")
 
     async def workspaces(self, name: str) -> Record:
         return await self._one(f"/agents/{quote(name)}/workspaces")
@@ -85,9 +99,14 @@ class HomeClient:
         async for event in self._socket.stream("/feed", after, display="verbose"):
             yield _entry(event.data)
 
-    async def send(self, name: str, text: str, key: str) -> Record:
+    def chat(self, message: str, last: str | None) -> AsyncGenerator[StreamEvent, None]:
+        """The chat of the turn that takes a message, after an event, until the turn is over."""
+        return self._socket.stream(f"/messages/{quote(message)}", last)
+
+    async def send(self, name: str, text: str, key: str, priority: str = "normal") -> Record:
         """The key: a message that is sent again, because the answer was lost, is taken once."""
-        return await self._post(f"/agents/{quote(name)}/messages", {"text": text, "key": key})
+        body = {"text": text, "key": key, "priority": priority}
+        return await self._post(f"/agents/{quote(name)}/messages", body)
 
     async def control(self, name: str, what: str) -> Record:
         """`pause`, `resume` or `stop`."""

@@ -73,8 +73,8 @@ class Overlay(VerticalScroll, can_focus=False):
     def draw(self) -> None:
         self.border_title = Content(cut_line(self.title, 60))
         self.border_subtitle = Content("  ".join([*(f"[{key}] {words}" for key, words in self.hints().items())]))
-        if self.is_mounted:
-            self.query_one("#shown", Static).update(content_of(self.lines))
+        for shown in self.query("#shown").results(Static):  # none before it is there, and when it was closed
+            shown.update(content_of(self.lines))
 
     def hints(self) -> Mapping[str, str]:
         return {**self.keys, "Esc": "close"}
@@ -149,10 +149,20 @@ class TasksOverlay(Overlay):
     """Commands in the background, agents that it made, and its queue of work."""
 
     heading = "Tasks"
+    keys: ClassVar[Mapping[str, str]] = {"o": "output of the newest"}
+
+    def __init__(self, client: HomeClient, times: ShownTimes) -> None:
+        super().__init__(client, times)
+        self._newest: str | None = None
+
+    def press(self, key: str) -> Wish | None:
+        return None if self._newest is None else CommandWish(f"/output {self._newest}")
 
     async def read(self) -> list[Line]:
         assert self.agent is not None
         tasks, items = await self.client.tasks(self.agent), await self.client.work_items(self.agent)
+        newest = max(tasks, key=lambda task: float(task.get("created_at") or 0), default=None)
+        self._newest = None if newest is None else newest["task_id"]
         status = await self.client.agent(self.agent)
         found = [Line("TASKS", "quiet")] + [self._task_line(each) for each in tasks]
         found += [] if tasks else [Line("  none")]

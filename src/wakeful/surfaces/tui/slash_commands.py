@@ -26,6 +26,9 @@ COMMANDS: Final = {
     "events": SlashCommand("/events", "raw events of the log", "F5"),
     "approvals": SlashCommand("/approvals", "what waits for you", "F6"),
     "actions": SlashCommand("/actions", "pause, workspace, debug prompt", "F7"),
+    "cost": SlashCommand("/cost", "what was spent today, and what limits it", "F8"),
+    "now": SlashCommand("/now TEXT", "say it to the turn that runs, at its next step"),
+    "output": SlashCommand("/output TASK", "what a task has put out (o in F4)"),
     "agent": SlashCommand("/agent NAME", "talk to this agent", "Tab"),
     "display": SlashCommand("/display MODE", "info (3), verbose (4), debug (5)"),
     "why": SlashCommand("/why", "why it does not go on"),
@@ -39,7 +42,7 @@ COMMANDS: Final = {
     "detach": SlashCommand("/detach ID", "take a folder away"),
     "quit": SlashCommand("/quit", "leave; agents go on", "Ctrl+Q"),
 }
-WITH_WORDS: Final = frozenset(("agent", "display", "attach", "use", "detach"))
+WITH_WORDS: Final = frozenset(("agent", "display", "attach", "use", "detach", "now", "output"))
 
 
 class TypedLine(NamedTuple):

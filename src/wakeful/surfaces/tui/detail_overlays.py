@@ -1,0 +1,82 @@
+"""Panes with more of one thing: what was spent, and what a task has put out."""
+
+from datetime import datetime
+from typing import Final
+
+from wakeful.surfaces.tui.conversation import Line
+from wakeful.surfaces.tui.home_client import HomeClient, Record
+from wakeful.surfaces.tui.overlays import Overlay
+from wakeful.surfaces.tui.overview import cut_line, money
+from wakeful.surfaces.tui.screen_text import folded, padded
+from wakeful.surfaces.tui.shown_times import ShownTimes
+from wakeful.views.presentation.plain_text import counted, short
+
+NAME: Final = 30
+
+
+class CostOverlay(Overlay):
+    """What was spent today, by agent and by model, and the windows that limit it."""
+
+    heading = "Cost today"
+    needs_agent = False
+
+    @property
+    def title(self) -> str:
+        return self.heading
+
+    async def read(self) -> list[Line]:
+        midnight = self.times.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        by_agent, by_model = await self._cost(midnight, "agent"), await self._cost(midnight, "model")
+        found = [Line("AGENT", "quiet"), *self._groups(by_agent)]
+        found += [Line("MODEL", "quiet"), *self._groups(by_model), Line("LIMITS", "quiet")]
+        limits = [self._limit(each) for each in await self.client.budgets()]
+        found += limits or [Line("  none; set one: per_day in the agent's file, or budget of wakeful.toml")]
+        total = by_agent["total"]
+        found += [Line(""), Line(f"total {money(total['cost'])}, {counted(total['calls'], 'call')}", "you")]
+        if total.get("unpriced_calls"):
+            many = counted(total["unpriced_calls"], "call")
+            found.append(Line(f"{many} without a known price: the true total is higher"))
+        return found
+
+    async def _cost(self, since: datetime, by: str) -> Record:
+        return await self.client.cost_since(since, by)
+
+    def _groups(self, cost: Record) -> list[Line]:
+        rows = sorted(cost["groups"].items(), key=lambda row: float(row[1]["cost"]), reverse=True)
+        shown = [
+            f"  {padded(name, NAME)} {money(row['cost']):>9}  {counted(row['calls'], 'call')}, "
+            f"{row['input_tokens']:,} in, {row['output_tokens']:,} out"
+            for name, row in rows
+        ]
+        return [Line(cut_line(each, self.room)) for each in shown] or [Line("  nothing yet")]
+
+    def _limit(self, row: Record) -> Line:
+        most = float(row["limit_usd"]) + float(row["granted_usd"])
+        words = f"  {padded(row['scope'], NAME)} {money(row['spent_usd']):>9} of {money(most)} a {row['window']}"
+        return Line(cut_line(words, self.room))
+
+
+class OutputOverlay(Overlay):
+    """Both ends of what a task has put out so far."""
+
+    def __init__(self, client: HomeClient, times: ShownTimes, task: str) -> None:
+        super().__init__(client, times)
+        self._named = task
+
+    needs_agent = False
+
+    @property
+    def title(self) -> str:
+        return f"Output: {short(self._named)}"
+
+    async def read(self) -> list[Line]:
+        is_new = not self.lines
+        found = await self.client.output(self._named)
+        ended = f", exit status {found['exit_status']}" if found.get("exit_status") is not None else ""
+        head = Line(
+            cut_line(f"{found['status']}{ended}  {found.get('result_summary') or ''}".rstrip(), self.room), "quiet"
+        )
+        if is_new:
+            self.anchor()
+        said = [Line(line) for line in folded(found["output"], self.room)] if found["output"] else []
+        return [head, *(said or [Line("nothing yet")])]
