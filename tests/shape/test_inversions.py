@@ -31,6 +31,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "crash/test_daemon_kills.py::test_inversion_a_store_that_forgets_is_caught",
         "crash/test_daemon_kills.py::test_inversion_clients_without_keys_and_cursors_are_caught",
     ),
+    "a page of another site has no say": (
+        "hostile/test_cross_site_page.py::test_inversion_a_program_with_the_same_token_is_served",
+    ),
     # --- the runtime
     "nothing in a backup leads out of the home": (
         "unit/service/backups/test_archive.py::test_inversion_the_same_archive_without_anything_planted_is_unpacked",
