@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.retention import Retention
     from wakeful.engine.agent import Agent
     from wakeful.engine.trusted_files import AcceptedFile
+    from wakeful.ports.channels import Channel, ChannelRow
     from wakeful.runtime.scheduler import Places
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.operations.operation import OpenStore, Operation
@@ -325,6 +326,8 @@ async def open_runtime(
                 tasks,
                 owner_retention if retention is None else lambda: kept,
                 sender.send,
+                partial(_channel, opened),
+                sender.ping,
                 notify,
                 public_url,
             )
@@ -367,6 +370,27 @@ def _telemetry(engine: Engine) -> "TelemetryReader | None":
         place_of(wanted.endpoint),
         own_keys,
     )
+
+
+def _channel(store: Store, row: "ChannelRow") -> "Channel":
+    """The service that a channel is reached by. Raises InvalidConfig for a token that is not there."""
+    from wakeful.decisions.channels import topic_of
+    from wakeful.tools.channels.ntfy import NtfyChannel
+    from wakeful.tools.channels.service_calls import ServiceCalls
+    from wakeful.tools.channels.telegram import TelegramChannel
+
+    token = os.environ.get(row.token_env, "") if row.token_env is not None else ""
+    if row.token_env is not None and not token:
+        raise InvalidConfig(
+            f"the channel {row.name} needs its token, and the variable {row.token_env} is not set",
+            f"Write {row.token_env}=... in secrets.env of the home, and restart: wakeful daemon restart",
+        )
+    if row.kind == "telegram":
+        return TelegramChannel(ServiceCalls(row.server, row.allow_private, hides=(token,)), token)
+    topics = [topic_of(store.secret, row.name, row.generation, which) for which in ("out", "in")]
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    calls = ServiceCalls(row.server, row.allow_private, headers, hides=(*topics, token))
+    return NtfyChannel(calls, topics[0], topics[1], since=row.added_at // 1_000_000)
 
 
 @asynccontextmanager

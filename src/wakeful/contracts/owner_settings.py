@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Field
 
 from wakeful.contracts.agent_file import WindowSection
-from wakeful.contracts.notices import QUIET
+from wakeful.contracts.notices import QUIET, TIME, NoticeKind
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.telemetry import DaemonLog, Telemetry
 from wakeful.contracts.tools import HookPoint
@@ -106,7 +106,24 @@ class NotifyTable(_Table):
     """The variable that holds the URL."""
     quiet: str | None = Field(None, pattern=QUIET)
     """Hours in which only `action_required` is sent."""
+    digest: str | None = Field(None, pattern=TIME)
+    """One message a day, at this time, for everything but `action_required`."""
+    on: tuple[NoticeKind, ...] | None = None
+    """Which kinds are sent here."""
     timezone: str = "UTC"
+    allow_private: bool = False
+    """The URL may lead to an address of this network."""
+
+
+class HeartbeatTable(_Table):
+    """An address that is pinged while the runtime is well. It has `url` or `url_env`."""
+
+    url: str | None = None
+    """When it is not well, `/fail` behind it is."""
+    url_env: Variable | None = None
+    """The variable that holds the URL."""
+    seconds: float = Field(60, ge=1)
+    """Between two pings."""
     allow_private: bool = False
     """The URL may lead to an address of this network."""
 
@@ -127,7 +144,9 @@ class OwnerSettings(_Table):
     retention: Retention = Retention()
     """How long things are kept, in days; 0: for ever."""
     notify: dict[str, NotifyTable] = {}
+    """By name; `default` holds for agents that say nothing."""
     telemetry: Telemetry = Telemetry()
     """Where traces and metrics of turns go."""
     log: DaemonLog = DaemonLog()
     """How the daemon writes its own log."""
+    heartbeat: HeartbeatTable = HeartbeatTable()

@@ -3,6 +3,8 @@
 Also when a notice that could not be delivered is tried again, and when it is quiet.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final, NamedTuple
 
@@ -15,12 +17,15 @@ from wakeful.contracts.events import (
     AnyEvent,
     BriefCreated,
     BudgetNoticed,
+    ChannelTroubled,
+    HeartbeatChanged,
     LimitChanged,
     LivenessViolated,
     NoticeRequested,
     PackageReplaced,
     ProgressStalled,
     ProviderParked,
+    ResultChanged,
     TimerMissed,
     TurnFailed,
 )
@@ -28,6 +33,8 @@ from wakeful.contracts.notices import MOST_WORDS, NoticeKind
 from wakeful.decisions.briefs import failure_text
 from wakeful.decisions.spend_windows import window_words
 
+AT_ONCE: Final[tuple[NoticeKind, ...]] = ("action_required", "test")
+"""Told in quiet hours, too, and not kept for the digest."""
 MOST_ATTEMPTS: Final = 8
 FIRST_PAUSE: Final = 10 * 1_000_000
 LONGEST_PAUSE: Final = 3600 * 1_000_000
@@ -99,6 +106,14 @@ def _text(event: AnyEvent) -> NoticeText | None:
             others = f"version {event.installed}" if event.installed not in ("", event.running) else "other files"
             words = f"wakeful was replaced on the disk by {others} while version {event.running} runs; to change over:"
             return NoticeText("failure", f"{words} wakeful daemon restart")
+        case ChannelTroubled() if event.words:
+            return NoticeText(
+                "failure", f"the channel {event.channel} cannot be listened to: {event.words}", event.channel
+            )
+        case HeartbeatChanged(ok=False):
+            return NoticeText("failure", f"the heartbeat does not arrive: {event.error}")
+        case ResultChanged():
+            return NoticeText("change", event.text, event.source)
         case NoticeRequested():
             return NoticeText("test", event.words or "this is a test: notices arrive")
         case _:
@@ -109,6 +124,20 @@ def _parks(event: TurnFailed) -> bool:
     """The provider lets nobody in: that is told once for all of its agents, and not for each turn."""
     attempts = event.timeline.attempts if event.timeline is not None else ()
     return bool(attempts) and attempts[-1].failure_kind in ("auth_error", "quota_exhausted")
+
+
+def digest_after(digest: str, zone: tzinfo, moment: int) -> int:
+    """When the first digest is due after a moment."""
+    here = datetime.fromtimestamp(moment / 1_000_000, UTC).astimezone(zone)
+    at = time.fromisoformat(digest)
+    day = here.date() if here.time() < at else here.date() + timedelta(days=1)
+    return round(datetime.combine(day, at, zone).timestamp() * 1_000_000)
+
+
+def digest_text(told: Sequence[tuple[str, str]]) -> str:
+    """Many notices as one: agents with their words, the same words of one agent once."""
+    lines = Counter(f"{agent}: {words}" for agent, words in told)
+    return "\n".join(f"{line} ({number} times)" if number > 1 else line for line, number in lines.items())
 
 
 def pause_before(attempt: int) -> int | None:

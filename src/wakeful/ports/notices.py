@@ -92,11 +92,27 @@ ALL_PARKED = RowQuery(("provider",), few="there are few providers")
 PARKED_PROVIDERS = Table("parked_providers", ParkedProviderRow, key=("provider",), queries=(ALL_PARKED,))
 
 
+class ToldResultRow(NamedTuple):
+    """What an agent came to when it was last told of as a change."""
+
+    agent_id: str
+    source: str
+    """The timer or trigger that woke it; blank: something else did."""
+    digest: str
+    changed_at: int
+
+
+TOLD_RESULTS = Table("told_results", ToldResultRow, key=("agent_id", "source"))
+
+
 class Notices(Rows, Protocol):
     """Reads notices."""
 
     async def notice(self, notice_id: str) -> NoticeRow | None:
         return await self.get_row(NOTICES, notice_id)
+
+    async def told_result(self, agent_id: str, source: str) -> ToldResultRow | None:
+        return await self.get_row(TOLD_RESULTS, agent_id, source)
 
     async def notices(
         self, agent_id: str | None = None, *, limit: int | None = None, after: NoticeRow | None = None

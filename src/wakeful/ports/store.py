@@ -7,6 +7,7 @@ from wakeful.ports.approvals import Approvals
 from wakeful.ports.artifacts import Artifacts
 from wakeful.ports.blobs import Blobs
 from wakeful.ports.briefs import Briefs
+from wakeful.ports.channels import Channels
 from wakeful.ports.dispatches import Dispatches
 from wakeful.ports.feeds import Feeds
 from wakeful.ports.imported_agents import ImportedAgents
@@ -57,6 +58,7 @@ class TableReads(
     Notices,
     RuntimeHolds,
     KeyedRequests,
+    Channels,
     OperatorFeed,
     Triggers,
     Workspaces,

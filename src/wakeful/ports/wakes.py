@@ -31,6 +31,7 @@ WakeCause: TypeAlias = Literal[
     "reload",
     "worktree",
     "stop",
+    "channel",
 ]
 """message: one is queued and nothing is open in the thread. deferral: the deadline of a deferred message. expiry: what
 a turn rests on runs out. decision: something was decided or answered. window: a spend window turns. interrupt: somebody
@@ -41,7 +42,7 @@ has work of its own. recheck: what blocks a work item is to be looked at again. 
 reminder: half of the time for a decision is over. probe: a provider that let nobody in is asked again. reload: the
 files of the home are to be read again.
 worktree: one was left, or its making or removal was cut off. stop: a task is to end; looked at whatever its agent may
-do, because nothing of it should run."""
+do, because nothing of it should run. channel: a phone wants something, or is to be told something."""
 QUEUE: str = ""
 """The subject of a thread's queue."""
 AGENT: str = "agent"

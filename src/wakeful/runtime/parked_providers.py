@@ -50,6 +50,8 @@ class ProviderParking:
     """Asks a model for one word. Raises ModelFailure."""
     resume: Callable[[str, int], Awaitable[object]]
     """Lets an agent run again, unless another change came after this moment."""
+    first_probe: int = FIRST_PROBE
+    """Microseconds until a provider is asked again; then twice as long each time."""
 
     async def blocks(self, agent: Agent[Any, Any]) -> ParkedProviderRow | None:
         """The parked provider that keeps an agent from running; None: one of its models may be asked."""
@@ -95,7 +97,7 @@ class ProviderParking:
             failure_kind=row.failure_kind,
             message=self.engine.keys().hide(str(problem))[:500],
             probes=row.probes + 1,
-            probes_at=now + min(FIRST_PROBE << (row.probes + 1), LAST_PROBE),
+            probes_at=now + min(self.first_probe << (row.probes + 1), LAST_PROBE),
         )
         with suppress(EventRefused):
             await append_to_runtime(self.engine, Fact(event, now, MAIN_THREAD))
@@ -120,7 +122,7 @@ class ProviderParking:
             agent_id=agent_id,
             failure_kind=kind,
             message=message[:500],
-            probes_at=now + FIRST_PROBE,
+            probes_at=now + self.first_probe,
         )
         with suppress(EventRefused):  # somebody found out before
             await append_to_runtime(self.engine, Fact(event, now, MAIN_THREAD))

@@ -35,8 +35,8 @@ MOST_FAILURES = 5
 LONGEST_SLEEP = 30.0
 """Seconds after which the clock on the wall is looked at again: somebody may have set it."""
 
-EVEN_IF_HELD = ("notice:", "task:", "reload:")
-"""People are told, tasks ended and files read, whatever is paused or stopped."""
+EVEN_IF_HELD = ("notice:", "task:", "reload:", "channel:")
+"""People are told and heard, tasks ended and files read, whatever is paused or stopped."""
 
 RunThread: TypeAlias = Callable[[str, str], Awaitable[None]]
 """Runs what is next in an agent's thread until it rests. Raises AgentBusy while another process is at it."""

@@ -4,6 +4,7 @@ It holds nothing that the log does not hold. A runtime that was killed is opened
 """
 
 import asyncio
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,11 +21,15 @@ from wakeful.engine.worktrees import settle_worktree
 from wakeful.ports import TurnRow, WakeRow
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.runtime.channel_desk import ChannelDesk
+from wakeful.runtime.channel_listening import Connect
 from wakeful.runtime.child_agents import active_children
 from wakeful.runtime.child_places import keep_to_parent
-from wakeful.runtime.notice_delivery import SendNotice, deliver_notice, remind_of_action
+from wakeful.runtime.heartbeat import Heartbeat, Ping
+from wakeful.runtime.notice_delivery import NoticeDelivery, SendNotice, remind_of_action
 from wakeful.runtime.parked_providers import ProviderParking
 from wakeful.runtime.refusals import RefusalTally
+from wakeful.runtime.result_changes import tell_change
 from wakeful.runtime.retention import keep_retention
 from wakeful.runtime.scheduler import DueWork, Places, Scheduler
 from wakeful.runtime.tasks import RuntimeTasks
@@ -42,6 +47,7 @@ from wakeful.service.commands.agents import (
     stop_agent,
     task_named,
 )
+from wakeful.service.commands.channels import carry_out
 from wakeful.service.commands.runtime_holds import hold_everything, hold_turns, release_everything
 from wakeful.service.commands.thread_queue import take_next
 from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall
@@ -53,7 +59,9 @@ from wakeful.service.queries.model_probe import ask_for_a_word
 from wakeful.service.queries.notices import hold_record
 from wakeful.service.run_result import RunResult
 from wakeful.service.wake_checks import run_check
-from wakeful.settings.notify_targets import resolve_target
+from wakeful.settings.heartbeat import owner_heartbeat
+from wakeful.settings.limit_overrides import provider_probe_seconds
+from wakeful.settings.notify_targets import default_target, resolve_target
 from wakeful.views.child_agents import ActiveChild
 from wakeful.views.runtime_records import AgentLife, RuntimeHold
 
@@ -80,6 +88,8 @@ class LivingRuntime:
     """What was refused, by number."""
     words: LiveWords
     """What models say while they say it."""
+    channels: ChannelDesk
+    heartbeat: Heartbeat
     public_url: str = ""
     """Where programs outside reach the runtime; blank: nowhere."""
     default_model: str | None = None
@@ -96,6 +106,7 @@ class LivingRuntime:
         await self._take_up_cut_off()
         self._loops += [asyncio.create_task(self.scheduler.run()), asyncio.create_task(self._watch_over())]
         self._loops.append(asyncio.create_task(self.tasks.children.watch_held()))
+        self._loops += [asyncio.create_task(self.channels.run()), asyncio.create_task(self.heartbeat.run())]
         upkeep = keep_retention(self.engine.store, self.engine.clock, self.retention, self.tasks.folder)
         self._loops.append(asyncio.create_task(upkeep))
         if self.telemetry is not None:
@@ -236,6 +247,8 @@ def living_runtime(
     tasks: RuntimeTasks,
     retention: Callable[[], Retention],
     send: SendNotice,
+    connect: Connect,
+    ping: Ping,
     notify: NotifyTarget | None = None,
     public_url: str = "",
 ) -> LivingRuntime:
@@ -249,7 +262,8 @@ def living_runtime(
     async def resume_after(agent_id: str, changed_at: int) -> None:
         await go_on(agent_id, "provider", changed_at)
 
-    parking = ProviderParking(engine, supply.agent, ask_for_a_word, resume_after)
+    first_probe = provider_probe_seconds(os.environ) * 1_000_000
+    parking = ProviderParking(engine, supply.agent, ask_for_a_word, resume_after, first_probe)
     words = LiveWords()
 
     async def run_thread(agent_id: str, thread_id: str) -> None:
@@ -273,6 +287,8 @@ def living_runtime(
             result = await take_next(engine if supply.owner is None else supply.owner.applied(engine), request)
         if result is not None and result.status == "failed":
             await parking.look_at(agent_id, result.turn_id)
+        elif result is not None and result.status == "completed":
+            await tell_change(engine, target_of, agent_id, result.turn_id, result.final_content)
         if is_made:
             await tasks.children.look_at(agent_id)
 
@@ -285,9 +301,10 @@ def living_runtime(
     async def target_of(agent_id: str) -> NotifyTarget | None:
         """Notices about a child go where those about its parent go."""
         own = (await supply.agent(agent_id)).notify if await supply.has(agent_id) else None
-        target = own if own is not None else notify
+        target = own or notify or default_target() or await channels.default_target()
         return None if target is None else resolve_target(target)
 
+    channels = ChannelDesk(engine, connect, partial(carry_out, engine))
     asked: set[str] = set()
     enforced: list[int] = []
 
@@ -320,7 +337,8 @@ def living_runtime(
         "hint": partial(trigger_hints, engine),
         "work": partial(wake_for_work, engine),
         "recheck": partial(remind_of_blocker, engine),
-        "notice": partial(deliver_notice, engine, target_of, send),
+        "notice": NoticeDelivery(engine, target_of, send, channels.deliver).deliver,
+        "channel": channels.work,
         "reminder": partial(remind_of_action, engine),
         "provider": parking.probe,
         "reload": reload_files,
@@ -330,4 +348,11 @@ def living_runtime(
     scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places, enforce)
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
     refusals = RefusalTally(engine)
-    return LivingRuntime(engine, supply, scheduler, tasks, watchdog, retention, parking, refusals, words, public_url)
+
+    async def is_well() -> bool:
+        return not await watchdog.look()
+
+    heartbeat = Heartbeat(engine, owner_heartbeat, is_well, ping)
+    return LivingRuntime(
+        engine, supply, scheduler, tasks, watchdog, retention, parking, refusals, words, channels, heartbeat, public_url
+    )

@@ -64,6 +64,16 @@ def reminder_terms(environ: Mapping[str, str]) -> ReminderTerms:
     )
 
 
+PROBE: Final = "PROVIDER_PROBE_SECONDS"
+PROBE_SECONDS: Final = 60
+
+
+def provider_probe_seconds(environ: Mapping[str, str]) -> int:
+    """After how long a provider that let nobody in is first asked again. Raises InvalidConfig."""
+    text = environ.get(PREFIX + PROBE)
+    return _number(PROBE, text, 1) if text else PROBE_SECONDS
+
+
 def _number(name: str, text: str, least: int) -> int:
     # Digits alone: int() would also take signs, spaces, underscores and the digits of other scripts.
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else -1

@@ -5,7 +5,8 @@
     quiet = "22:00-07:00"
     timezone = "Europe/Berlin"
 
-So the file of an agent holds no address. What the agent says itself wins over what stands here.
+`[notify.default]` holds for agents that say nothing. So the file of an agent holds no address. What the agent says
+itself wins over what stands here.
 """
 
 import os
@@ -21,7 +22,8 @@ from wakeful.settings.owner_file import OwnerFile, check_names, owner_file
 from wakeful.settings.spend_windows import zone_named
 
 TABLE = "notify"
-KNOWN = ("to", "to_env", "quiet", "timezone", "allow_private")
+DEFAULT = "default"
+KNOWN = ("to", "to_env", "on", "quiet", "digest", "timezone", "allow_private")
 
 
 def owner_targets(
@@ -56,6 +58,11 @@ def resolve_target(target: NotifyTarget, environ: Mapping[str, str] = os.environ
     except ValidationError as error:  # the variable holds no address; its value may be a secret, and is not shown
         hint = "It has to be a http or https URL."
         raise InvalidConfig(f"[{TABLE}.{name}] leads nowhere: {error.errors()[0]['type']}", hint) from None
+
+
+def default_target(environ: Mapping[str, str] = os.environ) -> NotifyTarget | None:
+    """Where notices of agents go that say nothing; None: the owner's file does not say either."""
+    return NotifyTarget(to=DEFAULT) if DEFAULT in owner_targets(environ) else None
 
 
 def check_target(target: NotifyTarget | None, environ: Mapping[str, str] = os.environ) -> None:

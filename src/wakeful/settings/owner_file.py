@@ -24,6 +24,7 @@ SECTIONS = (
     "notify",
     "telemetry",
     "log",
+    "heartbeat",
 )
 """The names that may stand at the top of the file."""
 

@@ -36,6 +36,10 @@ from wakeful.contracts.events import (
     ActionStaged,
     AgentCreated,
     AnyEvent,
+    ChannelAdded,
+    ChannelInputReceived,
+    ChannelInputSettled,
+    ChannelMessageClosed,
     EventExpired,
     KeyedRequestStarted,
     LivenessViolated,
@@ -95,12 +99,14 @@ BEGINS = {
     "work_queue": WorkItemCreated,
     "workspace": WorkspaceAttached,
     "worktree": WorktreeRequested,
+    "channel": ChannelAdded,
 }
 """By the first word of a kind: what a thing begins with that is settled once, or changes from there."""
 
 
 BEGIN_THEMSELVES = ("work_item.enqueued",)
 PARKED = sample(ProviderParked).model_copy(update={"probes": 0})
+SHOWN = sample(NoticeAttempted)
 BEGIN_WITH_MORE: dict[type, list[AnyEvent]] = {
     WorkItemRechecked: [sample(WorkItemCreated), sample(WorkItemUpdated)],
     WorkQueueActivated: [sample(WorkItemCreated), sample(WorkQueueScheduled)],
@@ -109,6 +115,8 @@ BEGIN_WITH_MORE: dict[type, list[AnyEvent]] = {
     ProviderParked: [PARKED],
     ProviderUnparked: [PARKED],
     LivenessViolated: [sample(WaitCreated)],
+    ChannelInputSettled: [sample(ChannelAdded), sample(ChannelInputReceived)],
+    ChannelMessageClosed: [sample(AgentCreated), sample(NoticeRequested), SHOWN],
     WorkspaceUsed: [sample(WorkspaceAttached), sample(WorktreeRequested), sample(WorktreeCreated)],
     WorktreeRemoved: [sample(WorktreeRequested), sample(WorktreeCleanupRequested)],
     WorktreeRetained: [sample(WorktreeRequested), sample(WorktreeCleanupRequested)],
@@ -182,7 +190,7 @@ async def test_an_event_without_an_id_it_needs_is_refused_and_nothing_is_written
     claim = await claimed(store)
     await store.admit(AGENT, [queued(QUEUED)])
     for earlier in before(event):
-        await store.append(claim, [whole(earlier)])
+        await store.append(claim, [whole(await naming_what_is_there(store, earlier))])
     event = await naming_what_is_there(store, event)
     there = len(await store.read(AGENT))
     for need in event.needs:

@@ -27,6 +27,7 @@ def test_help_names_every_command_and_the_exit_codes(wakeful: Wakeful) -> None:
         "memory",
         "trigger",
         "workspace",
+        "channel",
         "task",
     } == set(COMMANDS)
     assert all(f"  {COMMANDS[name].usage} " in done.out for name in listed)

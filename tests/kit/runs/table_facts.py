@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kit.runs.action_facts import about, asked, decided, rule_added, rule_revoked
+from kit.runs.channel_facts import tell_channels, told_channels
 from kit.runs.event_samples import task_created
 from kit.runs.memory_facts import MEMORY, MEMORY_OUTSIDE, tell_memory
 from kit.runs.store_facts import (
@@ -33,7 +34,7 @@ from kit.runs.store_facts import (
     tool_started,
 )
 from kit.runs.trigger_facts import TRIGGERED, tell_triggers
-from kit.runs.waking_facts import tell_waking, told_waking
+from kit.runs.waking_facts import SLEEPER, tell_waking, told_waking
 from kit.runs.work_facts import WORK, WORK_OUTSIDE, tell_work
 from kit.runs.workspace_facts import WORKSPACES, tell_workspaces
 from wakeful.contracts.content import Text
@@ -336,6 +337,7 @@ async def tell(store: Store) -> Claim:
     await tell_tasks(store)
     await tell_waking(store)
     await tell_triggers(store)
+    await tell_channels(store, SLEEPER)
     return second
 
 
@@ -347,9 +349,19 @@ def told() -> set[type]:
     """The events of the story."""
     mail = [[message()], QUEUE, *(facts for _, owned, outside in MAIL for facts in (owned, outside))]
     lives = (*LIFE, *A_DAY, GONE)
-    everything = (*OWNED, *MONEY, GRANTS, *OUTSIDE, *BACKGROUND, *lives, *told_waking(), *TRIGGERED, *mail)
+    everything = (
+        *OWNED,
+        *MONEY,
+        GRANTS,
+        *OUTSIDE,
+        *BACKGROUND,
+        *lives,
+        *told_waking(),
+        *TRIGGERED,
+        *mail,
+    )
     return {
         type(fact.event)
-        for facts in (*everything, *WORK, *WORK_OUTSIDE, *MEMORY, *MEMORY_OUTSIDE, *WORKSPACES)
+        for facts in (*everything, *WORK, *WORK_OUTSIDE, *MEMORY, *MEMORY_OUTSIDE, *WORKSPACES, *told_channels())
         for fact in facts
     }

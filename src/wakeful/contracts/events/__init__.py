@@ -16,6 +16,20 @@ from wakeful.contracts.events.agents import (
 )
 from wakeful.contracts.events.base import Event, RuntimeFact, UnrecognisedEvent
 from wakeful.contracts.events.briefs import BriefCreated
+from wakeful.contracts.events.channels import (
+    ChannelAdded,
+    ChannelInputReceived,
+    ChannelInputSettled,
+    ChannelMessageAttempted,
+    ChannelMessageClosed,
+    ChannelPaired,
+    ChannelPairingOpened,
+    ChannelPeerSeen,
+    ChannelPolled,
+    ChannelRemoved,
+    ChannelTestRequested,
+    ChannelTroubled,
+)
 from wakeful.contracts.events.context import (
     CompactionCompleted,
     CompactionFailed,
@@ -53,6 +67,7 @@ from wakeful.contracts.events.gate import (
 from wakeful.contracts.events.holds import (
     FilesLoaded,
     FilesReloadRequested,
+    HeartbeatChanged,
     PackageReplaced,
     ProviderParked,
     ProviderUnparked,
@@ -118,7 +133,7 @@ from wakeful.contracts.events.models import (
     ModelResponseAccepted,
     ModelResponseReattached,
 )
-from wakeful.contracts.events.notices import ActionReminded, NoticeAttempted, NoticeRequested
+from wakeful.contracts.events.notices import ActionReminded, NoticeAttempted, NoticeRequested, ResultChanged
 from wakeful.contracts.events.retention import (
     EventExpired,
     LogCheckpointed,
@@ -420,6 +435,20 @@ AnyEvent: TypeAlias = (
     | KeyedRequestStarted
     | KeyedRequestAnswered
     | KeyedRequestReleased
+    | HeartbeatChanged
+    | ResultChanged
+    | ChannelAdded
+    | ChannelInputReceived
+    | ChannelInputSettled
+    | ChannelMessageAttempted
+    | ChannelMessageClosed
+    | ChannelPaired
+    | ChannelPairingOpened
+    | ChannelPeerSeen
+    | ChannelPolled
+    | ChannelRemoved
+    | ChannelTestRequested
+    | ChannelTroubled
     | WorkspaceAttached
     | WorkspaceUsed
     | WorkspaceDetached
@@ -539,11 +568,25 @@ __all__ = [
     "NoticeAttempted",
     "NoticeRequested",
     "PackageReplaced",
+    "ChannelAdded",
+    "ChannelInputReceived",
+    "ChannelInputSettled",
+    "ChannelMessageAttempted",
+    "ChannelMessageClosed",
+    "ChannelPaired",
+    "ChannelPairingOpened",
+    "ChannelPeerSeen",
+    "ChannelPolled",
+    "ChannelRemoved",
+    "ChannelTestRequested",
+    "ChannelTroubled",
     "ProviderParked",
     "ProviderUnparked",
     "RuntimeControlChanged",
     "FilesReloadRequested",
     "FilesLoaded",
+    "HeartbeatChanged",
+    "ResultChanged",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",

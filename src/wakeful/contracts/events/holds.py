@@ -64,6 +64,15 @@ class PackageReplaced(RuntimeFact):
     """The version on the disk; blank: it cannot be read."""
 
 
+class HeartbeatChanged(RuntimeFact):
+    """The address that is told that the runtime is well does not answer any more, or answers again."""
+
+    kind: ClassVar[str] = "heartbeat.changed"
+
+    ok: bool
+    error: str = ""
+
+
 class FilesReloadRequested(RuntimeFact):
     """Somebody wants the files of the home read again."""
 

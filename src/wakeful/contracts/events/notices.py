@@ -20,6 +20,12 @@ class NoticeAttempted(RuntimeFact):
     error: str = ""
     next_at: int | None = None
     """Unix microseconds of the next try; None: there is none."""
+    channel: str = ""
+    """The channel that it went to; blank: it went elsewhere."""
+    message_ref: str | None = None
+    """What the service of the channel calls the message."""
+    action_id: str | None = None
+    """The approval or the question that it shows."""
 
 
 class NoticeRequested(RuntimeFact):
@@ -29,6 +35,18 @@ class NoticeRequested(RuntimeFact):
 
     requested_by: str
     words: str = ""
+
+
+class ResultChanged(RuntimeFact):
+    """What an agent came to is something else than the last time. Written for agents whose `notify` has `change`."""
+
+    kind: ClassVar[str] = "result.changed"
+
+    source: str = ""
+    """The timer that woke it; blank: something else did."""
+    digest: str
+    text: str
+    """Its beginning."""
 
 
 class ActionReminded(RuntimeFact):

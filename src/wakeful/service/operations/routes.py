@@ -15,6 +15,7 @@ from wakeful.service.operations import (
     approvals,
     artifacts,
     calls,
+    channels,
     chat,
     client_requests,
     decisions,
@@ -232,6 +233,13 @@ ROUTES = (
     HttpRoute("DELETE", "/timers/{timer_id}", runtime.CANCEL_TIMER),
     HttpRoute("POST", "/timers/{timer_id}/run", timers.RUN_TIMER, look="/timers"),
     HttpRoute("GET", "/notices", runtime.LIST_NOTICES),
+    # channels
+    HttpRoute("GET", "/channels", channels.LIST_CHANNELS),
+    HttpRoute("POST", "/control/channels", channels.ADD_CHANNEL),
+    HttpRoute("DELETE", "/channels/{channel_id}", channels.REMOVE_CHANNEL),
+    HttpRoute("POST", "/control/channels/{channel_id}/pairing", channels.OPEN_PAIRING),
+    HttpRoute("POST", "/control/channels/{channel_id}/pair", channels.PAIR_CHANNEL),
+    HttpRoute("POST", "/control/channels/{channel_id}/test", channels.TEST_CHANNEL),
     # background tasks
     HttpRoute("GET", "/tasks", tasks.LIST_TASKS),
     HttpRoute("GET", "/tasks/{task_id}", tasks.SHOW_TASK),

@@ -20,6 +20,7 @@ from wakeful.runtime.agent_roster import RosterEntry
 from wakeful.service.owner_hooks import read_hooks
 from wakeful.settings.agent_homes import FOLDER
 from wakeful.settings.file_lines import FieldPath, toml_lines, yaml_lines
+from wakeful.settings.heartbeat import check_heartbeat
 from wakeful.settings.model_rules import model_rules
 from wakeful.settings.notify_targets import owner_targets
 from wakeful.settings.owner_file import SECTIONS, OwnerFile, check_names, read_owner_file
@@ -85,6 +86,7 @@ def check_owner_file(path: Path, providers: CheckPart, keys: Callable[[], frozen
         lambda part: owner_targets(_NOTHING, part),
         lambda part: check_packages(owner_telemetry(_NOTHING, part)),
         lambda part: owner_log(_NOTHING, part),
+        check_heartbeat,
         lambda part: read_hooks(part, keys),
         lambda part: OutputBudget.from_settings(part.table("runtime"), _NOTHING),
         collections,

@@ -10,10 +10,11 @@ from wakeful.ports.agent_figures import AGENT_FIGURES, AGENT_REVISIONS
 from wakeful.ports.approvals import ACTIONS, APPROVAL_RULES
 from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.ports.briefs import BRIEFS
+from wakeful.ports.channels import CHANNEL_INPUTS, CHANNEL_MESSAGES, CHANNELS
 from wakeful.ports.keyed_requests import KEYED_REQUESTS
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
 from wakeful.ports.memory import EPISODES, MEMORY_CHANGES, MEMORY_USES, PROMPTED_MEMORY, WORKING_MEMORY
-from wakeful.ports.notices import NOTICES, PARKED_PROVIDERS, RUNTIME_FILES, RUNTIME_HOLDS
+from wakeful.ports.notices import NOTICES, PARKED_PROVIDERS, RUNTIME_FILES, RUNTIME_HOLDS, TOLD_RESULTS
 from wakeful.ports.operator_feed import FEED
 from wakeful.ports.runtime_agents import RUNTIME_AGENTS
 from wakeful.ports.spending import HOLDS, SPENDING
@@ -35,6 +36,7 @@ from wakeful.store.tables.agent_figures import AGENT_FIGURE_RULES, AGENT_REVISIO
 from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
 from wakeful.store.tables.artifacts import ARTIFACT_RULES
 from wakeful.store.tables.briefs import BRIEF_RULES
+from wakeful.store.tables.channels import CHANNEL_RULES, CHANNEL_WAKES, INPUT_RULES, MESSAGE_ON_PHONE_RULES
 from wakeful.store.tables.checkpoints import GOING, KEPT, checkpoint_rules
 from wakeful.store.tables.keyed_requests import KEYED_REQUEST_RULES
 from wakeful.store.tables.liveness import LIVENESS_WAKES
@@ -46,7 +48,14 @@ from wakeful.store.tables.memory import (
     USE_RULES,
     WORKING_MEMORY_RULES,
 )
-from wakeful.store.tables.notices import FILES_RULES, HOLD_OF_ALL_RULES, NOTICE_RULES, NOTICE_WAKES, PARKED_RULES
+from wakeful.store.tables.notices import (
+    FILES_RULES,
+    HOLD_OF_ALL_RULES,
+    NOTICE_RULES,
+    NOTICE_WAKES,
+    PARKED_RULES,
+    RESULT_RULES,
+)
 from wakeful.store.tables.operator_feed import FEED_RULES
 from wakeful.store.tables.row_rules import Needs, RowRule, Rules, joined
 from wakeful.store.tables.runtime_agents import RUNTIME_AGENT_RULES
@@ -81,7 +90,15 @@ _RULES: Mapping[Table[Any], Rules] = {
     PENDING_HINTS: HINT_RULES,
     CONTINUATIONS: CONTINUATION_RULES,
     WAKES: joined(
-        WAKE_RULES, TIMER_WAKES, WAIT_WAKES, WORK_WAKES, LIVENESS_WAKES, NOTICE_WAKES, WORKTREE_WAKES, TASK_WAKES
+        WAKE_RULES,
+        TIMER_WAKES,
+        WAIT_WAKES,
+        WORK_WAKES,
+        LIVENESS_WAKES,
+        NOTICE_WAKES,
+        WORKTREE_WAKES,
+        TASK_WAKES,
+        CHANNEL_WAKES,
     ),
     USAGE: USAGE_RULES,
     SPENDING: SPENDING_RULES,
@@ -98,6 +115,10 @@ _RULES: Mapping[Table[Any], Rules] = {
     RUNTIME_FILES: FILES_RULES,
     PARKED_PROVIDERS: PARKED_RULES,
     KEYED_REQUESTS: KEYED_REQUEST_RULES,
+    TOLD_RESULTS: RESULT_RULES,
+    CHANNELS: CHANNEL_RULES,
+    CHANNEL_INPUTS: INPUT_RULES,
+    CHANNEL_MESSAGES: MESSAGE_ON_PHONE_RULES,
     FEED: FEED_RULES,
     TRIGGERS: TRIGGER_RULES,
     TRIGGER_DELIVERIES: DELIVERY_RULES,

@@ -17,8 +17,10 @@ from wakeful.contracts.events import (
     AgentStateChanged,
     BriefCreated,
     BudgetNoticed,
+    ChannelTroubled,
     FilesLoaded,
     FilesReloadRequested,
+    HeartbeatChanged,
     LimitChanged,
     LivenessViolated,
     NoticeAttempted,
@@ -27,6 +29,7 @@ from wakeful.contracts.events import (
     ProgressStalled,
     ProviderParked,
     ProviderUnparked,
+    ResultChanged,
     RuntimeControlChanged,
     TimerMissed,
     TurnFailed,
@@ -42,13 +45,14 @@ from wakeful.ports.notices import (
     ParkedProviderRow,
     RuntimeFilesRow,
     RuntimeHoldRow,
+    ToldResultRow,
 )
 from wakeful.ports.wakes import RELOAD, WAKES, WakeRow
 from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey, RowRule, Rules
 from wakeful.store.tables.runtime_agents import NEEDS_AGENT, agent_row, is_outdated
 from wakeful.store.tables.wakes import wake_row
 
-OF_THE_RUNTIME: Final = (PackageReplaced, ProviderParked)
+OF_THE_RUNTIME: Final = (PackageReplaced, ProviderParked, ChannelTroubled, HeartbeatChanged)
 """Facts of the runtime's own stream, which belongs to no agent."""
 
 
@@ -131,12 +135,15 @@ CAUSES: Final = (
     AgentStateChanged,
     BriefCreated,
     BudgetNoticed,
+    ChannelTroubled,
+    HeartbeatChanged,
     LimitChanged,
     LivenessViolated,
     NoticeRequested,
     PackageReplaced,
     ProgressStalled,
     ProviderParked,
+    ResultChanged,
     TimerMissed,
     TurnFailed,
 )
@@ -190,6 +197,11 @@ def _loaded(entry: LogEntry, event: FilesLoaded, rows: AtHand) -> list[RuntimeFi
     return [RuntimeFilesRow(entry.agent_id, told, entry.fact.at)]
 
 
+def _result_changed(entry: LogEntry, event: ResultChanged, rows: AtHand) -> list[ToldResultRow]:
+    return [ToldResultRow(entry.agent_id, event.source, event.digest, entry.fact.at)]
+
+
+RESULT_RULES: Rules = {ResultChanged: RowRule(_result_changed)}
 FILES_RULES: Rules = {FilesLoaded: RowRule(_loaded)}
 HOLD_OF_ALL_RULES: Rules = {RuntimeControlChanged: RowRule(_control_changed)}
 PARKED_RULES: Rules = {

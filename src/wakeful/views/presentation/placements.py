@@ -91,6 +91,10 @@ _BY_KIND: Final[Mapping[str, Placement]] = {
     "runtime.warning": Placement("trace", "runtime"),
     "runtime.control_changed": Placement("progress", "runtime"),
     "provider.unparked": Placement("progress", "runtime"),
+    "result.changed": _TOLD,
+    "channel.added": Placement("progress", "runtime"),
+    "channel.paired": Placement("progress", "runtime"),
+    "channel.removed": Placement("progress", "runtime"),
     "budget.granted": Placement("progress", "runtime"),
     "tool.started": _TOOL,
     "tool.dispatched": _TOOL,
@@ -165,6 +169,14 @@ def _parked(field: Field) -> Placement:
     return _TOLD if not field("probes") else TRACE
 
 
+def _troubled(field: Field) -> Placement:
+    return _TOLD if field("words") else TRACE
+
+
+def _beats(field: Field) -> Placement:
+    return TRACE if field("ok") else _TOLD
+
+
 def _controlled(field: Field) -> Placement:
     """A signal to refresh, unless the agent cannot go on by itself."""
     is_stuck = field("control") == "paused" and field("cause") in ("failure", "configuration")
@@ -186,6 +198,8 @@ _BY_FIELD: Final[Mapping[str, Callable[[Field], Placement]]] = {
     "action.resolved": _decided,
     "limit.changed": _limit,
     "provider.parked": _parked,
+    "channel.troubled": _troubled,
+    "heartbeat.changed": _beats,
     "agent.state_changed": _controlled,
     "turn.suspended": _rests,
     "turn.resumed": _resumed,

@@ -1,0 +1,1 @@
+"""Services that reach a phone. Each is an adapter of `ports.channels.Channel`, without an SDK."""
