@@ -95,8 +95,8 @@ async def _remove(opened: OpenStore, asked: ChannelName) -> "ChannelRecord":
 
 
 LIST_CHANNELS = Operation("runtime.channels", "observe", NoRequest, _RECORD, _list, many=True)
-ADD_CHANNEL = Operation("runtime.add_channel", "operate", NewChannel, _NEW, _add)
-OPEN_PAIRING = Operation("runtime.open_pairing", "operate", ChannelName, _NEW, _open_pairing)
+ADD_CHANNEL = Operation("runtime.add_channel", "operate", NewChannel, _NEW, _add, is_secret=True)
+OPEN_PAIRING = Operation("runtime.open_pairing", "operate", ChannelName, _NEW, _open_pairing, is_secret=True)
 PAIR_CHANNEL = Operation("runtime.pair_channel", "operate", PairingCode, _RECORD, _pair)
 TEST_CHANNEL = Operation("runtime.test_channel", "operate", ChannelName, _RECORD, _test)
 REMOVE_CHANNEL = Operation("runtime.remove_channel", "operate", ChannelName, _RECORD, _remove)

@@ -20,6 +20,8 @@ BODIES: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("POST", f"{_AGENT}/messages"): {"text": "Check the backups.", "key": "monday"},
     ("POST", f"{_AGENT}/chat"): {"text": "Check the backups.", "thread": "main"},
     ("POST", f"{_CONTROL}/work-items"): {"objective": "Make last night's backup work again."},
+    ("POST", "/control/channels"): {"kind": "ntfy", "channel": "phone"},
+    ("POST", "/control/channels/{channel_id}/pair"): {"code": "7F3K-92QD"},
     ("POST", "/tasks/{task_id}/stop"): {"reason": "it hangs"},
     ("PUT", f"{_AGENT}/memory/entry"): {"ref": "episode:12", "text": "Backups run at 03:00."},
     ("POST", f"{_AGENT}/workspaces"): {"path": "/srv/shop"},

@@ -235,11 +235,11 @@ ROUTES = (
     HttpRoute("GET", "/notices", runtime.LIST_NOTICES),
     # channels
     HttpRoute("GET", "/channels", channels.LIST_CHANNELS),
-    HttpRoute("POST", "/control/channels", channels.ADD_CHANNEL),
-    HttpRoute("DELETE", "/channels/{channel_id}", channels.REMOVE_CHANNEL),
-    HttpRoute("POST", "/control/channels/{channel_id}/pairing", channels.OPEN_PAIRING),
-    HttpRoute("POST", "/control/channels/{channel_id}/pair", channels.PAIR_CHANNEL),
-    HttpRoute("POST", "/control/channels/{channel_id}/test", channels.TEST_CHANNEL),
+    HttpRoute("POST", "/control/channels", channels.ADD_CHANNEL, look="/channels"),
+    HttpRoute("DELETE", "/channels/{channel_id}", channels.REMOVE_CHANNEL, look="/channels"),
+    HttpRoute("POST", "/control/channels/{channel_id}/pairing", channels.OPEN_PAIRING, look="/channels"),
+    HttpRoute("POST", "/control/channels/{channel_id}/pair", channels.PAIR_CHANNEL, look="/channels"),
+    HttpRoute("POST", "/control/channels/{channel_id}/test", channels.TEST_CHANNEL, look="/channels"),
     # background tasks
     HttpRoute("GET", "/tasks", tasks.LIST_TASKS),
     HttpRoute("GET", "/tasks/{task_id}", tasks.SHOW_TASK),
