@@ -14,7 +14,8 @@ from wakeful.providers.endpoint_settings import KNOWN as PROVIDER
 from wakeful.providers.endpoints import BUILT_IN
 from wakeful.retrieval.named_collections import FIELDS as COLLECTION
 from wakeful.service.owner_hooks import KNOWN as HOOK
-from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX
+from wakeful.settings.heartbeat import KNOWN as HEARTBEAT
+from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX, PROBE, PROBE_SECONDS
 from wakeful.settings.model_rules import KNOWN as MODELS
 from wakeful.settings.notify_targets import KNOWN as NOTIFY
 from wakeful.settings.owner_file import SECTIONS
@@ -77,6 +78,8 @@ metrics_route = true
 
 [log]
 format = "json"
+[heartbeat]
+url_env = "HEARTBEAT_URL"
 ```
 
 A daemon at work follows a changed file after `wakeful reload`; `store`, `[telemetry]` and `[log]`
@@ -151,6 +154,9 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
         ),
         "runtime": Row(
             "table", "none", "Limits for the output of commands and file tools: `[runtime]` below.", "[runtime]"
+        ),
+        "heartbeat": Row(
+            "table", "none", "An address that hears that the runtime is well: `[heartbeat]` below.", "[heartbeat]"
         ),
         "retention": Row("table", "none", "How long a runtime keeps things: `[retention]` below.", "[retention]"),
         "notify": Row(
@@ -295,16 +301,43 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
     },
     "[notify.NAME]": {
         "to": Row(
-            "URL, or the words of a command",
+            "URL, `channel:NAME`, or the words of a command",
             "required, or `to_env`",
-            "Notices of agents with `notify: {to: NAME}` are sent there as JSON.",
+            "Where notices of agents with `notify: {to: NAME}` go; `[notify.default]`: of agents without `notify`.",
             'to = ["notify-send", "wakeful"]',
         ),
         "to_env": Row("name of a variable", "none", "The variable that holds the URL.", 'to_env = "PHONE_URL"'),
+        "on": Row(
+            "list of kinds",
+            "`action_required`, `failure`, `budget`, `missed`",
+            "Which notices are sent here; also `progress` and `change`.",
+            'on = ["failure", "change"]',
+        ),
+        "digest": Row(
+            "time of day",
+            "none",
+            "One message a day, at this time, with every notice but `action_required`.",
+            'digest = "08:00"',
+        ),
         "quiet": Row(
             "hours", "none", "Only `action_required` is sent then, the rest afterwards.", 'quiet = "22:00-07:00"'
         ),
-        "timezone": Row("name of a time zone", "`UTC`", "The time zone of `quiet`.", 'timezone = "Europe/Berlin"'),
+        "timezone": Row(
+            "name of a time zone", "`UTC`", "The time zone of `quiet` and `digest`.", 'timezone = "Europe/Berlin"'
+        ),
+        "allow_private": Row(
+            "true or false", "`false`", "The URL may lead to an address of this network.", "allow_private = true"
+        ),
+    },
+    "[heartbeat]": {
+        "url": Row(
+            "URL",
+            "required, or `url_env`",
+            "It is asked for while the runtime is well, and `/fail` behind it when it is not.",
+            'url = "https://hc.example.org/ping/0a1b"',
+        ),
+        "url_env": Row("name of a variable", "none", "The variable that holds the URL.", 'url_env = "HEARTBEAT_URL"'),
+        "seconds": Row("seconds, 1 or more", "`60`", "The time between two pings.", "seconds = 300"),
         "allow_private": Row(
             "true or false", "`false`", "The URL may lead to an address of this network.", "allow_private = true"
         ),
@@ -358,9 +391,16 @@ NAMES: Mapping[str, Iterable[str]] = {
     "[notify.NAME]": NOTIFY,
     "[telemetry]": Telemetry.model_fields,
     "[log]": DaemonLog.model_fields,
+    "[heartbeat]": HEARTBEAT,
 }
 """The names that the code reads, by table."""
 _VARIABLES = {
+    f"{PREFIX}{PROBE}": Row(
+        "whole number, 1 or more",
+        f"`{PROBE_SECONDS}`",
+        "Seconds until a provider that refused a key or has no quota is asked again; then twice as long each time.",
+        f"{PREFIX}{PROBE}=600",
+    ),
     "WAKEFUL_HOME": Row(
         "path",
         "`~/.local/share/wakeful`; on macOS `~/Library/Application Support/wakeful`",

@@ -45,7 +45,8 @@ NOT_THE_SAME_TWICE = {
 }  # fmt: skip
 """Commands whose output depends on how fast the machine is, on sizes, on processes, or on a list that was shown. Looked
 at in `tests/journeys/cli` (`test_demo.py`, `test_store_upkeep.py`, `test_store_transfer.py`, `test_backup.py`,
-`test_init.py`, `test_why.py`, `test_completion.py`, `test_daemon.py`), in `tests/journeys/tui` and in `tests/journeys/test_channels.py`."""
+`test_init.py`, `test_why.py`, `test_completion.py`, `test_daemon.py`), in `tests/journeys/tui`
+and in `tests/journeys/test_channels.py`."""
 
 
 def test_every_command_is_in_a_journey() -> None:
