@@ -200,8 +200,8 @@ async def _same_as(engine: Engine, message: MessageAdmitted, turn: TurnRow | Non
     if first.fingerprint != message.fingerprint:
         raise KeyReused(
             f"key {message.key!r} belongs to another message:\n"
-            f"  then: {first.prompt_preview!r}\n"
-            f"  now:  {message.prompt_preview!r}",
+            f"  then: {first.prompt_preview!r} ({first.fingerprint})\n"
+            f"  now:  {message.prompt_preview!r} ({message.fingerprint})",
             "give this message a key of its own, or repeat the first one exactly",
         )
     return first.message_id

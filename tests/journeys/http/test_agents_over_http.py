@@ -1,5 +1,7 @@
 """Agents over HTTP, through a real process: listed, asked about, sent messages, paused, given work."""
 
+import re
+
 import pytest
 
 from kit.surfaces.served_home import HomeClient
@@ -52,6 +54,8 @@ def test_a_message_is_answered_and_the_same_key_is_one_message(client: HomeClien
     assert first.body["message_id"] == again.body["message_id"]
     other = client.post("/agents/clerk/messages", {"text": "something else", "thread": "keyed", "key": "k1"})
     assert (other.status, other.code) == (409, "key_reused")
+    digests = re.findall(r"\(([\w:]{20,})\)", other.body["error"]["message"])
+    assert len(set(digests)) == 2, "both digests are shown"
     header = {"Idempotency-Key": "k1"}
     assert (
         client.post("/agents/clerk/messages", {"text": "again", "thread": "keyed"}, headers=header).body == again.body

@@ -61,3 +61,22 @@ def test_a_rule_for_always_can_be_listed_and_revoked(operator: HomeClient) -> No
     assert rule in [each["rule_id"] for each in operator.get("/approvals/rules").body]
     gone = operator.ask("DELETE", f"/approvals/rules/{rule}")
     assert (gone.status, gone.body["revoked_by"]) == (200, "token:operator")
+
+
+@pytest.mark.spec("CTL-APPR-05", "CTL-APPR-09")
+def test_cancelling_a_run_decides_its_approvals_and_they_are_decided_once(operator: HomeClient) -> None:
+    asked = ask_for_money(operator, "cancelled", 9)
+    where = f"/approvals/{asked['approval_id']}"
+    assert operator.post(f"/turns/{asked['turn_id']}/cancel").status == 200
+    until = [operator.get(where).body for _ in range(1)]
+    while until[-1]["status"] == "pending":
+        until.append(operator.get(where).body)
+    found = until[-1]
+    assert (found["status"], found["decided_by"], found["note"]) == ("rejected", "runtime", "run_cancelled")
+    late = operator.post(f"{where}/decision", {"decision": "approved"})
+    assert (late.status, late.code) == (409, "already_decided")
+    assert operator.get(where).body == found, "a second decision changes nothing"
+    first = ask_for_money(operator, "once-more", 8)
+    again = [operator.post(f"/approvals/{first['approval_id']}/decision", {"decision": "approved"}) for _ in range(2)]
+    assert [each.body["duplicate"] for each in again] == [False, True]
+    assert again[0].body["approval"] == again[1].body["approval"]

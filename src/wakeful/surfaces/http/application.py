@@ -25,7 +25,14 @@ from wakeful.surfaces.http.route_index import add_routes
 
 _log = logging.getLogger("wakeful.http")
 _CODES = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
-_REFUSED = {"unknown_trigger": 404, "agent_stopped": 409, "key_reused": 409, "too_large": 413, "secret_missing": 503}
+_REFUSED = {
+    "unknown_trigger": 404,
+    "revoked": 410,
+    "agent_stopped": 409,
+    "key_reused": 409,
+    "too_large": 413,
+    "secret_missing": 503,
+}
 """Of a refused delivery; all other reasons are 422, and a signature that does not hold is 401."""
 
 
