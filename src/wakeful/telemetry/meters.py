@@ -100,7 +100,7 @@ class Meters:
     def take(self, spans: Iterable[SpanRecord]) -> None:
         """Count and measure the spans of a turn."""
         for span in spans:
-            seconds = (span.end - span.start) / 1_000_000
+            seconds = (span.ended - span.began) / 1_000_000
             failed = {names.ERROR: span.error} if span.error else {}
             if names.TURN in span.attributes:
                 self._take_turn(span, seconds)

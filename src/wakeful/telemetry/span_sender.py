@@ -64,8 +64,8 @@ class SpanSender:
             [_event(each) for each in record.moments],
             kind=SpanKind.CLIENT if record.kind == "client" else SpanKind.INTERNAL,
             status=Status(StatusCode.ERROR) if record.error else Status(StatusCode.UNSET),
-            start_time=record.start * 1_000,
-            end_time=record.end * 1_000,
+            start_time=record.began * 1_000,
+            end_time=record.ended * 1_000,
             instrumentation_scope=InstrumentationScope("wakeful", __version__),
         )
 

@@ -60,7 +60,3 @@ OPEN_APPROVALS: Final = "wakeful.approvals.open"
 OPEN_TURNS: Final = "wakeful.turns.open"
 REFUSED: Final = "wakeful.http.refused"
 EXPORT_FAILURES: Final = "wakeful.telemetry.export_failures"
-
-OURS: Final = "wakeful."
-CONTENT: Final = frozenset({TOOL_ARGUMENTS, TOOL_RESULT, INPUT_MESSAGES, OUTPUT_MESSAGES})
-"""Attributes that hold what was said: only where the owner's file asks for them."""

@@ -60,8 +60,8 @@ class SpanRecord(NamedTuple):
     span_id: int
     parent_id: int | None
     kind: Literal["internal", "client"]
-    start: int
-    end: int
+    began: int
+    ended: int
     attributes: Mapping[str, Attribute]
     error: str = ""
     """How it failed, in a word; blank: it did not."""
@@ -76,11 +76,11 @@ class _Open:
     name: str
     operation: str
     parent: str | None
-    start: int
+    began: int
     kind: Literal["internal", "client"] = "internal"
     attributes: dict[str, Attribute] = field(default_factory=dict)
     moments: list[SpanMoment] = field(default_factory=list)
-    end: int | None = None
+    ended: int | None = None
     error: str = ""
 
 
@@ -108,8 +108,8 @@ def turn_spans(
 
 
 def _record(span: _Open, trace: int, last: int) -> SpanRecord:
-    cut_off = span.end is None and span.operation in (names.CHAT, names.EXECUTE_TOOL)
-    end = last if span.end is None else span.end
+    cut_off = span.ended is None and span.operation in (names.CHAT, names.EXECUTE_TOOL)
+    end = last if span.ended is None else span.ended
     return SpanRecord(
         span.name,
         span.operation,
@@ -117,8 +117,8 @@ def _record(span: _Open, trace: int, last: int) -> SpanRecord:
         _number(8, f"{trace:x}", span.key),
         None if span.parent is None else _number(8, f"{trace:x}", span.parent),
         span.kind,
-        span.start,
-        max(span.start, end),
+        span.began,
+        max(span.began, end),
         span.attributes,
         span.error or ("cut_off" if cut_off else ""),
         tuple(span.moments),
@@ -189,7 +189,7 @@ class _Tree:
         root = self.root
         if root is None:
             return
-        root.end = fact.at
+        root.ended = fact.at
         root.attributes |= {
             names.TURN_STATUS: event.status,
             names.STOP_REASON: event.stop_reason,
@@ -208,8 +208,8 @@ class _Tree:
         newest = next((each for each in reversed(self.spans.values()) if each.key.startswith(f"{where}/")), None)
         match fact.event:
             case ModelRequested() as event:
-                if newest is not None and newest.end is None:  # a crash cut it off; this one was sent instead
-                    newest.end, newest.error = fact.at, "cut_off"
+                if newest is not None and newest.ended is None:  # a crash cut it off; this one was sent instead
+                    newest.ended, newest.error = fact.at, "cut_off"
                 attributes: dict[str, Attribute] = {
                     names.OPERATION: names.CHAT,
                     **_model_names(event.model_ref),
@@ -219,10 +219,10 @@ class _Tree:
                 key = f"{where}/{fact.step}/{fact.at}/{event.candidate}/{event.attempt}"
                 self._open(key, name, names.CHAT, self._level(fact), fact.at, attributes, kind="client")
             case ModelFailed() as event if newest is not None:
-                newest.end, newest.error = fact.at, event.failure_kind
+                newest.ended, newest.error = fact.at, event.failure_kind
                 newest.attributes |= _tokens(event.token_usage)
             case ModelCompleted() as event if newest is not None:
-                newest.end = fact.at
+                newest.ended = fact.at
                 newest.attributes |= {
                     names.RESPONSE_MODEL: _model_names(event.model_ref)[names.REQUEST_MODEL],
                     names.FINISH_REASONS: (event.stop_reason,),
@@ -246,7 +246,7 @@ class _Tree:
             case ToolResult() | ToolFailed() as event:
                 if span is None:  # refused at the gate: it never began
                     span = self._open_call(key, fact, event.tool_name, fact.at)
-                span.end = fact.at
+                span.ended = fact.at
                 span.attributes[names.TOOL_STATUS] = event.status
                 if isinstance(event, ToolFailed):
                     span.error = event.error_category
@@ -277,7 +277,7 @@ class _Tree:
             case ActionResolved() as event:
                 span = self.spans.get(f"approval/{event.action_id}")
                 if span is not None:
-                    span.end = fact.at
+                    span.ended = fact.at
                     span.attributes[names.APPROVAL_STATUS] = event.status
 
     def _child(self, fact: Fact) -> None:
@@ -295,7 +295,7 @@ class _Tree:
             case SubagentCompleted() | SubagentFailed() as event:
                 span = self.spans.get(f"level/{event.level_id}")
                 if span is not None:
-                    span.end = fact.at
+                    span.ended = fact.at
                     span.attributes |= _tokens(event.token_usage)
                     span.error = event.error if isinstance(event, SubagentFailed) else ""
 

@@ -158,3 +158,8 @@ def test_no_token_and_no_header_reaches_the_log_of_the_daemon(home: ServedHome, 
     assert asking.get(f"/agents/{token}/status").status == 404
     said = home.said.read_text()
     assert token not in said and SECRET not in said
+
+
+def test_metrics_are_sent_at_the_latest_when_the_daemon_ends(home: ServedHome, receiver: OtlpReceiver) -> None:
+    assert home.end() == 0
+    assert {"wakeful.turns", "gen_ai.client.operation.duration", "wakeful.agents"} <= receiver.metrics

@@ -22,13 +22,13 @@ def command(by: ByOption = OPERATOR, json: JsonOption = False, store: StoreOptio
     Exit status 2: a file has an error.
     """
     report = ask(RELOAD, ReloadRequest(by), store_to_read(store))
+    errors = [each for each in report.problems if each.level == "error"]
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
     elif not report.loaded:
         prose("no runtime is at work on this store; the next one reads the files when it starts")
     else:
         out(problem_lines(report.problems))
-        wrong = counted(len(report.problems), "error")
-        out(f"the files were read: {wrong if report.problems else 'no errors'}")
-    if report.problems:
+        out(f"the files were read: {counted(len(errors), 'error') if errors else 'no errors'}")
+    if errors:
         raise typer.Exit(WrongRequest.exit_code)

@@ -1,16 +1,17 @@
-"""The application: routes of the table, events, deliveries, health, and errors in one shape."""
+"""The application: routes of the table, events, deliveries, health, metrics, and errors in one shape."""
 
 import asyncio
 import logging
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from wakeful._version import __version__
 from wakeful.contracts.errors import WakefulError
-from wakeful.service.operations.operation import OpenStore
+from wakeful.service.operations.operation import NoRequest, OpenStore
+from wakeful.service.operations.process import METRICS
 from wakeful.service.operations.triggers import DELIVER, TriggerDelivery
 from wakeful.surfaces.http.artifact_route import artifact_router
 from wakeful.surfaces.http.chat_routes import chat_router
@@ -18,9 +19,8 @@ from wakeful.surfaces.http.error_answers import HttpProblem, problem, problem_of
 from wakeful.surfaces.http.event_routes import event_router
 from wakeful.surfaces.http.event_streams import OpenStreams
 from wakeful.surfaces.http.guard import API_VERSION
-from wakeful.surfaces.http.metrics_route import metrics_router
 from wakeful.surfaces.http.openapi_document import describe
-from wakeful.surfaces.http.operation_routes import ERRORS, operation_router
+from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router
 from wakeful.surfaces.http.route_index import add_routes
 
 _log = logging.getLogger("wakeful.http")
@@ -55,6 +55,18 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
     async def health() -> dict[str, str]:
         return {"status": "ok", "version": __version__}
 
+    @app.get(
+        "/metrics",
+        tags=["process"],
+        summary="Metrics for Prometheus",
+        description="Scope: `observe`. Off unless `[telemetry] metrics_route` of the owner's file is true.",
+        response_class=PlainTextResponse,
+        responses=dict(ERRORS),
+        dependencies=[Depends(needs_scope("observe"))],
+    )
+    async def metrics() -> PlainTextResponse:
+        return PlainTextResponse((await METRICS.handler(opened, NoRequest())).text)
+
     @app.post("/callbacks/{mode}/{token}", tags=["triggers"], summary="Deliver to a trigger", responses=dict(ERRORS))
     async def deliver(request: Request, mode: str, token: str) -> Response:
         return await _delivered(request, opened)
@@ -65,7 +77,6 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
         [
             event_router(opened, streams),
             artifact_router(opened),
-            metrics_router(opened),
             chat_router(opened, streams),
             operation_router(lambda _: opened),
         ],

@@ -34,7 +34,7 @@ ELSEWHERE = (
     "/messages/{message_id}",
 )
 """Answered by `event_routes` and `chat_routes`, as pages or as a stream to readers that accept one, and by
-`metrics_route`, as text."""
+`application`, as text."""
 SEE = "See /openapi.json for what is taken."
 _NAME = re.compile(r"{(\w+)}")
 _IN_QUERY = ("GET", "DELETE")
