@@ -561,7 +561,7 @@ async def back_up_home(file: Path | None, *, final: bool = False) -> "BackupRepo
     from wakeful.service.backups.backup import back_up, file_name
     from wakeful.settings.store_file import default_store
     from wakeful.store.sqlite.owners import LivingOwners
-    from wakeful.store.sqlite.snapshot import copy_database
+    from wakeful.store.sqlite.transfer import copy_database
 
     store = default_store()
     if not store.is_file():

@@ -16,6 +16,7 @@ INTERNAL = {
     "ArgumentsRefused", "ResultRefused", "ToolAsks", "ToolReported",  # told to the model
     "Failure", "NeedsPerson", "WrongRequest",  # of the command line
     "ControlRefused", "DaemonConflict", "DaemonProblem", "NoAnswer",  # of the commands about a daemon
+    "NotABackup",  # of wakeful restore
 }  # fmt: skip
 """Errors of ours that no program sees."""
 ANYTHING = {

@@ -40,6 +40,10 @@ from wakeful.settings.spend_windows import zone_named
 DEFINED = ("file", "code", "api")
 """Where definitions of agents come from."""
 MOST_WORDS = 4_000
+SHORTEST = 6
+"""Letters of an id that are enough to name it."""
+_AT_ONCE = 1_000
+"""Microseconds: a timer's time is never past when it is set."""
 _UNDER_WAY = ("queued", "deferred", "taken", "interjected")
 _CANNOT_RUN = ("configuration", "failure", "provider")
 """Why an agent is paused that could not be run."""
@@ -113,6 +117,49 @@ async def cancel_timer(engine: Engine, timer_id: str, *, by: str, reason: str = 
     except EventRefused:
         raise InvalidRequest(f"timer {timer_id!r} is {row.state}", "There is nothing to cancel.") from None
     return await engine.store.timer(timer_id) or row
+
+
+async def run_timer(engine: Engine, named: str, *, by: str) -> TimerRow:
+    """Have a timer run now: a second one with the same words, thread and check, due at once, set by whoever asked.
+
+    So it goes the way of every due time, and the schedule of the first one stays. Raises InvalidRequest where no timer
+    is meant, or more than one.
+    """
+    row = _meant(await engine.store.timers(), named)
+    behind: Authority | None = row.derived_from
+    if behind is None and row.armed_by == "agent":
+        behind = "runtime_instruction"  # the agent's own words, whoever has them said now
+    terms = TimerTerms(
+        at=engine.clock.now() + _AT_ONCE,
+        say=row.say,
+        name=row.name,
+        thread=row.thread,
+        armed_by=by,
+        derived_from=behind,
+        check=row.check_command,
+    )
+    return await arm_timer(engine, row.agent_id, terms)
+
+
+def _meant(rows: Sequence[TimerRow], named: str) -> TimerRow:
+    armed = [row for row in rows if row.state == "armed"]
+    scheduled = [row for row in armed if row.cron is not None]
+    ways = (
+        [row for row in armed if row.timer_id == named],
+        [row for row in scheduled if row.name == named],
+        [row for row in scheduled if row.agent_id == named],
+        [row for row in armed if named in (row.name, row.agent_id)],
+        [row for row in armed if row.timer_id.startswith(named)] if len(named) >= SHORTEST else [],
+    )
+    found = next((each for each in ways if each), [])
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(row.name or row.timer_id for row in found[:10])
+        raise InvalidRequest(f"{named!r} has {len(found)} timers", f"Name one of them: {names}")
+    raise InvalidRequest(
+        f"there is no timer {named!r}, and no agent {named!r} with one", "Which there are: wakeful timer list"
+    )
 
 
 async def keep_wakes(engine: Engine, agent_id: str, entries: Sequence[WakeEntry], source: str) -> None:

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.errors import InvalidRequest, WakefulError
+from wakeful.engine.agent_file import read_agent_file
 from wakeful.settings.agent_homes import FOLDER
 from wakeful.settings.local_zone import local_zone
+from wakeful.settings.notify_targets import owner_targets
 
-REACH_VARIABLE = "WAKEFUL_NOTIFY_URL"
+REACH_VARIABLE = "NOTIFY_URL"
 """Where the address of notices is kept: whoever knows it can read them, or send others."""
 REACH_NAME = "me"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -25,7 +27,7 @@ INSTRUCTIONS = (
 )
 
 
-class Reach(NamedTuple):
+class WayToOwner(NamedTuple):
     """How the owner is reached."""
 
     lines: tuple[str, ...] = ()
@@ -34,11 +36,11 @@ class Reach(NamedTuple):
     """For `secrets.env`."""
 
 
-def reach_of(said: str) -> Reach:
+def reach_of(said: str) -> WayToOwner:
     """`none`, an address, or the words of a command. Raises InvalidRequest with the forms there are."""
     said = said.strip()
     if said in ("", "none"):
-        return Reach()
+        return WayToOwner()
     head = f"[notify.{REACH_NAME}]"
     if "://" in said:
         parts = urlsplit(said)
@@ -47,7 +49,7 @@ def reach_of(said: str) -> Reach:
         lines = [head, f'to_env = "{REACH_VARIABLE}"   # in secrets.env: whoever knows it reads your notices']
         if parts.hostname in ("localhost", "127.0.0.1", "::1"):
             lines.append("allow_private = true")
-        return Reach(tuple(lines), said)
+        return WayToOwner(tuple(lines), said)
     import shlex
 
     try:
@@ -56,7 +58,7 @@ def reach_of(said: str) -> Reach:
         raise _unreachable(said) from None
     if len(words) < 2 and not said.startswith("/"):
         raise _unreachable(said)
-    return Reach((head, f"to = {json.dumps(words)}"))
+    return WayToOwner((head, f"to = {json.dumps(words)}"))
 
 
 def _unreachable(said: str) -> InvalidRequest:
@@ -67,7 +69,7 @@ def _unreachable(said: str) -> InvalidRequest:
 
 
 def owner_text(
-    *, spend: float | None, reach: Reach, base_url: tuple[str, str] | None, environ: Mapping[str, str]
+    *, spend: float | None, reach: WayToOwner, base_url: tuple[str, str] | None, environ: Mapping[str, str]
 ) -> str:
     """The owner's file."""
     lines = [
@@ -163,3 +165,20 @@ def add_secrets(path: Path, new: Mapping[str, str]) -> list[str]:
     finally:
         unnamed.unlink(missing_ok=True)
     return [*added]
+
+
+def model_of(home: Path, name: str) -> str | None:
+    """The model that an agent's file names; None where there is no such file, or none that can be read."""
+    try:
+        found = read_agent_file(agent_file(home, name)).data.get("model")
+    except (WakefulError, OSError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def is_reachable() -> bool:
+    """Does the owner's file say how the owner is reached?"""
+    try:
+        return REACH_NAME in owner_targets()
+    except WakefulError:
+        return False

@@ -28,9 +28,9 @@ def provider() -> Iterator[ProviderServer]:
 def home(folder: Path, wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Nothing is set; whatever daemon is started is stopped."""
     for name in [*os.environ]:
-        if name.endswith(("_API_KEY", "_BASE_URL")) or name.startswith("WAKEFUL_NOTIFY"):
+        if name.endswith(("_API_KEY", "_BASE_URL")) or name == "NOTIFY_URL":
             monkeypatch.delenv(name)
-    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "WAKEFUL_NOTIFY_URL"):
+    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "NOTIFY_URL"):
         monkeypatch.setenv(name, "x")  # so that what the command sets in this process is taken back
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from wakeful.contracts.errors import InvalidRequest
-from wakeful.service.setup_files import Reach, add_secrets, agent_file, agent_text, owner_text, reach_of, write_new
+from wakeful.service.setup_files import WayToOwner, add_secrets, agent_file, agent_text, owner_text, reach_of, write_new
 
 
 def test_the_owners_file_says_what_was_answered() -> None:
@@ -19,7 +19,7 @@ def test_the_owners_file_says_what_was_answered() -> None:
     )
     assert tomllib.loads(text) == {
         "budget": {"per_day": {"usd": 2.5}, "timezone": "Europe/Berlin"},
-        "notify": {"me": {"to_env": "WAKEFUL_NOTIFY_URL"}},
+        "notify": {"me": {"to_env": "NOTIFY_URL"}},
         "providers": {"openai": {"base_url": "http://127.0.0.1:1/v1"}},
     }
     assert "topic" not in text  # whoever knows the address reads the notices
@@ -34,7 +34,7 @@ def test_the_owners_file_says_what_was_answered() -> None:
     ],
 )
 def test_ways_to_be_reached(said: str, lines: tuple[str, ...]) -> None:
-    assert reach_of(said) == Reach(lines)
+    assert reach_of(said) == WayToOwner(lines)
 
 
 @pytest.mark.parametrize("said", ["phone", "ftp://x/y", "https://", 'tell "me'])

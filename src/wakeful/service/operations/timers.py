@@ -18,7 +18,7 @@ class TimerToRun:
 
 
 async def _run(opened: OpenStore, asked: TimerToRun) -> "TimerRecord":
-    from wakeful.service.commands.timers import run_timer
+    from wakeful.runtime.timers import run_timer
     from wakeful.service.queries.runtime_agents import timer_record
 
     check_no_tool("the timers of agents")

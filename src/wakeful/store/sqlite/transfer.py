@@ -1,7 +1,11 @@
-"""`LogTransfer` in SQLite. A log is taken in by one transaction: all of it, or nothing."""
+"""`LogTransfer` in SQLite, and a copy of a database. A log is taken in by one transaction: all of it, or nothing."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import apsw
 
 from wakeful.contracts.errors import EventRefused, StoreDamaged
 from wakeful.ports.operator_feed import FEED
@@ -9,8 +13,9 @@ from wakeful.ports.transfer import StoredLog, StoredRow
 from wakeful.store.blob_names import names_in, names_in_blob
 from wakeful.store.log_transfer import CheckedLog, checked_log, payloads_of, refuse_known
 from wakeful.store.sqlite.blobs import SqliteBlobs
-from wakeful.store.sqlite.connection import Statements
+from wakeful.store.sqlite.connection import UNREADABLE, Statements, translated
 from wakeful.store.sqlite.dispatches import SafeWriting, StoreRead
+from wakeful.store.sqlite.file_rights import create_file
 from wakeful.store.sqlite.log import SqliteLog
 from wakeful.store.sqlite.streams import SHIFT, Span
 from wakeful.store.sqlite.tables import SqliteTables
@@ -99,3 +104,39 @@ class SqliteTransfer:
         self._log.written[agent] = (checked.head, checked.hash)
         self._log.has_fed = self._log.has_fed or bool(checked.tables[FEED])
         return checked.head - log.cut
+
+
+PAGES = 2_000
+"""Copied in one step."""
+
+
+def copy_database(database: Path, target: Path) -> None:
+    """Copy it to a new file. The whole copy is of the moment at which it began, whatever is committed meanwhile.
+
+    Raises StoreProblem in our words.
+    """
+    try:
+        os.close(create_file(target))
+        source = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            source.set_busy_timeout(5_000)
+            source.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            source.execute("BEGIN")
+            source.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # from here on it sees one moment
+            _copy(source, target)
+        finally:
+            source.close()
+        with target.open("rb") as file:
+            os.fsync(file.fileno())
+    except UNREADABLE as error:
+        raise translated(error, database) from error
+
+
+def _copy(source: apsw.Connection, target: Path) -> None:
+    copy = apsw.Connection(str(target))
+    try:
+        with copy.backup("main", source, "main") as backup:
+            while not backup.done:
+                backup.step(PAGES)
+    finally:
+        copy.close()

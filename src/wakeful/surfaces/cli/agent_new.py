@@ -11,9 +11,8 @@ import typer
 from wakeful.service import FORMS, NotASchedule, cron_of, local_zone, next_time
 from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.runtime import RELOAD, ReloadRequest
-from wakeful.service.queries.agent_files import model_of, notify_name
 from wakeful.service.serving.run_files import home_folder
-from wakeful.service.setup_files import agent_file, agent_text, write_new
+from wakeful.service.setup_files import agent_file, agent_text, is_reachable, model_of, write_new
 from wakeful.surfaces.cli.file_words import problem_lines
 from wakeful.surfaces.cli.options import JsonOption
 from wakeful.surfaces.cli.places import any_place, ask
@@ -42,7 +41,7 @@ def command(
         str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="Default: the model of agents/main.yaml.")
     ] = None,
     timezone: Annotated[
-        str | None, typer.Option("--timezone", metavar="ZONE", help="Whose clock. Default: that of this machine.")
+        str | None, typer.Option("--timezone", metavar="ZONE", help="The time zone. Default: that of this machine.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -60,7 +59,7 @@ def command(
             f"agent {name} needs a model, and there is no agents/{MAIN}.yaml to take it from",
             "give one: --model anthropic:claude-sonnet-5, or set the home up: wakeful init",
         )
-    write_new(path, agent_text(name, chosen, say, workspace=folder, wake=entries, notify=notify_name(home)))
+    write_new(path, agent_text(name, chosen, say, workspace=folder, wake=entries, notify=is_reachable()))
     loaded = _loaded(path)
     following = min((next_time(each["cron"], zone) for each in entries), default=None)
     may = _may(folder)

@@ -25,7 +25,7 @@ from wakeful.service.serving.run_files import SECRETS, home_folder, read_secrets
 from wakeful.service.setup_files import (
     INSTRUCTIONS,
     REACH_VARIABLE,
-    Reach,
+    WayToOwner,
     add_secrets,
     agent_file,
     agent_text,
@@ -56,7 +56,7 @@ class Answers(NamedTuple):
     key: str
     """To be kept in `secrets.env`; blank: none is needed, or it is there."""
     spend: float | None
-    reach: Reach
+    reach: WayToOwner
     autostart: bool
     base_url: str | None
 
@@ -66,7 +66,7 @@ def command(
         str | None, typer.Option("--model", metavar="PROVIDER[:MODEL]", help="The model of your first agent.")
     ] = None,
     spend: Annotated[
-        str | None, typer.Option("--spend", metavar="USD", help="What may be spent a day, or none. Default: 5.")
+        str | None, typer.Option("--spend", metavar="USD", help="The daily spending limit, or none. Default: 5.")
     ] = None,
     reach: Annotated[
         str | None,

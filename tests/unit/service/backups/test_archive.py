@@ -52,7 +52,7 @@ def planted(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", data: byte
 
 HOSTILE = {
     "a path that leads up": planted("home/agents/../../escaped"),
-    "an absolute path": planted("/tmp/escaped"),
+    "an absolute path": planted("/var/escaped"),
     "a path beside the home": planted("escaped"),
     "a symbolic link": planted("home/agents/link", tarfile.SYMTYPE, "/etc/passwd"),
     "a hard link": planted("home/agents/link", tarfile.LNKTYPE, "/etc/passwd"),
