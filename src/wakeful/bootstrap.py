@@ -402,12 +402,17 @@ async def reading_store(store: "Store | str | PathLike[str] | None") -> "AsyncIt
         yield OpenStore(opened, new_engine, own_keys)
 
 
-async def perform(operation: "Operation[Q, A]", asked: Q, store: "Store | str | PathLike[str] | None") -> A:
-    """Do one operation of the table on a store: the way of every surface that asks in this process."""
-    from wakeful.service.operations.operation import OpenStore
+async def perform(
+    operation: "Operation[Q, A]", asked: Q, store: "Store | str | PathLike[str] | None", *, caller: str = "program"
+) -> A:
+    """Do one operation of the table on a store: the way of every surface that asks in this process.
+
+    `caller` acts, where the request does not say who does.
+    """
+    from wakeful.service.operations.operation import OpenStore, in_name_of
 
     async with opened_store(store, reading=not operation.changes) as opened:
-        return await operation.handler(OpenStore(opened, new_engine, own_keys), asked)
+        return await operation.handler(OpenStore(opened, new_engine, own_keys), in_name_of(asked, caller))
 
 
 def check_home(home: "Path | None", tools: "Sequence[Tool[Any]] | None" = None) -> "FilesReport":

@@ -181,7 +181,7 @@ def artifacts_and_spending_limits(typed: Terminal) -> None:
     typed("artifacts show nothing")
     typed("run hello --agent saver.yaml")
     typed("budget")
-    typed("budget grant --agent saver --usd 2 --as ana")
+    typed("budget grant --agent saver --usd 2")
     typed("budget grant --agent nobody --usd 2")
 
 
@@ -189,7 +189,7 @@ def artifacts_and_spending_limits(typed: Terminal) -> None:
 def agents_of_a_runtime(typed: Terminal) -> None:
     asyncio.run(_runtime_once(typed.folder / "home"))
     typed("agent")
-    typed("agent pause ops --for 8h --reason maintenance --as ana")
+    typed("agent pause ops --for 8h --reason maintenance")
     typed("send ops 'Check the backups.' --key monday")
     typed("agent list")
     typed("agent resume ops")
@@ -216,7 +216,7 @@ def agents_made_and_put_away(typed: Terminal) -> None:
 def everything_at_once(typed: Terminal) -> None:
     asyncio.run(_runtime_once(typed.folder / "home"))
     typed("why ops")
-    typed("pause --all --reason 'wrong prices' --as ana")
+    typed("pause --all --reason 'wrong prices'")
     typed("why ops")
     typed("pause")
     typed("stop --all")
@@ -238,7 +238,7 @@ def everything_at_once(typed: Terminal) -> None:
 def triggers(typed: Terminal) -> None:
     asyncio.run(_runtime_once(typed.folder / "home"))
     typed("trigger")
-    typed("trigger create ops ci --say 'A build reported in.' --as ana")
+    typed("trigger create ops ci --say 'A build reported in.'")
     typed("trigger create ops ci")
     typed("trigger deliver wkt_0a1b.c2d3 --body red")
     typed("trigger rotate ops/ci --reason 'it was in a log'")
@@ -305,8 +305,8 @@ def approvals(typed: Terminal) -> None:
     typed("resume --list")
     typed.shape("resume --list", "resume-list")
     typed("status")
-    typed("approvals approve $appr --as ana --note fine")
-    typed("approvals approve $appr --as ben")
+    typed("approvals approve $appr --note fine")
+    typed("approvals approve $appr")
     typed(RESUME_PAY)
     typed("approvals --all")
     typed("why call_1_1")
@@ -326,7 +326,7 @@ def approvals_decided_otherwise(typed: Terminal) -> None:
     typed("approvals answer $appr paid by hand")
     typed(RESUME_PAY)
     typed(RUN_PAY)
-    typed("approvals always $appr --for 7d --as ana")
+    typed("approvals always $appr --for 7d")
     typed("approvals rules")
     typed.shape("approvals rules", "approvals-rules")
     typed("approvals revoke $rule")

@@ -29,6 +29,7 @@ _DATE = re.compile(r"\b20\d{2}-\d{2}-\d{2}\b")
 _CLOCK = re.compile(r"\b\d{2}:\d{2}:\d{2}(?:\.\d{3})?\b")
 _TOOK = re.compile(r"(?<![\w.<])(?<!to )\d+(?:\.\d+)? ?(?:ms|s|min)\b(?! doubling)")
 """But for those of a retry policy: `0.2 s doubling to 8 s`."""
+_LOCAL = re.compile(r"\blocal:\d+\b")
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:.*\n)*?(?=\S+(?:Error|Exception|Broke))")
 
 _MEASURED = ("_ms",)
@@ -53,6 +54,7 @@ class Placeholders:
         for path, name in self._places:
             text = text.replace(path, name)
         text = _TRACEBACK.sub("<traceback>\n", text)
+        text = _LOCAL.sub("local:<uid>", text)
         text = _ID.sub(
             lambda found: self._numbered(found["kind"], found[0][: found.start("rest") - found.start()]), text
         )

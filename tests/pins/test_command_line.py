@@ -39,7 +39,7 @@ def test_a_screen_of_80_columns_shows_what_was_recorded_with_its_colours(name: s
 NOT_THE_SAME_TWICE = {
     "demo approve", "demo budget", "demo wake", "store stats", "store export", "store import",
     "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "daemon install",
-    "tui", "token create", "token list", "token revoke", "backup", "restore",
+    "tui", "chat", "token create", "token list", "token revoke", "backup", "restore",
     "init", "agent new", "timer run", "approve", "reject", "completion", "demo replay",
     "channel", "channel list", "channel add", "channel pair", "channel test", "channel remove",
 }  # fmt: skip

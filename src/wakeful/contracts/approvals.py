@@ -13,6 +13,13 @@ from wakeful.contracts.values import Value
 RUNTIME = "runtime"
 """The resolver of an approval that expired."""
 
+OPERATOR = "operator"
+"""In a list of approvers: every caller with the scope `operate` that no model drives."""
+NO_OPERATORS = ("mcp:", "channel:", "agent:")
+"""How the names of callers begin that a model drives, or that have less than `operate`."""
+APP = "app:"
+"""Before the name of somebody for whom the program that embeds wakeful vouches."""
+
 ApprovalState: TypeAlias = Literal["pending", "approved", "rejected", "timed_out"]
 DEFAULT_EXPIRY_SECONDS = 24 * 3600.0
 
@@ -108,3 +115,12 @@ class Always:
 
 
 Decided: TypeAlias = Approve | Reject | Edit | Answer | Always
+
+
+def is_approver(name: str, approvers: tuple[str, ...]) -> bool:
+    """May the caller of that name decide what is for these? No list: everybody who may decide at all."""
+    if not approvers or name in approvers:
+        return True
+    if name.startswith(APP) and name.removeprefix(APP) in approvers:
+        return True
+    return OPERATOR in approvers and bool(name) and not name.startswith(NO_OPERATORS)

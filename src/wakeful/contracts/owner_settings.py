@@ -128,6 +128,15 @@ class HeartbeatTable(_Table):
     """The URL may lead to an address of this network."""
 
 
+class ConnectTable(_Table):
+    """A daemon elsewhere, for `--connect` with this name."""
+
+    address: str
+    """A URL, or the path of a socket."""
+    token_file: str | None = None
+    """The file that holds the token for a URL."""
+
+
 class OwnerSettings(_Table):
     """The owner's file, `wakeful.toml`."""
 
@@ -150,3 +159,4 @@ class OwnerSettings(_Table):
     log: DaemonLog = DaemonLog()
     """How the daemon writes its own log."""
     heartbeat: HeartbeatTable = HeartbeatTable()
+    connect: dict[str, ConnectTable] = {}

@@ -6,8 +6,8 @@ tells its parent quotes nothing: its words are read with `task_output`, and what
 
 from typing import Literal, NamedTuple, TypeAlias
 
+from wakeful.contracts.agent_identity import AgentControl, ControlCause
 from wakeful.contracts.events import TaskEnded, TurnStatus
-from wakeful.contracts.events.agents import AgentControl, ControlCause
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.tasks import EndStatus, TaskStatus
 from wakeful.contracts.waking import ClosureDecision

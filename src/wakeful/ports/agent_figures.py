@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from wakeful.contracts.events.agents import AgentSource
+from wakeful.contracts.agent_identity import AgentSource
 from wakeful.ports.tables import RowQuery, Rows, Table
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple, Protocol
 
-from wakeful.contracts.events.agents import AgentControl
+from wakeful.contracts.agent_identity import AgentControl
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.models import FailureKind
 from wakeful.contracts.notices import NoticeKind, NoticeState

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from wakeful.contracts.events.agents import (
+from wakeful.contracts.agent_identity import (
     AgentControl,
     AgentKind,
     AgentSource,

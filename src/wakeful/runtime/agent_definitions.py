@@ -10,8 +10,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from wakeful.contracts.agent_identity import AgentSource
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, inside
-from wakeful.contracts.events.agents import AgentSource
 from wakeful.contracts.file_problems import FileProblem
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_checks import MISSING

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from wakeful.contracts.agent_identity import AgentSource
 from wakeful.contracts.errors import AgentMissing, InvalidConfig
-from wakeful.contracts.events.agents import AgentSource
 from wakeful.engine.agent import Agent
 
 

@@ -172,7 +172,7 @@ async def _interjection(
         return []
     for row in await engine.store.turns_of_thread(agent_name, thread, open_only=True):
         if row.state in ("running", "suspended"):
-            said_by = (message.origin.actor_id if isinstance(message.origin, OperatorOrigin) else None) or "operator"
+            said_by = (message.origin.actor_id if isinstance(message.origin, OperatorOrigin) else None) or "program"
             event = TurnInterjected(message_id=admitted.message_id, item=admitted.item, said_by=said_by)
             return [Fact(event, engine.clock.now(), thread, row.turn_id)]
     return []

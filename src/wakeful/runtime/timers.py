@@ -62,7 +62,7 @@ class TimerTerms:
     thread: str = FRESH_THREAD
     """A thread, or a new one for each due time."""
     catch_up: CatchUp = "one"
-    armed_by: str = "operator"
+    armed_by: str = "program"
     derived_from: Authority | None = None
     check: str | None = None
     """A command that is run at each due time; only when it has something to say, the agent is woken."""

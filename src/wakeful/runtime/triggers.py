@@ -40,7 +40,7 @@ class TriggerTerms:
     thread: str = "main"
     signature: Signature | None = None
     signing_env: str | None = None
-    created_by: str = "operator"
+    created_by: str = "program"
 
 
 async def create_trigger(engine: Engine, agent_id: str, terms: TriggerTerms) -> TriggerRow:

@@ -21,6 +21,7 @@ from wakeful.settings.access_tokens import (
     tokens_path,
 )
 
+LOCAL = "local:"
 IMPLIED = {"operate": ("observe",), "reveal": ("observe",)}
 """A scope that opens another as well."""
 
@@ -30,6 +31,11 @@ class Caller(NamedTuple):
 
     name: str
     scopes: frozenset[str]
+
+    @property
+    def is_local(self) -> bool:
+        """A user of this machine, through the socket of the home."""
+        return self.name.startswith(LOCAL)
 
     def may(self, scope: str) -> bool:
         return scope in self.scopes
@@ -52,7 +58,7 @@ class NewTokenRecord(TokenRecord):
 
 def local_caller(uid: int) -> Caller:
     """A user of this machine, who could open the socket: everything is theirs."""
-    return Caller(f"local:{uid}", frozenset(SCOPES))
+    return Caller(f"{LOCAL}{uid}", frozenset(SCOPES))
 
 
 def opened(scopes: Iterable[str]) -> frozenset[str]:

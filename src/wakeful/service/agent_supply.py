@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wakeful.contracts.agent_identity import AgentKind, AgentSource
 from wakeful.contracts.children import MOST_GENERATIONS
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import AgentMissing, EventRefused, ForTheCaller, InvalidRequest
 from wakeful.contracts.events import AgentCreated, AgentRevised, FilesLoaded
-from wakeful.contracts.events.agents import AgentKind, AgentSource
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.triggers import TriggerEntry

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from wakeful.contracts.agent_identity import AgentControl, ControlCause
 from wakeful.contracts.errors import EventRefused, ForTheCaller, ForThePerson, MessageNotFound
-from wakeful.contracts.events.agents import AgentControl, ControlCause
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.work_items import WorkItem

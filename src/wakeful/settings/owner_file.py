@@ -25,6 +25,7 @@ SECTIONS = (
     "telemetry",
     "log",
     "heartbeat",
+    "connect",
 )
 """The names that may stand at the top of the file."""
 

@@ -4,8 +4,8 @@ They differ in size and promise. The list is for choosing an agent, the summary 
 client that keeps a picture of its own. Times are Unix seconds.
 """
 
+from wakeful.contracts.agent_identity import AgentControl
 from wakeful.contracts.approvals import Approval
-from wakeful.contracts.events.agents import AgentControl
 from wakeful.contracts.values import Value
 from wakeful.contracts.waking import WaitWake
 from wakeful.views.agent_state import LifeStatus

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from wakeful.contracts.events.agents import AgentControl
+from wakeful.contracts.agent_identity import AgentControl
 from wakeful.contracts.values import Value
 from wakeful.contracts.waking import ContinuationResolution, WaitWake
 from wakeful.views.execution_snapshot import Backend, ExecutionProfile

@@ -6,8 +6,8 @@ Pure functions of what is known: `runtime.child_agents` reads that from a store.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from wakeful.contracts.agent_identity import AgentControl, Ownership, ProfilePreset, Visibility
 from wakeful.contracts.children import ChildObservability, ChildPhase, ChildSpec, ChildSupervision
-from wakeful.contracts.events.agents import AgentControl, Ownership, ProfilePreset, Visibility
 from wakeful.contracts.tasks import TaskStatus
 from wakeful.contracts.values import Value
 from wakeful.contracts.waking import ClosureDecision

@@ -3,10 +3,9 @@
 Times are Unix seconds.
 """
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from wakeful.contracts.briefs import BriefKind, BriefVisibility
-from wakeful.contracts.events.agents import (
+from wakeful.contracts.agent_identity import (
     AgentControl,
     AgentKind,
     AgentSource,
@@ -15,6 +14,7 @@ from wakeful.contracts.events.agents import (
     ProfilePreset,
     Visibility,
 )
+from wakeful.contracts.briefs import BriefKind, BriefVisibility
 from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.notices import NoticeKind, NoticeState
 from wakeful.contracts.values import Value
@@ -142,6 +142,16 @@ class SentMessage(Value):
     """Its number in the agent's log."""
     turn_id: str | None = None
     """The turn that took it."""
+
+
+class MessageAnswer(Value):
+    """The answer to a message, as far as it is there."""
+
+    message_id: str
+    turn_id: str | None = None
+    """The turn that took it; None: none did yet."""
+    result: dict[str, Any] | None = None
+    """The result of that turn, once it has ended or rests until somebody acts; the fields of `RunResult`."""
 
 
 class TimerRecord(Value):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.surfaces.command_line import Wakeful, command_line
+from kit.surfaces.command_line import ME, Wakeful, command_line
 from wakeful.surfaces.cli.screen import short
 
 BANK = '''
@@ -80,7 +80,7 @@ def test_a_run_that_needs_a_person_prints_each_command_and_ends_with_3(process: 
 
     decided = process(*command_after("approve:", rested.err))
     assert decided.code == 0
-    assert re.match(r"appr_\w+  approve by operator at ", decided.out)
+    assert re.match(rf"appr_\w+  approve by {ME} at ", decided.out)
     resumed = process(*command_after("then continue:", rested.err))
     assert (resumed.code, resumed.out) == (0, "Done.\n"), resumed.err
     assert len(bank.read_text().splitlines()) == 1
@@ -138,10 +138,10 @@ def test_rejecting_tells_the_model_why_and_nothing_runs(wakeful: Wakeful, bank: 
     done = wakeful("resume", "--tools", "bank:pay", "--tools", "bank:look", "--json")
     document = json.loads(done.out)[0]
     said = [item for item in document["history"] if item["role"] == "tool"]
-    assert "was rejected and not run (operator): too much" in json.dumps(said)
+    assert f"was rejected and not run ({ME}): too much" in json.dumps(said)
     assert not bank.exists()
     assert "nothing is pending" in wakeful("approvals").out
-    assert "reject by operator" in wakeful("approvals", "--all").out
+    assert f"reject by {ME}" in wakeful("approvals", "--all").out
 
 
 @pytest.mark.parametrize(
@@ -193,11 +193,11 @@ def test_an_edit_that_does_not_fit_is_refused_and_the_record_still_waits(
 def test_a_second_decision_is_told_who_was_first_and_changes_nothing(wakeful: Wakeful, bank: Path) -> None:
     wakeful(*RUN)
     (record,) = waiting(wakeful)
-    assert wakeful("approvals", "approve", record["approval_id"], "--as", "ana", "--note", "fine").code == 0
+    assert wakeful("approvals", "approve", record["approval_id"], "--note", "fine").code == 0
     for second in (("approve",), ("reject", "no"), ("answer", "x"), ("always", "--tool")):
-        late = wakeful("approvals", second[0], record["approval_id"], *second[1:], "--as", "ben")
+        late = wakeful("approvals", second[0], record["approval_id"], *second[1:])
         assert (late.code, late.out) == (1, "")
-        assert "was decided before: approve by ana" in late.err
+        assert f"was decided before: approve by {ME}" in late.err
     assert json.loads(wakeful("approvals", "rules", "--json").out) == []
     assert wakeful("resume", "--tools", "bank:pay", "--tools", "bank:look").code == 0
     assert len(bank.read_text().splitlines()) == 1
@@ -216,21 +216,22 @@ def test_always_is_a_rule_with_a_visible_scope_that_can_be_taken_back(wakeful: W
     run = ("run", "Pay.", "--model", "scripted:twice.yaml", "--tools", "bank:pay")
     wakeful(*run)
     (first,) = waiting(wakeful)
-    kept = wakeful("approvals", "always", first["approval_id"], "--for", "7d", "--as", "ana")
+    kept = wakeful("approvals", "always", first["approval_id"], "--for", "7d")
     assert kept.code == 0
-    assert "new rule: assistant: allow pay with exactly these arguments (a standing answer of ana), until " in kept.out
+    words = f"allow pay with exactly these arguments (a standing answer of {ME})"
+    assert f"new rule: assistant: {words}, until " in kept.out
     assert wakeful("resume", "--tools", "bank:pay").code == 3
     (second,) = waiting(wakeful)
     assert len(bank.read_text().splitlines()) == 2, "the same call was not asked about again"
     assert "B9" in json.dumps(second["arguments"]), "another one was"
 
     (rule,) = json.loads(wakeful("approvals", "rules", "--json", "--agent", "assistant").out)
-    assert rule["words"] == "allow pay with exactly these arguments (a standing answer of ana)"
+    assert rule["words"] == words
     assert short(rule["rule_id"]) in wakeful("approvals", "rules").out
     assert json.loads(wakeful("approvals", "rules", "--json", "--agent", "other").out) == []
-    assert "was revoked by ben" in wakeful("approvals", "revoke", rule["rule_id"], "--as", "ben").out
+    assert f"was revoked by {ME}" in wakeful("approvals", "revoke", rule["rule_id"]).out
     assert wakeful("approvals", "rules").out == "no rules\n"
-    assert "revoked by ben" in wakeful("approvals", "rules", "--all").out
+    assert f"revoked by {ME}" in wakeful("approvals", "rules", "--all").out
     assert wakeful("approvals", "reject", second["approval_id"]).code == 0
     assert wakeful("resume", "--tools", "bank:pay").code == 0
     wakeful(*run)

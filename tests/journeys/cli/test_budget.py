@@ -60,7 +60,7 @@ def test_a_run_waits_for_money_says_so_and_goes_on_after_a_grant(
     assert again.code == 3 and "there is no money left" in again.err
     assert len(provider.asked) == 1, "nothing was sent"
 
-    granted = wakeful("budget", "grant", "--agent", "clerk", "--usd", "0.01", "--as", "ada", "--reason", "a launch")
+    granted = wakeful("budget", "grant", "--agent", "clerk", "--usd", "0.01", "--reason", "a launch")
     assert granted.code == 0, granted.err
     assert granted.out.splitlines()[0] == (f"agent clerk may spend 0.01 dollars more in this month, until {resets_at}")
     done = wakeful("resume", turn)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kit.runs.engine_runs import calls
-from kit.surfaces.command_line import Wakeful
+from kit.surfaces.command_line import ME, Wakeful
 from wakeful import Agent, Runtime
 from wakeful.ports import ModelRequest
 from wakeful.testing import scripted
@@ -43,9 +43,9 @@ def test_memory_is_listed_shown_corrected_and_forgotten(wakeful: Wakeful, home: 
     ref = entry["source_ref"]
     shown = wakeful("memory", "show", "ops", ref[:12], *store).out
     assert "memory/self.md" in shown and "used 1 times" in shown and "The backup server is orca." in shown
-    edited = wakeful("memory", "edit", "ops", ref, "The backup server is beluga.", "--as", "ann", *store).out
+    edited = wakeful("memory", "edit", "ops", ref, "The backup server is beluga.", *store).out
     assert "says this now" in edited
-    assert json.loads(wakeful("memory", "show", "ops", ref, "--json", *store).out)["edited_by"] == "ann"
+    assert json.loads(wakeful("memory", "show", "ops", ref, "--json", *store).out)["edited_by"] == ME
     assert "forgotten: Server" in wakeful("memory", "forget", "ops", ref, *store).out
     assert "remembers nothing with these words" in wakeful("memory", "list", "ops", "--find", "beluga", *store).out
     working = wakeful("memory", "show", "ops", *store).out

@@ -26,7 +26,8 @@ def test_use_is_shown_as_a_whole_and_for_the_last_turn_that_completed_and_report
     for name, script in scripts.items():
         (folder / f"{name}.yaml").write_text(script)
         wakeful("run", "hello", "--model", f"scripted:{name}.yaml", "--profile", "chat")
-    (agent,) = json.loads(wakeful("status", "--json").out)["agents"]
+    (listed,) = json.loads(wakeful("status", "--json").out)["agents"]
+    (agent,) = json.loads(wakeful("status", listed["agent"], "--json").out)["agents"]
     summary = agent["token_usage"]
     assert (used(summary["total"]), used(summary["last_turn"])) == ((11, 7, 18), (1, 2, 3))
     assert summary["total_model_rounds"] == 3
@@ -39,8 +40,7 @@ def test_use_is_shown_as_a_whole_and_for_the_last_turn_that_completed_and_report
 def test_what_is_open_is_counted_and_a_name_that_is_none_says_which_there_are(wakeful: Wakeful, folder: Path) -> None:
     (folder / "silent.yaml").write_text("- Nothing was counted.\n")
     assert wakeful("run", "hello", "--model", "scripted:silent.yaml", "--profile", "chat").code == 0
-    done = wakeful("status")
-    assert "open       0 turns, 0 pending, 0 unknown outcomes" in done.out
-    name = done.out.splitlines()[0]
+    name = wakeful("status").out.splitlines()[1].split()[0]
+    assert "open       0 turns, 0 pending, 0 unknown outcomes" in wakeful("status", name).out
     wrong = wakeful("status", "nobody")
     assert wrong.code != 0 and "there is no agent 'nobody'" in wrong.err and name in wrong.err

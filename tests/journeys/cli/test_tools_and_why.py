@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.surfaces.command_line import Wakeful
+from kit.surfaces.command_line import ME, Wakeful
 from wakeful.surfaces.cli.screen import short
 
 OWNED = '''
@@ -120,11 +120,11 @@ def test_why_tells_a_refusal_with_its_rule_and_a_wait_with_its_record(wakeful: W
     ran = wakeful("why", "call_1_3")
     assert "allow, succeeded" in ran.out
 
-    wakeful("approvals", "approve", record["approval_id"], "--as", "ana", "--note", "fine")
+    wakeful("approvals", "approve", record["approval_id"], "--note", "fine")
     assert wakeful("resume", "--tools", "owned:clerk").code == 0
     steps = json.loads(wakeful("why", "call_1_2", "--json").out)["steps"]
     assert [(step["kind"], step["by"]) for step in steps][-4:] == [
-        ("answered", "ana"),
+        ("answered", ME),
         ("verdict", "approval"),
         ("ran", ""),
         ("outcome", ""),

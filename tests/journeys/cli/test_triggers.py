@@ -25,7 +25,7 @@ def home(folder: Path) -> Path:
 
 
 def test_a_trigger_is_made_used_rotated_and_revoked(wakeful: Wakeful, home: Path) -> None:
-    made = wakeful("trigger", "create", "ops", "ci", "--say", "A build reported in.", "--as", "ada")
+    made = wakeful("trigger", "create", "ops", "ci", "--say", "A build reported in.")
     assert made.out == "trigger ops/ci is active\nits address: wakeful trigger url ops/ci\n", made.err
     url = wakeful("trigger", "url", "ops/ci", "--base", "https://hooks.example.org", "--purpose", "for the CI").out
     assert url.startswith("https://hooks.example.org/callbacks/enqueue/wkt_")

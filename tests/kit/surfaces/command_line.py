@@ -1,5 +1,6 @@
 """What the suites about the command share: a shop with tools, scripts for its model, and how a command ended."""
 
+import os
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -61,6 +62,10 @@ WAIT = """
 - Now it is there.
 """
 FAIL = "- fail: {kind: auth_error, message: the key is wrong, status: 401}\n"
+
+
+ME = f"local:{os.getuid()}"
+"""Who acts with a command on a file."""
 
 
 class Done(NamedTuple):

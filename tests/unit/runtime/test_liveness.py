@@ -165,9 +165,7 @@ async def test_a_pause_whose_end_was_lost_still_ends(tmp_path: Path) -> None:
     clock = FixedClock(MIDNIGHT)
     async with Runtime(tmp_path, agents=[ops()], clock=clock) as rt:
         await rt.pause("ops", seconds=HOUR, reason="maintenance")
-        assert (
-            await rt.why("ops")
-        ).sentence == "ops is paused, until 2026-01-01T01:00:00.000Z: maintenance (operator)."
+        assert (await rt.why("ops")).sentence == "ops is paused, until 2026-01-01T01:00:00.000Z: maintenance (program)."
         lose_wakes(tmp_path)
         await looks(rt, clock)
         await passes(rt, clock, HOUR)
@@ -221,7 +219,7 @@ async def test_the_states_of_an_agent_are_told_with_their_facts(tmp_path: Path) 
         assert (life.state, life.sentence) == ("idle", f"ops owes nothing; turn {done.turn_id} completed.")
         assert life.threads[0].evidence == (f"turn {done.turn_id} completed",)
         await rt.stop("ops", reason="enough")
-        assert (await rt.why("ops")).sentence == "ops is stopped: enough (operator)."
+        assert (await rt.why("ops")).sentence == "ops is stopped: enough (program)."
         with pytest.raises(AgentNotFound):
             await rt.why("nobody")
 

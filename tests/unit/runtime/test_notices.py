@@ -320,5 +320,5 @@ async def test_an_expired_approval_can_be_asked_for_again(tmp_path: Path) -> Non
         assert (await reask(engine, first.approval_id, by="operator")).message_id == again.message_id
         await decide(engine, pending[0].action_id, Approve())
         await rt.settled()
-        with pytest.raises(InvalidValue, match="was approved by operator"):
+        with pytest.raises(InvalidValue, match="was approved by program"):
             await reask(engine, pending[0].action_id, by="operator")

@@ -134,7 +134,7 @@ async def test_a_stopped_agent_takes_no_webhook_and_no_hint_and_keeps_what_it_ha
             rt.receive("clerk", {"build": 7}, webhook="ci", verified=True),
             rt.wake("clerk", "something changed"),
         ):
-            with pytest.raises(AgentStopped, match="was stopped by operator") as told:
+            with pytest.raises(AgentStopped, match="was stopped by program") as told:
                 await refused
             assert told.value.hint == "Let it run again first: wakeful agent resume clerk"
         since = [entry.fact.event.kind for entry in (await rt._here.engine.store.read("clerk"))[before:]]

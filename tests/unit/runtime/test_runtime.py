@@ -31,7 +31,7 @@ async def test_what_was_sent_before_a_runtime_was_there_is_answered_when_one_is(
     async with Runtime(tmp_path, agents=[clerk("hello")]) as rt:
         await rt.settled()
         (agent,) = await rt.agents()
-        assert (agent.control, agent.changed_by) == ("paused", "operator"), "a restart changes nothing about it"
+        assert (agent.control, agent.changed_by) == ("paused", "program"), "a restart changes nothing about it"
         await rt.resume("clerk")
         assert (await rt.answer(receipt.message_id)).output == "hello"
 

@@ -81,7 +81,7 @@ async def test_stopped_agents_refuse_messages_and_their_turns_are_cancelled(tmp_
         work.goes_on.set()
         result = await rt.answer(sent)
         assert (result.status, work.calls) == ("cancelled", 1)
-        with pytest.raises(AgentStopped, match="all agents are stopped by operator: enough"):
+        with pytest.raises(AgentStopped, match="all agents are stopped by program: enough"):
             await rt.send("busy", "More.")
         with pytest.raises(AgentStopped):
             await rt.wake("busy", body="More.")

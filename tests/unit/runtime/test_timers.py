@@ -42,7 +42,7 @@ async def test_a_timer_wakes_its_agent_once_with_the_owners_words(tmp_path: Path
     clock, asked = FixedClock(MIDNIGHT), list[str]()
     async with Runtime(tmp_path, agents=[ops(asked)], clock=clock) as rt:
         armed = await rt.arm_timer("ops", "Check the backups.", at=MIDNIGHT + timedelta(hours=7), name="backups")
-        assert (armed.state, armed.armed_by) == ("armed", "operator")
+        assert (armed.state, armed.armed_by) == ("armed", "program")
         assert armed.next == (MIDNIGHT + timedelta(hours=7)).timestamp()
         await passes(rt, clock, 7 * HOUR - 1)
         assert asked == []

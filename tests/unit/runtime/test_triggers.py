@@ -266,7 +266,7 @@ async def test_a_stopped_agent_takes_no_delivery_and_a_paused_one_keeps_it(tmp_p
         await rt.stop("ops")
         for url in urls:
             receipt = await rt.deliver(url, b"red")
-            assert receipt.reason == "agent_stopped" and "was stopped by operator" in receipt.message
+            assert receipt.reason == "agent_stopped" and "was stopped by program" in receipt.message
         await rt.resume("ops")
         await rt.pause("ops")
         for url in urls:

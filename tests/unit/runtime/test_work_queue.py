@@ -74,7 +74,7 @@ async def test_an_enqueued_item_is_picked_worked_on_and_completed_without_any_me
     worked.clear()
     async with Runtime(tmp_path / "rt", agents=[builder(worker)], clock=FixedClock()) as rt:
         enqueued = await rt.enqueue(AGENT, "Mend the nightly build.")
-        assert (enqueued.state, enqueued.created_by, enqueued.readiness) == ("open", "operator", "runnable")
+        assert (enqueued.state, enqueued.created_by, enqueued.readiness) == ("open", "program", "runnable")
         await rt.settled()
         assert await rt.work_items(AGENT) == []
         (done,) = await rt.work_items(AGENT, completed=True)
@@ -86,7 +86,7 @@ async def test_an_enqueued_item_is_picked_worked_on_and_completed_without_any_me
         "message.admitted"
     ), "the item is there before any message"
     (audited,) = [event for event in events if isinstance(event, WorkItemEnqueued)]
-    assert (audited.enqueued_by, hasattr(audited, "delivery_surface")) == ("operator", False)
+    assert (audited.enqueued_by, hasattr(audited, "delivery_surface")) == ("program", False)
     ticks = [event for event in events if isinstance(event, MessageAdmitted)]
     assert {(each.message_kind, each.origin.kind, each.priority) for each in ticks} == {
         ("system_tick", "system", "background")

@@ -11,6 +11,7 @@ from wakeful import Agent, tool
 from wakeful.bootstrap import perform
 from wakeful.contracts.approvals import Approve
 from wakeful.contracts.errors import WakefulError
+from wakeful.service.operations.answers import AnswerQuery
 from wakeful.service.operations.approvals import DECIDE, LIST_APPROVALS, ApprovalDecision, ApprovalFilter, ApprovalName
 from wakeful.service.operations.artifacts import ArtifactName
 from wakeful.service.operations.calls import CallName
@@ -65,6 +66,7 @@ NEEDS_WORDS: dict[str, Any] = {
     "runtime.dispatch": DispatchName("nothing"),
     "runtime.imported_agent": ImportedName("nothing"),
     "runtime.metrics": NoRequest(),
+    "runtime.answer": AnswerQuery("nothing"),
     "task.show": TaskName("nothing"),
     "task.output": TaskName("nothing"),
     "runtime.revisions": AgentTarget("nothing"),
@@ -130,7 +132,6 @@ async def test_an_approval_is_decided_by_the_operation_alone(tmp_path: Path) -> 
     asked = ApprovalDecision(approval.id, Approve("fine"))
     first = await perform(DECIDE, asked, store)
     again = await perform(DECIDE, asked, store)
-    assert (first.outcome.duplicate, again.outcome.duplicate) == (False, True)
-    assert first.ahead is not None and first.ahead.row.turn_id == waiting.turn_id
-    assert first.ahead.code_needed and first.others == [] and first.rule is None
+    assert (first.duplicate, again.duplicate) == (False, True)
+    assert (first.approval.decided_by, first.approval.turn_id) == ("program", waiting.turn_id)
     assert (await wakeful.resume(store, waiting.turn_id, [agent])).completed

@@ -5,7 +5,7 @@ They stand in a stream of their own, which belongs to no agent.
 
 from typing import ClassVar
 
-from wakeful.contracts.events.agents import AgentControl
+from wakeful.contracts.agent_identity import AgentControl
 from wakeful.contracts.events.base import THREAD, Need, RuntimeFact
 from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.models import FailureKind

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wakeful.contracts.approvals import is_approver
 from wakeful.contracts.policies import Rule
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.verdicts import STRICTNESS, Verdict
@@ -222,7 +223,7 @@ def _verdict(ref: str, rule: Rule) -> Verdict:
 def _may_answer(answer: Rule, ask: Verdict) -> bool:
     if ask.standing_answer == "none" or (ask.standing_answer == "exact" and answer.call_hash is None):
         return False
-    return not ask.approvers or answer.decided_by in ask.approvers
+    return is_approver(answer.decided_by, ask.approvers)
 
 
 def _at(arguments: Mapping[str, Any], path: str) -> Any:

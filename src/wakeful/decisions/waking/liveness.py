@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
+from wakeful.contracts.agent_identity import AgentControl
 from wakeful.contracts.envelope import iso
-from wakeful.contracts.events.agents import AgentControl
 from wakeful.contracts.events.liveness import Owed, ViolationKind
 
 LifeState: TypeAlias = Literal["running", "queued", "waiting", "idle", "paused", "stopped"]

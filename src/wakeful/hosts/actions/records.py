@@ -59,7 +59,7 @@ class OwnPendingActionStore:
         if row.kind == KIND:
             return await settle(self._engine, row, action.status, action.resolver or "runtime", _dump(action))
         decided = _decided(action)
-        outcome = await approvals.decide(self._engine, row.action_id, decided, by=action.resolver or approvals.OPERATOR)
+        outcome = await approvals.decide(self._engine, row.action_id, decided, by=action.resolver or "program")
         return not outcome.duplicate
 
     async def carries_out(self, action_id: str) -> bool:

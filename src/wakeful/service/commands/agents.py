@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from wakeful.contracts.agent_identity import ControlCause
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
@@ -19,7 +20,6 @@ from wakeful.contracts.events import (
     TurnPauseLifted,
     TurnPauseRequested,
 )
-from wakeful.contracts.events.agents import ControlCause
 from wakeful.contracts.messages import AdmissionContext, DeliverySurface, JsonBody, OperatorOrigin, Priority
 from wakeful.contracts.values import JsonValue
 from wakeful.contracts.waking import ClosureDecision, Posture

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.approvals import RUNTIME, Always, Answer, Approval, Approve, Decided, Edit, Reject
+from wakeful.contracts.approvals import RUNTIME, Always, Answer, Approval, Approve, Decided, Edit, Reject, is_approver
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AlreadyDecided, ApprovalNotFound, InvalidValue, NotEntitled
 from wakeful.contracts.events import (
@@ -44,9 +44,6 @@ from wakeful.ports import ActionRow, Blobs, Log, RuleRow, Store, TableReads
 from wakeful.service.queries.record_names import begin_with, several
 from wakeful.views.approval_record import approval
 
-OPERATOR = "operator"
-APP = "app:"
-"""Before the name of somebody for whom the program that embeds wakeful vouches."""
 APPROVAL = "appr_"
 KINDS = ("approval", "question")
 """What is decided here; calls of clients and what hosts keep are not."""
@@ -76,7 +73,7 @@ async def show(engine: Engine, approval_id: str) -> Approval:
     return await _record(engine.store, await _expired(engine, await _find(engine.store, approval_id)))
 
 
-async def decide(engine: Engine, approval_id: str, decided: Decided, *, by: str = OPERATOR) -> Outcome:
+async def decide(engine: Engine, approval_id: str, decided: Decided, *, by: str = "program") -> Outcome:
     """Decide once. Raises ApprovalNotFound, NotEntitled, or InvalidValue when the decision does not fit."""
     store = engine.store
     row = await _expired(engine, await _find(store, approval_id))
@@ -157,7 +154,7 @@ async def rules(engine: Engine, agent_name: str | None = None) -> list[RuleRow]:
     return await engine.store.rules(agent_name)
 
 
-async def revoke_rule(engine: Engine, rule_id: str, *, by: str = OPERATOR) -> RuleRow:
+async def revoke_rule(engine: Engine, rule_id: str, *, by: str = "program") -> RuleRow:
     """Take a rule back: no call is let through by it any more, in turns that are open no less than in new ones.
 
     Raises ApprovalNotFound.
@@ -249,12 +246,10 @@ async def _expired(engine: Engine, row: ActionRow) -> ActionRow:
 
 
 def _check_entitled(asked: ActionRequired, by: str) -> None:
-    """The program that embeds wakeful vouches for the name after `app:`, who is also one of the operators."""
-    names = {by, by.removeprefix(APP), OPERATOR} if by.startswith(APP) else {by}
-    if asked.approvers and names.isdisjoint(asked.approvers):
+    if not is_approver(by, asked.approvers):
         raise NotEntitled(
             f"{by!r} may not decide about {asked.action_id}: it is for {', '.join(asked.approvers)}",
-            "nothing was changed; let one of them decide, and say who with --as NAME",
+            "nothing was changed; let one of them decide",
         )
 
 

@@ -20,7 +20,7 @@ LOOKED_THROUGH = 1_000
 
 
 async def resolve_unknown(
-    engine: Engine, call: str, *, happened: bool, result: str = "", by: str = "operator"
+    engine: Engine, call: str, *, happened: bool, result: str = "", by: str = "program"
 ) -> UnknownRow:
     """Close a call, named by its id or as `TURN/CALL`. Raises CallNotFound, saying what there is."""
     store = engine.store

@@ -7,6 +7,7 @@ says it ends what was left running.
 
 from contextlib import suppress
 
+from wakeful.contracts.agent_identity import AgentControl
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentStopped, StoreLocked
 from wakeful.contracts.events import (
@@ -15,7 +16,6 @@ from wakeful.contracts.events import (
     TurnPauseLifted,
     TurnPauseRequested,
 )
-from wakeful.contracts.events.agents import AgentControl
 from wakeful.engine.run_request import Engine
 from wakeful.ports import TurnRow
 from wakeful.ports.notices import RuntimeHoldRow, RuntimeHolds

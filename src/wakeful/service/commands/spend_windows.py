@@ -27,7 +27,6 @@ from wakeful.engine.run_request import Engine
 
 STREAM = "budget-grants"
 """The agent whose stream grants are in."""
-OPERATOR = "operator"
 
 
 async def spending(engine: Engine) -> list[SpendRow]:
@@ -42,7 +41,7 @@ async def spending(engine: Engine) -> list[SpendRow]:
 
 
 async def grant(
-    engine: Engine, scope: str, usd: Money, period: Period | None = None, *, by: str = OPERATOR, reason: str = ""
+    engine: Engine, scope: str, usd: Money, period: Period | None = None, *, by: str = "program", reason: str = ""
 ) -> SpendRow:
     """Allow more in the window that is under way. Without a period: of the scope's only one. Raises InvalidConfig.
 

@@ -41,7 +41,7 @@ async def create_trigger(
     thread: str = "main",
     signature: Signature | None = None,
     signing_env: str | None = None,
-    by: str = "operator",
+    by: str = "program",
 ) -> TriggerRecord:
     """Raises AgentNotFound, or InvalidRequest for terms that do not go together or a name that is taken."""
     await agent_named(engine.store, agent)

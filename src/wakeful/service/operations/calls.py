@@ -1,14 +1,14 @@
 """What may be asked about tool calls: why the gate decided as it did, and which outcomes are unknown."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import OPERATOR, NoRequest, OpenStore, Operation, check_no_tool
-from wakeful.service.operations.turns import TurnAhead, turn_ahead
+from wakeful.service.operations.operation import NoRequest, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.turns import turn_ahead
 
 if TYPE_CHECKING:
-    from wakeful.ports import UnknownRow
     from wakeful.views.explanation import CallExplanation
+    from wakeful.views.store_records import ResolvedCall, UnknownCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,7 @@ class OutcomeOfCall:
     call: str
     happened: bool
     result: str = ""
-    by: str = OPERATOR
-
-
-class CallResolution(NamedTuple):
-    """A call whose outcome is known now, and its turn if it is unfinished."""
-
-    row: "UnknownRow"
-    ahead: TurnAhead | None
+    by: str = ""
 
 
 async def _why(opened: OpenStore, asked: CallName) -> "CallExplanation":
@@ -41,19 +34,23 @@ async def _why(opened: OpenStore, asked: CallName) -> "CallExplanation":
     return await why_call(opened.store, asked.call)
 
 
-async def _unknown(opened: OpenStore, asked: NoRequest) -> "list[UnknownRow]":
-    return await opened.store.unknown()
+async def _unknown(opened: OpenStore, asked: NoRequest) -> "list[UnknownCall]":
+    from wakeful.service.queries.history import unknown_calls
+
+    return await unknown_calls(opened.store)
 
 
-async def _resolve(opened: OpenStore, asked: OutcomeOfCall) -> CallResolution:
+async def _resolve(opened: OpenStore, asked: OutcomeOfCall) -> "ResolvedCall":
     from wakeful.service.commands.outcome_resolution import resolve_unknown
+    from wakeful.service.queries.history import unknown_record
+    from wakeful.views.store_records import ResolvedCall
 
     check_no_tool(asked.call)
     row = await resolve_unknown(opened.engine, asked.call, happened=asked.happened, result=asked.result, by=asked.by)
-    return CallResolution(row, await turn_ahead(opened, row.turn_id))
+    return ResolvedCall(**dict(unknown_record(row)), ahead=await turn_ahead(opened, row.turn_id))
 
 
-_UNKNOWN = "wakeful.ports.UnknownRow"
+_RECORDS = "wakeful.views.store_records"
 EXPLAIN = Operation("calls.explain", "observe", CallName, "wakeful.views.explanation.CallExplanation", _why)
-LIST_UNKNOWN = Operation("calls.unknown", "observe", NoRequest, _UNKNOWN, _unknown, many=True)
-RESOLVE = Operation("calls.resolve", "operate", OutcomeOfCall, f"{__name__}.CallResolution", _resolve, repeatable=True)
+LIST_UNKNOWN = Operation("calls.unknown", "observe", NoRequest, f"{_RECORDS}.UnknownCall", _unknown, many=True)
+RESOLVE = Operation("calls.resolve", "operate", OutcomeOfCall, f"{_RECORDS}.ResolvedCall", _resolve, repeatable=True)

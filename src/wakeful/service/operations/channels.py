@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wakeful.contracts.channels import ChannelKind
-from wakeful.service.operations.operation import OPERATOR, NoRequest, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import NoRequest, OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
     from wakeful.views.channels import ChannelRecord, NewChannelRecord
@@ -25,7 +25,7 @@ class NewChannel:
     """The variable that holds the token."""
     scopes: tuple[str, ...] = ("decide",)
     allow_private: bool = False
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ChannelName:
     """A channel, and who wants something of it."""
 
     channel: str
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class PairingCode:
 
     channel: str
     code: str
-    by: str = OPERATOR
+    by: str = ""
 
 
 async def _list(opened: OpenStore, asked: NoRequest) -> "list[ChannelRecord]":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wakeful.contracts.messages import Priority
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
+from wakeful.service.operations.operation import OpenStore, Operation
 from wakeful.service.operations.turns import EventQuery, named_turn, read_events
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class ChatWords:
     priority: Priority = "normal"
     supersede: bool = False
     """Stop the turns of the thread that began before: their answers are not wanted any more."""
-    sender: str = OPERATOR
+    sender: str = ""
 
 
 @dataclass(frozen=True, slots=True)

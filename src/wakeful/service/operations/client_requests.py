@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
-from wakeful.service.operations.turns import TurnAhead, TurnName, named_turn, turn_ahead
+from wakeful.service.operations.operation import OpenStore, Operation
+from wakeful.service.operations.turns import TurnName, named_turn, turn_ahead
 
 if TYPE_CHECKING:
     from wakeful.contracts.runtime_tools import RuntimeToolRequest
     from wakeful.service.commands.client_requests import RequestOutcome
+    from wakeful.views.store_records import TurnContinuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class ClientResult:
     request: str
     result: Any = None
     error: str | None = None
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,14 @@ class RequestEnd:
 
     request: str
     cancelled: bool = False
-    by: str = OPERATOR
+    by: str = ""
 
 
 class RequestReceipt(NamedTuple):
     """What a client's request ended with, and its turn if it is unfinished."""
 
     ended: "RequestOutcome"
-    ahead: TurnAhead | None
+    ahead: "TurnContinuation | None"
 
 
 async def _requests(opened: OpenStore, asked: TurnName) -> "list[RuntimeToolRequest]":

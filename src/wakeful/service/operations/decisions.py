@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from wakeful.contracts.approvals import Always, Answer, Approval, ApprovalState, Approve, Decided, Edit, Reject
-from wakeful.contracts.errors import AlreadyDecided
+from wakeful.contracts.errors import AlreadyDecided, InvalidValue
 from wakeful.contracts.values import Value
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import OpenStore, Operation, check_no_tool
+from wakeful.service.operations.turns import turn_ahead
+from wakeful.views.store_records import TurnContinuation
 
 if TYPE_CHECKING:
     from wakeful.service.commands.approvals import Outcome
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 class ApprovalSearch:
     """Which approvals and questions: in a state, of a turn. Without a state: pending ones."""
 
-    status: ApprovalState = "pending"
+    status: ApprovalState | Literal["any"] = "pending"
     run_id: str | None = None
     """A turn's id, its key, or the beginning of its id."""
 
@@ -33,17 +35,20 @@ class PlainDecision:
     decision: Literal["approved", "rejected"]
     reason: str | None = None
     """Words for the model."""
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class EditDecision:
-    """Let a call run with other arguments."""
+    """Let a call run with other arguments: all of them, single ones as a person types them, or both."""
 
     approval: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] | None = None
+    """In the place of what the model wrote. What is left as `[redacted]` stays what it was."""
+    changes: Mapping[str, str] = field(default_factory=dict)
+    """Single arguments; each is read as its type in the tool's schema says."""
     reason: str | None = None
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class AnswerDecision:
     approval: str
     answer: Any
     reason: str | None = None
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ class AlwaysDecision:
     for_seconds: float | None = None
     """How long it holds; without it, until it is revoked."""
     reason: str | None = None
-    by: str = OPERATOR
+    by: str = ""
 
 
 class DecisionRecord(Value):
@@ -82,6 +87,8 @@ class DecisionRecord(Value):
     """The rule that a decision for always made."""
     arguments: dict[str, Any] | None = None
     """Of an edit: the new arguments, with secrets redacted."""
+    ahead: TurnContinuation | None = None
+    """Its turn, if that is unfinished."""
 
 
 _WORDS: Mapping[type, str] = {
@@ -100,7 +107,7 @@ async def _search(opened: OpenStore, asked: ApprovalSearch) -> "list[Approval]":
 
     turn_id = (await named_turn(opened, asked.run_id)).turn_id if asked.run_id is not None else None
     found = await approvals(opened.engine, pending_only=asked.status == "pending", turn_id=turn_id)
-    return [each for each in found if each.status == asked.status]
+    return [each for each in found if asked.status in ("any", each.status)]
 
 
 async def _decided(opened: OpenStore, approval: str, decision: Decided, by: str) -> DecisionRecord:
@@ -116,6 +123,7 @@ async def _decided(opened: OpenStore, approval: str, decision: Decided, by: str)
         duplicate=outcome.duplicate,
         rule_id=outcome.rule_id,
         arguments=outcome.arguments,
+        ahead=await turn_ahead(opened, outcome.approval.turn_id),
     )
 
 
@@ -126,7 +134,13 @@ async def _plain(opened: OpenStore, asked: PlainDecision) -> DecisionRecord:
 
 
 async def _edit(opened: OpenStore, asked: EditDecision) -> DecisionRecord:
-    return await _decided(opened, asked.approval, Edit(dict(asked.arguments), asked.reason or ""), asked.by)
+    from wakeful.service.commands.approvals import edited_arguments
+
+    check_no_tool(asked.approval)
+    if asked.arguments is None and not asked.changes:
+        raise InvalidValue("invalid_decision", "arguments", "nothing is changed", "Give arguments or changes.")
+    arguments = await edited_arguments(opened.engine, asked.approval, asked.arguments, asked.changes)
+    return await _decided(opened, asked.approval, Edit(arguments, asked.reason or ""), asked.by)
 
 
 async def _answer(opened: OpenStore, asked: AnswerDecision) -> DecisionRecord:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
     from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
@@ -27,7 +27,7 @@ class MemoryName:
 
     agent: str
     ref: str
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class MemoryEdit:
     agent: str
     ref: str
     text: str
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

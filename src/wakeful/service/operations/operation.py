@@ -1,7 +1,7 @@
 """One thing that may be asked of the runtime about a store: name, scope, request, answer, handler."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
@@ -18,8 +18,10 @@ Scope: TypeAlias = Literal["observe", "operate"]
 """`observe` reads, `operate` decides and changes."""
 Q = TypeVar("Q")
 A = TypeVar("A")
-OPERATOR = "operator"
-"""Who acts when a person at this machine gives no name."""
+IDENTITY = ("by", "sender", "said_by")
+"""Fields of requests that say who acts. Blank: the surface that asks says it, by `in_name_of`."""
+PROGRAM = "program"
+"""Who acts where the program that embeds wakeful names nobody."""
 
 
 class OpenStore:
@@ -101,6 +103,12 @@ class Operation(Generic[Q, A]):
         """The class of the answer, or of each item of it."""
         module, _, name = self.answer.rpartition(".")
         return getattr(import_module(module), name)
+
+
+def in_name_of(asked: Q, caller: str) -> Q:
+    """The request with who acts, where it does not say that yet."""
+    blank = {each.name: caller for each in fields(asked) if each.name in IDENTITY and not getattr(asked, each.name)}  # type: ignore[arg-type]
+    return replace(asked, **blank) if blank else asked  # type: ignore[type-var]
 
 
 def check_no_tool(what: str) -> None:

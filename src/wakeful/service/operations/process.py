@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import OPERATOR, NoRequest, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import NoRequest, OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
     from wakeful.service.queries.doctor import DoctorReport
@@ -27,7 +27,7 @@ class DoctorQuestion:
 class ShutdownRequest:
     """Let go of everything and end. Agents stay as they are, and go on when somebody starts it again."""
 
-    by: str = OPERATOR
+    by: str = ""
 
 
 async def _status(opened: OpenStore, asked: StatusQuestion) -> "RuntimeStatus":

@@ -1,4 +1,4 @@
-"""Where each operation is over HTTP: method, path, and how its answer is shown. `surfaces/http` makes its routes of it.
+"""Where each operation is over HTTP. `surfaces/http` makes its routes of it, and a client its requests.
 
 A name in a path is a field of the request: `{agent_id}` is `agent`. Of the other fields, those of a GET are its query
 and those of everything else its body. Who acts is never a field: it is the caller that was authenticated. Reading needs
@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_type_hints
 
 from wakeful.service.operations import (
     agents,
+    answers,
     approvals,
     artifacts,
     calls,
@@ -23,6 +24,7 @@ from wakeful.service.operations import (
     inspection,
     memory,
     operator_feed,
+    overview,
     process,
     runtime,
     runtime_agents,
@@ -41,11 +43,9 @@ from wakeful.service.operations import (
     workflows,
     workspaces,
 )
-from wakeful.service.operations.operation import Operation, Scope
+from wakeful.service.operations.operation import IDENTITY, Operation, Scope
 
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
-IDENTITY = ("by", "sender", "said_by")
-"""Fields of requests that say who acts, where they hold a name."""
 _NAMES = {
     "DisplayMode": "wakeful.views.presentation.display_modes",
     "Grouping": "wakeful.service.queries.costs",
@@ -121,42 +121,6 @@ def field_of_path(route: HttpRoute, name: str) -> str:
     return name if name in names else name.removesuffix("_id")
 
 
-def _rule(row: Any) -> Any:
-    from wakeful.service.queries.history import rule_record
-
-    return rule_record(row)
-
-
-def _unknown(row: Any) -> Any:
-    from wakeful.service.queries.history import unknown_record
-
-    return unknown_record(row)
-
-
-def _resolved(found: Any) -> Any:
-    return _unknown(found.row)
-
-
-def _limit(row: Any) -> Any:
-    from wakeful.service.queries.history import limit_record
-
-    return limit_record(row)
-
-
-def _turn(found: Any) -> Any:
-    from wakeful.service.queries.history import turn_record
-
-    return turn_record(found.row if hasattr(found, "row") else found.now)
-
-
-def _said(found: Any) -> Any:
-    return found._asdict()
-
-
-def _tree(found: Any) -> Any:
-    return found.tree
-
-
 def _ended(found: Any) -> Any:
     from wakeful.contracts.errors import AlreadyDecided
     from wakeful.views.client_requests import ended_request
@@ -169,9 +133,7 @@ def _ended(found: Any) -> Any:
     return ended
 
 
-_STORE = "wakeful.views.store_records"
 _ENDED = "wakeful.views.client_requests.EndedRequest"
-_TURN = f"{_STORE}.TurnRecord"
 _AGENT = "/agents/{agent_id}"
 _CONTROL = "/control/agents/{agent_id}"
 _TURNS = "/turns/{turn_id}"
@@ -223,10 +185,12 @@ ROUTES = (
     HttpRoute("POST", f"{_CONTROL}/resume", runtime.RESUME_AGENT, fixed=_NO_WORDS),
     HttpRoute("POST", f"{_CONTROL}/notice", runtime.TEST_NOTICE, fixed=_NO_WORDS, look="/notices"),
     HttpRoute("GET", "/agents/usage", agents.STATUS),
+    HttpRoute("GET", overview.PATH, overview.OVERVIEW),
     HttpRoute("GET", "/feed", operator_feed.LIST_FEED),
     HttpRoute("GET", "/feed/tail", operator_feed.SHOW_TAIL),
     # messages, work, timers, notices
     HttpRoute("POST", f"{_AGENT}/messages", runtime.SEND, fixed=_HTTP, look=f"{_AGENT}/transcript"),
+    HttpRoute("GET", "/messages/{message_id}/answer", answers.ANSWER),
     HttpRoute("GET", f"{_AGENT}/work-items", work.LIST_WORK),
     HttpRoute("POST", f"{_CONTROL}/work-items", work.ENQUEUE_WORK, look=f"{_AGENT}/work-items"),
     HttpRoute("GET", "/timers", runtime.LIST_TIMERS),
@@ -264,16 +228,16 @@ ROUTES = (
     HttpRoute("POST", f"{_TRIGGER}/url", triggers.SHOW_TRIGGER_URL),
     # approvals, unknown outcomes, client requests
     HttpRoute("GET", "/approvals", decisions.SEARCH_APPROVALS),
-    HttpRoute("GET", "/approvals/rules", approvals.LIST_RULES, _rule, f"{_STORE}.ApprovalRule"),
-    HttpRoute("DELETE", "/approvals/rules/{rule_id}", approvals.REVOKE_RULE, _rule, f"{_STORE}.ApprovalRule"),
+    HttpRoute("GET", "/approvals/rules", approvals.LIST_RULES),
+    HttpRoute("DELETE", "/approvals/rules/{rule_id}", approvals.REVOKE_RULE),
     HttpRoute("GET", _APPROVAL, approvals.SHOW_APPROVAL),
     HttpRoute("POST", f"{_APPROVAL}/decision", decisions.DECIDE_PLAINLY),
     HttpRoute("POST", f"{_APPROVAL}/edit", decisions.DECIDE_BY_EDIT),
     HttpRoute("POST", f"{_APPROVAL}/answer", decisions.DECIDE_BY_ANSWER),
     HttpRoute("POST", f"{_APPROVAL}/always", decisions.DECIDE_FOR_ALWAYS),
     HttpRoute("POST", f"{_APPROVAL}/reask", approvals.REASK, look="/approvals"),
-    HttpRoute("GET", "/unknown", calls.LIST_UNKNOWN, _unknown, f"{_STORE}.UnknownCall"),
-    HttpRoute("POST", "/calls/{call_id}/outcome", calls.RESOLVE, _resolved, f"{_STORE}.UnknownCall"),
+    HttpRoute("GET", "/unknown", calls.LIST_UNKNOWN),
+    HttpRoute("POST", "/calls/{call_id}/outcome", calls.RESOLVE),
     HttpRoute("GET", "/calls/{call_id}/why", calls.EXPLAIN),
     HttpRoute("GET", "/requests", client_requests.LIST_REQUESTS),
     HttpRoute("GET", "/requests/{request_id}", client_requests.SHOW_REQUEST),
@@ -288,7 +252,7 @@ ROUTES = (
     HttpRoute("GET", "/turns", turns.LIST_TURNS),
     HttpRoute("GET", _TURNS, turns.SHOW_TURN),
     HttpRoute("GET", f"{_TURNS}/events", turns.LIST_EVENTS),
-    HttpRoute("GET", f"{_TURNS}/tree", turn_reports.SHOW_TREE, _tree, "wakeful.views.tree.ExecutionTreeSnapshot"),
+    HttpRoute("GET", f"{_TURNS}/tree", turn_reports.SHOW_TREE),
     HttpRoute("GET", f"{_TURNS}/wire", turn_reports.SHOW_WIRE),
     HttpRoute("GET", f"{_TURNS}/result", turn_reports.SHOW_RESULT),
     HttpRoute("GET", f"{_TURNS}/latency", turn_reports.SHOW_LATENCY),
@@ -298,15 +262,15 @@ ROUTES = (
     HttpRoute("GET", f"{_TURNS}/replay", turn_reports.REPLAY),
     HttpRoute("GET", f"{_TURNS}/artifacts", artifacts.LIST_ARTIFACTS),
     HttpRoute("GET", "/artifacts/{artifact_id}", artifacts.SHOW_ARTIFACT),
-    HttpRoute("POST", f"{_TURNS}/cancel", steering.CANCEL, _turn, _TURN),
-    HttpRoute("POST", f"{_TURNS}/pause", steering.PAUSE, _turn, _TURN),
-    HttpRoute("POST", f"{_TURNS}/resume", steering.UNPAUSE, _turn, _TURN),
-    HttpRoute("POST", f"{_TURNS}/messages", steering.INTERJECT, _said, "builtins.dict", look=f"{_TURNS}/events"),
+    HttpRoute("POST", f"{_TURNS}/cancel", steering.CANCEL),
+    HttpRoute("POST", f"{_TURNS}/pause", steering.PAUSE),
+    HttpRoute("POST", f"{_TURNS}/resume", steering.UNPAUSE),
+    HttpRoute("POST", f"{_TURNS}/messages", steering.INTERJECT, look=f"{_TURNS}/events"),
     HttpRoute("GET", "/threads", threads.LIST_THREADS),
     HttpRoute("GET", "/threads/{thread_id}/messages", threads.LIST_MESSAGES),
     # money, workflows, the store
-    HttpRoute("GET", "/budgets", spending.LIST_SPENDING, _limit, f"{_STORE}.SpendingLimit"),
-    HttpRoute("POST", "/budgets/grant", spending.GRANT, _limit, f"{_STORE}.SpendingLimit", look="/budgets"),
+    HttpRoute("GET", "/budgets", spending.LIST_SPENDING),
+    HttpRoute("POST", "/budgets/grant", spending.GRANT, look="/budgets"),
     HttpRoute("GET", "/cost", spending.SHOW_COSTS),
     HttpRoute("GET", "/workflows", workflows.LIST_WORKFLOWS),
     HttpRoute("GET", "/workflows/{name}", workflows.SHOW_WORKFLOW),

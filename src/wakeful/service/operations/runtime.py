@@ -6,10 +6,10 @@ Each is a fact in the log. The process that runs the agents finds it there, so n
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wakeful.contracts.events.agents import AgentControl
+from wakeful.contracts.agent_identity import AgentControl
 from wakeful.contracts.messages import Priority
 from wakeful.service.operations.agents import AgentName
-from wakeful.service.operations.operation import OPERATOR, NoRequest, OpenStore, Operation
+from wakeful.service.operations.operation import NoRequest, OpenStore, Operation
 
 if TYPE_CHECKING:
     from wakeful.contracts.file_problems import FileProblem, ReloadReport
@@ -53,7 +53,7 @@ class AgentControlRequest:
     """An agent to pause, stop or resume, and who wants it."""
 
     agent: str
-    by: str = OPERATOR
+    by: str = ""
     reason: str = ""
     seconds: float | None = None
     """Of a pause: after how long it ends by itself."""
@@ -64,7 +64,7 @@ class HoldRequest:
     """All agents to pause, stop or resume, and who wants it."""
 
     control: AgentControl
-    by: str = OPERATOR
+    by: str = ""
     reason: str = ""
 
 
@@ -72,7 +72,7 @@ class HoldRequest:
 class ReloadRequest:
     """The files of the home are to be read again, and who wants it."""
 
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class TimerName:
     """A timer to cancel, and who wants it."""
 
     timer: str
-    by: str = OPERATOR
+    by: str = ""
     reason: str = ""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
     from wakeful.service.agent_supply import AgentSupply
@@ -28,7 +28,7 @@ class NewAgent:
 
     definition: Mapping[str, Any] = field(default_factory=dict)
     template: str | None = None
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ModelOfAgent:
 
     agent: str
     model: str | None
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class AgentRemoval:
     """An agent that is to be put away or deleted."""
 
     agent: str
-    by: str = OPERATOR
+    by: str = ""
     reason: str = ""
 
 
@@ -55,7 +55,7 @@ class AgentChange:
 
     agent: str
     changes: Mapping[str, Any] = field(default_factory=dict)
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ class AgentToRun:
 
     agent: str
     new: Mapping[str, Any] | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ async def _runnable(opened: OpenStore, asked: AgentToRun) -> RunnableAgent:
     check_no_tool("agents")
     name, store = asked.agent, opened.store
     if asked.new is not None and await store.runtime_agent(name) is None:
-        await supply_of(opened).create(asked.new, by=OPERATOR, template=DEFAULT_TEMPLATE)
+        await supply_of(opened).create(asked.new, by=asked.by, template=DEFAULT_TEMPLATE)
     row = await agent_named(store, name)
     if row.visibility != "public" or row.ownership != "self_owned":
         raise InvalidRequest(f"agent {name!r} belongs to {row.parent}", "Run that agent instead.")

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import OPERATOR, NoRequest, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import NoRequest, OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
     from wakeful.contracts.budgets import Money
-    from wakeful.contracts.spending import Period, SpendRow
+    from wakeful.contracts.spending import Period
     from wakeful.service.queries.costs import Grouping
     from wakeful.views.cost import CostReport
+    from wakeful.views.store_records import SpendingLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class SpendGrant:
     scope: str
     usd: "Money"
     period: "Period | None"
-    by: str = OPERATOR
+    by: str = ""
     reason: str = ""
 
 
@@ -33,17 +34,20 @@ class CostQuestion:
     turn: str | None = None
 
 
-async def _spending(opened: OpenStore, asked: NoRequest) -> "list[SpendRow]":
+async def _spending(opened: OpenStore, asked: NoRequest) -> "list[SpendingLimit]":
     from wakeful.service.commands.spend_windows import spending
+    from wakeful.service.queries.history import limit_record
 
-    return await spending(opened.engine)
+    return [limit_record(row) for row in await spending(opened.engine)]
 
 
-async def _grant(opened: OpenStore, asked: SpendGrant) -> "SpendRow":
+async def _grant(opened: OpenStore, asked: SpendGrant) -> "SpendingLimit":
     from wakeful.service.commands.spend_windows import grant
+    from wakeful.service.queries.history import limit_record
 
     check_no_tool(f"the spending limit of {asked.scope}")
-    return await grant(opened.engine, asked.scope, asked.usd, asked.period, by=asked.by, reason=asked.reason)
+    row = await grant(opened.engine, asked.scope, asked.usd, asked.period, by=asked.by, reason=asked.reason)
+    return limit_record(row)
 
 
 async def _costs(opened: OpenStore, asked: CostQuestion) -> "CostReport":
@@ -57,7 +61,7 @@ async def _costs(opened: OpenStore, asked: CostQuestion) -> "CostReport":
     return await costs_of(opened.store, asked.by, day=day, since=asked.since, agent=asked.agent, turn_id=asked.turn)
 
 
-_SPEND = "wakeful.contracts.spending.SpendRow"
+_SPEND = "wakeful.views.store_records.SpendingLimit"
 LIST_SPENDING = Operation("budgets.list", "observe", NoRequest, _SPEND, _spending, many=True)
 GRANT = Operation("budgets.grant", "operate", SpendGrant, _SPEND, _grant)
 SHOW_COSTS = Operation("costs.show", "observe", CostQuestion, "wakeful.views.cost.CostReport", _costs)

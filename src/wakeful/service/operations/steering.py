@@ -1,13 +1,14 @@
 """What may be asked of a turn that is under way: to stop, to pause, to hear something."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
-from wakeful.service.operations.turns import TurnAhead, named_turn, turn_ahead
+from wakeful.service.operations.operation import OpenStore, Operation
+from wakeful.service.operations.turns import named_turn, turn_ahead
 
 if TYPE_CHECKING:
     from wakeful.ports import TurnRow
+    from wakeful.views.store_records import MessageReceipt, SteeredTurn, TurnContinuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class TurnControl:
     """A turn that is to stop, to rest or to continue, and who wants it."""
 
     turn: str | None = None
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,71 +25,54 @@ class MessageToTurn:
 
     turn: str
     text: str
-    said_by: str = OPERATOR
+    said_by: str = ""
 
 
-class Cancellation(NamedTuple):
-    """What became of asking a turn to stop."""
-
-    before: "TurnRow"
-    accepted: bool
-    """False: it was over already."""
-    now: "TurnRow"
-    ahead: TurnAhead | None
-    """There when no process runs it: somebody has to take it up so that it ends."""
-
-
-class Pause(NamedTuple):
-    """What became of asking a turn to rest."""
-
-    row: "TurnRow"
-    accepted: bool
-    ahead: TurnAhead | None
-
-
-class MessageReceipt(NamedTuple):
-    """A message that is safe."""
-
-    turn_id: str
-    message_id: str
-
-
-async def _cancel(opened: OpenStore, asked: TurnControl) -> Cancellation:
+async def _cancel(opened: OpenStore, asked: TurnControl) -> "SteeredTurn":
     from wakeful.service.commands.interruption import cancel_turn
 
     row = await named_turn(opened, asked.turn)
     if not await cancel_turn(opened.engine, row.turn_id, requested_by=asked.by):
-        return Cancellation(row, False, row, None)
+        return _steered(row, row, None, accepted=False)
     now = await named_turn(opened, row.turn_id)
     held = not now.is_open or await opened.store.is_held(row.agent_id, row.thread_id)
-    return Cancellation(row, True, now, None if held else await turn_ahead(opened, row.turn_id))
+    return _steered(row, now, None if held else await turn_ahead(opened, row.turn_id), accepted=True)
 
 
-async def _pause(opened: OpenStore, asked: TurnControl) -> Pause:
+async def _pause(opened: OpenStore, asked: TurnControl) -> "SteeredTurn":
     from wakeful.service.commands.steering import pause_turn
 
     row = await named_turn(opened, asked.turn)
     accepted = await pause_turn(opened.engine, row.turn_id, requested_by=asked.by)
-    return Pause(row, accepted, await turn_ahead(opened, row.turn_id) if row.is_open else None)
+    return _steered(row, row, await turn_ahead(opened, row.turn_id) if row.is_open else None, accepted=accepted)
 
 
-async def _unpause(opened: OpenStore, asked: TurnControl) -> Pause:
+async def _unpause(opened: OpenStore, asked: TurnControl) -> "SteeredTurn":
     from wakeful.service.commands.steering import unpause_turn
 
     row = await named_turn(opened, asked.turn)
     accepted = await unpause_turn(opened.engine, row.turn_id, requested_by=asked.by)
-    return Pause(row, accepted, await turn_ahead(opened, row.turn_id) if row.is_open else None)
+    return _steered(row, row, await turn_ahead(opened, row.turn_id) if row.is_open else None, accepted=accepted)
 
 
-async def _interject(opened: OpenStore, asked: MessageToTurn) -> MessageReceipt:
+def _steered(before: "TurnRow", now: "TurnRow", ahead: "TurnContinuation | None", *, accepted: bool) -> "SteeredTurn":
+    from wakeful.service.queries.history import turn_record
+    from wakeful.views.store_records import SteeredTurn
+
+    return SteeredTurn(**dict(turn_record(now)), accepted=accepted, before=before.state, ahead=ahead)
+
+
+async def _interject(opened: OpenStore, asked: MessageToTurn) -> "MessageReceipt":
     from wakeful.service.commands.steering import interject
+    from wakeful.views.store_records import MessageReceipt
 
     row = await named_turn(opened, asked.turn)
     said = await interject(opened.engine, row.turn_id, asked.text, said_by=asked.said_by)
-    return MessageReceipt(row.turn_id, said)
+    return MessageReceipt(turn_id=row.turn_id, message_id=said)
 
 
-CANCEL = Operation("turns.cancel", "operate", TurnControl, f"{__name__}.Cancellation", _cancel, repeatable=True)
-PAUSE = Operation("turns.pause", "operate", TurnControl, f"{__name__}.Pause", _pause, repeatable=True)
-UNPAUSE = Operation("turns.unpause", "operate", TurnControl, f"{__name__}.Pause", _unpause, repeatable=True)
-INTERJECT = Operation("turns.interject", "operate", MessageToTurn, f"{__name__}.MessageReceipt", _interject)
+_RECORDS = "wakeful.views.store_records"
+CANCEL = Operation("turns.cancel", "operate", TurnControl, f"{_RECORDS}.SteeredTurn", _cancel, repeatable=True)
+PAUSE = Operation("turns.pause", "operate", TurnControl, f"{_RECORDS}.SteeredTurn", _pause, repeatable=True)
+UNPAUSE = Operation("turns.unpause", "operate", TurnControl, f"{_RECORDS}.SteeredTurn", _unpause, repeatable=True)
+INTERJECT = Operation("turns.interject", "operate", MessageToTurn, f"{_RECORDS}.MessageReceipt", _interject)

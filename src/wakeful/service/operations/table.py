@@ -5,6 +5,7 @@ from typing import Any
 
 from wakeful.service.operations import (
     agents,
+    answers,
     approvals,
     artifacts,
     calls,
@@ -17,6 +18,7 @@ from wakeful.service.operations import (
     log,
     memory,
     operator_feed,
+    overview,
     process,
     runtime,
     runtime_agents,
@@ -39,6 +41,7 @@ from wakeful.service.operations.operation import Operation
 
 FAMILIES = (
     agents,
+    answers,
     approvals,
     artifacts,
     calls,
@@ -51,6 +54,7 @@ FAMILIES = (
     log,
     memory,
     operator_feed,
+    overview,
     process,
     runtime,
     runtime_agents,

@@ -6,7 +6,7 @@ None of them needs the process that looks after the tasks. A stop is a fact: tha
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import OpenStore, Operation, check_no_tool
 from wakeful.service.operations.turns import PAGE
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class TaskToStop:
     """A task that is to end, and who wants it."""
 
     task: str
-    by: str = OPERATOR
+    by: str = ""
     reason: str = ""
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
     from wakeful.views.runtime_records import TimerRecord
@@ -14,7 +14,7 @@ class TimerToRun:
     """A timer by its id, the beginning of it, its name, or the agent that has no other; and who wants it."""
 
     timer: str
-    by: str = OPERATOR
+    by: str = ""
 
 
 async def _run(opened: OpenStore, asked: TimerToRun) -> "TimerRecord":

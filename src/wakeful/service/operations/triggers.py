@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wakeful.contracts.triggers import Signature
 from wakeful.service.operations.agents import AgentName
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
     from wakeful.service.commands.trigger_control import CountRefusals
@@ -27,7 +27,7 @@ class NewTrigger:
     thread: str = "main"
     signature: Signature | None = None
     signing_env: str | None = None
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TriggerChange:
 
     trigger: str
     """Its id, AGENT/NAME, or AGENT."""
-    by: str = OPERATOR
+    by: str = ""
     reason: str = ""
 
 
@@ -45,7 +45,7 @@ class TriggerAddress:
     """Whose address somebody wants to see."""
 
     trigger: str
-    by: str = OPERATOR
+    by: str = ""
     purpose: str = ""
     base: str = ""
     """Where the runtime is reached from outside; blank: the address is a path."""

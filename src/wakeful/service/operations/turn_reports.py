@@ -1,13 +1,12 @@
 """What may be asked about one turn: its tree, latency, context, prompt and tools, and whether its decisions replay."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from wakeful.service.operations.operation import OpenStore, Operation
 from wakeful.service.operations.turns import TurnName, named_turn
 
 if TYPE_CHECKING:
-    from wakeful.ports import TurnRow
     from wakeful.service.queries.replay import ReplayReport
     from wakeful.service.queries.tool_inventory import ToolInventory
     from wakeful.views.prompt_report import PromptReport
@@ -32,18 +31,11 @@ class WireQuery:
     after: int = 0
 
 
-class TurnTree(NamedTuple):
-    """A turn with its calls."""
-
-    row: "TurnRow"
-    tree: "ExecutionTreeSnapshot"
-
-
-async def _tree(opened: OpenStore, asked: TurnName) -> TurnTree:
+async def _tree(opened: OpenStore, asked: TurnName) -> "ExecutionTreeSnapshot":
     from wakeful.service.queries.views import execution_tree
 
     row = await named_turn(opened, asked.turn)
-    return TurnTree(row, await execution_tree(opened.store, row.turn_id, keys=opened.keys()))
+    return await execution_tree(opened.store, row.turn_id, keys=opened.keys())
 
 
 async def _wire(opened: OpenStore, asked: WireQuery) -> "WireReplay":
@@ -92,7 +84,7 @@ async def _replay(opened: OpenStore, asked: TurnName) -> "ReplayReport":
     return await replay_turn(opened.store, await named_turn(opened, asked.turn))
 
 
-SHOW_TREE = Operation("turns.tree", "observe", TurnName, f"{__name__}.TurnTree", _tree)
+SHOW_TREE = Operation("turns.tree", "observe", TurnName, "wakeful.views.tree.ExecutionTreeSnapshot", _tree)
 SHOW_WIRE = Operation("turns.wire", "observe", WireQuery, "wakeful.views.wire_messages.WireReplay", _wire)
 SHOW_RESULT = Operation("turns.result", "observe", TurnName, "builtins.dict", _result)
 SHOW_LATENCY = Operation("turns.latency", "observe", TurnName, "wakeful.views.turn_record.TurnLatency", _latency)

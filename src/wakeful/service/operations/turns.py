@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from wakeful.service.operations.operation import OpenStore, Operation
 
 if TYPE_CHECKING:
     from wakeful.contracts.envelope import RuntimeEvent
     from wakeful.ports import TurnRow, TurnState
-    from wakeful.views.store_records import TurnRecord
+    from wakeful.views.store_records import TurnContinuation, TurnRecord
 
 PAGE = 100
 """How many lines of a list are answered unless more are asked for."""
@@ -45,13 +45,6 @@ class EventQuery:
     reveal: bool = False
 
 
-class TurnAhead(NamedTuple):
-    """A turn that may go on, and the tools that have to be supplied for it."""
-
-    row: "TurnRow"
-    code_needed: "list[str]"
-
-
 async def named_turn(opened: OpenStore, turn: str | None) -> "TurnRow":
     """Raises TurnNotFound where no turn, or more than one, has that name."""
     from wakeful.service.queries.turns import find_turn
@@ -59,14 +52,16 @@ async def named_turn(opened: OpenStore, turn: str | None) -> "TurnRow":
     return await find_turn(opened.store, turn)
 
 
-async def turn_ahead(opened: OpenStore, turn_id: str) -> TurnAhead | None:
+async def turn_ahead(opened: OpenStore, turn_id: str) -> "TurnContinuation | None":
     """A turn as somebody may take it up; None when it is over."""
     from wakeful.service.commands.agent_rebuild import code_needed
+    from wakeful.views.store_records import TurnContinuation
 
     row = await opened.store.turn(turn_id)
     if row is None or not row.is_open:
         return None
-    return TurnAhead(row, await code_needed(opened.store, row, opened.engine.resolve_model))
+    needed = await code_needed(opened.store, row, opened.engine.resolve_model)
+    return TurnContinuation(turn_id=row.turn_id, state=row.state, code_needed=tuple(needed))
 
 
 async def _turns(opened: OpenStore, asked: TurnQuery) -> "list[TurnRecord]":

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation, check_no_tool
+from wakeful.service.operations.operation import OpenStore, Operation, check_no_tool
 from wakeful.service.operations.turns import PAGE
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class NewWorkItem:
 
     agent: str
     objective: str
-    by: str = OPERATOR
+    by: str = ""
 
 
 async def _list(opened: OpenStore, asked: WorkItemQuery) -> "list[WorkItemRecord]":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wakeful.contracts.workspaces import WorkspaceMode
-from wakeful.service.operations.operation import OPERATOR, OpenStore, Operation
+from wakeful.service.operations.operation import OpenStore, Operation
 
 if TYPE_CHECKING:
     from wakeful.views.execution_snapshot import AgentWorkspaces
@@ -28,7 +28,7 @@ class WorkspaceToAttach:
 
     agent: str
     path: str
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class WorkspaceToUse:
     mode: WorkspaceMode = "direct"
     cwd: str | None = None
     label: str = ""
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class WorkspaceToDetach:
 
     agent: str
     workspace_id: str
-    by: str = OPERATOR
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class WorktreeToCleanUp:
 
     agent: str
     worktree_id: str
-    by: str = OPERATOR
+    by: str = ""
 
 
 async def _list(opened: OpenStore, asked: WorkspacesOf) -> "AgentWorkspaces":

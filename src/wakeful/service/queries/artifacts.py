@@ -7,7 +7,8 @@ from wakeful.contracts.errors import ArtifactExpired, ArtifactNotFound
 from wakeful.ports import Store, TurnRow
 from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.service.queries.turns import EventReader, find_turn, turn_events
-from wakeful.views.store_records import Artifact, ArtifactContent, artifacts_of
+from wakeful.views.artifacts import artifacts_of
+from wakeful.views.store_records import Artifact, ArtifactContent
 
 SHA256 = "sha256:"
 """What every id begins with, and nobody has to write."""

@@ -75,6 +75,12 @@ def unknown_record(row: UnknownRow, others: Sequence[UnknownRow] = ()) -> Unknow
     )
 
 
+async def unknown_calls(store: Store) -> list[UnknownCall]:
+    """All calls with an unknown outcome."""
+    rows = await store.unknown()
+    return [unknown_record(row, rows) for row in rows]
+
+
 def rule_record(row: RuleRow) -> ApprovalRule:
     """A rule made with `Always`, for readers."""
     return ApprovalRule(

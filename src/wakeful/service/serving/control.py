@@ -1,4 +1,4 @@
-"""Asking the process that serves a home, through its socket. The standard library alone: a command starts fast."""
+"""Asking the process that serves a home one thing, through its socket, whatever version it is of."""
 
 import http.client
 import json
@@ -7,43 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wakeful.contracts.errors import ForTheCaller, WakefulError
+from wakeful.service.serving.daemon_client import START, ControlRefused, NoAnswer, SocketConnection
 
 SECONDS = 5.0
-
-
-class NoAnswer(ForTheCaller):
-    """No process answers at the socket of this home, or one that is none of ours."""
-
-
-class ControlRefused(WakefulError):
-    """The process answered with an error."""
-
-    def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message, hint)
-        self.status = status
-        self.code = code
-        self.exit_code = 2 if status < 500 else 1
-
-
-class _SocketConnection(http.client.HTTPConnection):
-    """HTTP through a socket of this machine."""
-
-    def __init__(self, path: Path, seconds: float) -> None:
-        super().__init__("localhost", timeout=seconds)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
 
 
 def ask_process(
     path: Path, method: str, where: str, body: Mapping[str, Any] | None = None, *, seconds: float = SECONDS
 ) -> Any:
     """One request and its answer. Raises NoAnswer, or ControlRefused with the error that was told."""
-    connection = _SocketConnection(path, seconds)
+    connection = SocketConnection(str(path), seconds)
     try:
         sent = None if body is None else json.dumps(body)
         headers = {"content-type": "application/json"} if sent is not None else {}
@@ -51,7 +24,7 @@ def ask_process(
         answer = connection.getresponse()
         data, ours = answer.read(), answer.getheader("wakeful-api")
     except (OSError, http.client.HTTPException) as error:
-        raise NoAnswer(f"no daemon answers at {path}: {error}", "Start it: wakeful daemon start") from None
+        raise NoAnswer(f"no daemon answers at {path}: {error}", START) from None
     finally:
         connection.close()
     if ours is None:

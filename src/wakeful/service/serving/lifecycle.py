@@ -14,7 +14,8 @@ from typing import Any
 from wakeful.contracts.errors import ForTheCaller, WakefulError
 from wakeful.contracts.values import Value
 from wakeful.service.access import NewTokenRecord, create_token, list_tokens
-from wakeful.service.serving.control import ControlRefused, NoAnswer, ask_process, is_listening
+from wakeful.service.serving.control import ask_process, is_listening
+from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer
 from wakeful.service.serving.options import ServeOptions, fingerprint
 from wakeful.service.serving.run_files import (
     ProcessRecord,
@@ -26,9 +27,9 @@ from wakeful.service.serving.run_files import (
     read_failure,
     read_record,
     record_path,
-    socket_path,
     write_failure,
 )
+from wakeful.service.serving.socket_place import socket_path
 from wakeful.settings.home import home
 from wakeful.views.process_status import ProcessFailure, RuntimeActivity
 

@@ -3,10 +3,8 @@
 Files of a process that is gone are stale, and are cleaned away by whoever comes next.
 """
 
-import hashlib
 import json
 import os
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -16,11 +14,10 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.values import Value
 from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.service.serving.options import ServeOptions
+from wakeful.service.serving.socket_place import run_folder, socket_path
 from wakeful.settings.home import home
 from wakeful.views.process_status import FailurePhase, ProcessFailure
 
-LONGEST_SOCKET = 100
-"""Bytes of a path; the kernel takes 107."""
 TAIL_BYTES = 20_000
 SECRETS = "secrets.env"
 
@@ -44,10 +41,6 @@ class ProcessRecord(Value):
         return ProcessIdentity(self.pid, self.started_ticks, self.boot)
 
 
-def run_folder() -> Path:
-    return home() / "run"
-
-
 def home_folder() -> Path:
     return home()
 
@@ -62,16 +55,6 @@ def log_path() -> Path:
 
 def failure_path() -> Path:
     return run_folder() / "failure.json"
-
-
-def socket_path() -> Path:
-    """In the home; where its path is too long for a socket, in a folder of this user elsewhere."""
-    path = run_folder() / "wakeful.sock"
-    if len(os.fsencode(path)) <= LONGEST_SOCKET:
-        return path
-    name = hashlib.sha256(os.fsencode(run_folder().resolve())).hexdigest()[:16]
-    place = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"wakeful-{os.getuid()}"
-    return place / f"{name}.sock"
 
 
 def make_run_folder() -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wakeful.service.serving.control import ControlRefused, NoAnswer
+from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer
 
 if TYPE_CHECKING:
     import httpx2

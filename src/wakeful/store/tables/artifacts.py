@@ -6,7 +6,7 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import OutputExpired, OutputSpilled, ToolFailed, ToolResult
 from wakeful.ports.artifacts import ARTIFACTS, ArtifactRow
 from wakeful.store.tables.row_rules import AtHand, LogEntry, Need, RowKey, RowRule, Rules
-from wakeful.views.store_records import artifact_ids
+from wakeful.views.artifacts import artifact_ids
 
 
 def _named(entry: LogEntry, event: Any, rows: AtHand) -> list[ArtifactRow]:

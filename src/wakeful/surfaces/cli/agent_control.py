@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from wakeful.contracts.messages import Priority
-from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.runtime import (
     LIST_AGENTS,
     PAUSE_AGENT,
@@ -20,13 +19,12 @@ from wakeful.service.operations.runtime import (
     MessageToAgent,
 )
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption, seconds_of
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
 from wakeful.views.runtime_records import AgentRecord
 
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
-ByOption = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the log.")]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown in the list of agents.")]
 
 
@@ -41,7 +39,7 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List the agents of a runtime: whether they run, since when, and why not."""
-    found = ask(LIST_AGENTS, AgentQuery(agent, private, archived), store_to_read(store))
+    found = ask(LIST_AGENTS, AgentQuery(agent, private, archived), place_to_ask(store))
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:
@@ -60,13 +58,13 @@ def pause(
         str | None, typer.Option("--for", metavar="TIME", help="Resume by itself after this time: 30m, 8h, 7d.")
     ] = None,
     reason: ReasonOption = "",
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Pause an agent. Running turns pause before their next step; messages are kept until it resumes."""
-    place = store_to_read(store)
-    record = ask(PAUSE_AGENT, AgentControlRequest(agent, by, reason, seconds_of(duration) if duration else None), place)
+    place = place_to_ask(store)
+    seconds = seconds_of(duration) if duration else None
+    record = ask(PAUSE_AGENT, AgentControlRequest(agent, reason=reason, seconds=seconds), place)
     ends = f" until {moment(int(record.resumes_at * 1e6))}" if record.resumes_at is not None else ""
     _told(record, json, f"agent {record.agent} is paused{ends}; it keeps its messages", place.flag)
 
@@ -74,20 +72,19 @@ def pause(
 def stop(
     agent: AgentArgument,
     reason: ReasonOption = "",
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Stop an agent. Running turns are cancelled and new messages refused until wakeful agent resume."""
-    place = store_to_read(store)
-    record = ask(STOP_AGENT, AgentControlRequest(agent, by, reason), place)
+    place = place_to_ask(store)
+    record = ask(STOP_AGENT, AgentControlRequest(agent, reason=reason), place)
     _told(record, json, f"agent {record.agent} is stopped; it refuses messages", place.flag)
 
 
-def resume(agent: AgentArgument, by: ByOption = OPERATOR, json: JsonOption = False, store: StoreOption = None) -> None:
+def resume(agent: AgentArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Resume a paused or stopped agent, with every message that it kept."""
-    place = store_to_read(store)
-    record = ask(RESUME_AGENT, AgentControlRequest(agent, by), place)
+    place = place_to_ask(store)
+    record = ask(RESUME_AGENT, AgentControlRequest(agent), place)
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     else:
@@ -108,7 +105,7 @@ def send(
     store: StoreOption = None,
 ) -> None:
     """Send an agent a message. It is stored when this returns; the process that runs the agent answers it."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     sent = ask(SEND, MessageToAgent(agent, text, thread, key, priority), place)
     if json:
         out(json_text(sent.model_dump(mode="json"), indent=2))

@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 import typer
 
 from wakeful.service import FORMS, NotASchedule, cron_of, local_zone, next_time
-from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.runtime import RELOAD, ReloadRequest
 from wakeful.service.serving.run_files import home_folder
 from wakeful.service.setup_files import agent_file, agent_text, is_reachable, model_of, write_new
@@ -111,7 +110,7 @@ def _loaded(path: Path) -> bool:
     place = any_place(None)
     if not Path(place.path).exists():
         return False
-    report = ask(RELOAD, ReloadRequest(OPERATOR), place)
+    report = ask(RELOAD, ReloadRequest(), place)
     wrong = [each for each in report.problems if each.place == str(path)]
     if wrong:
         raise Failure("\n".join(problem_lines(wrong)), f"the file is written; mend it: {path}")

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.runtime_agents import (
     ARCHIVE_AGENT,
     CREATE_AGENT,
@@ -23,9 +22,9 @@ from wakeful.service.operations.runtime_agents import (
     NewAgent,
     RevisionPair,
 )
-from wakeful.surfaces.cli.agent_control import AgentArgument, ByOption, ReasonOption
+from wakeful.surfaces.cli.agent_control import AgentArgument, ReasonOption
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.places import ask, store_to_read, store_to_write
+from wakeful.surfaces.cli.places import ask, place_to_ask, place_to_fill
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, out, plain
@@ -42,7 +41,7 @@ def show(
     store: StoreOption = None,
 ) -> None:
     """Show one agent: identity, status, model, work, children, and when it was changed."""
-    found = ask(SHOW_AGENT, AgentTarget(agent), store_to_read(store, NEW_STORE))
+    found = ask(SHOW_AGENT, AgentTarget(agent), place_to_ask(store, NEW_STORE))
     if json:
         out(json_text(found.model_dump(mode="json"), indent=2))
     else:
@@ -65,7 +64,6 @@ def create(
     workspace: Annotated[
         Path | None, typer.Option("--workspace", metavar="DIR", help="The folder that it works in.")
     ] = None,
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
@@ -73,7 +71,7 @@ def create(
     definition: dict[str, object] = {"name": agent, "model": model, "instructions": instructions}
     if workspace is not None:
         definition["workspace"] = str(workspace.absolute())
-    record = ask(CREATE_AGENT, NewAgent(definition, template, by), store_to_write(store))
+    record = ask(CREATE_AGENT, NewAgent(definition, template), place_to_fill(store))
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     else:
@@ -86,16 +84,15 @@ def model(
         str | None, typer.Argument(metavar="PROVIDER:MODEL", help="Its model from the next turn on.")
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Back to the model of its definition.")] = False,
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Show an agent's model, or change it for turns that begin from now on."""
     if clear and model is not None:
         raise WrongRequest(f"--clear and {model}: one of the two", "leave one out")
-    place = store_to_read(store, NEW_STORE)
+    place = place_to_ask(store, NEW_STORE)
     if clear or model is not None:
-        found = ask(SET_MODEL, ModelOfAgent(agent, model, by), place)
+        found = ask(SET_MODEL, ModelOfAgent(agent, model), place)
     else:
         found = ask(SHOW_AGENT, AgentTarget(agent), place).model
     if json:
@@ -107,13 +104,12 @@ def model(
 def archive(
     agent: AgentArgument,
     reason: ReasonOption = "",
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Put an agent away. It is in no listing and does nothing until wakeful agent resume."""
-    place = store_to_read(store, NEW_STORE)
-    record = ask(ARCHIVE_AGENT, AgentRemoval(agent, by, reason), place)
+    place = place_to_ask(store, NEW_STORE)
+    record = ask(ARCHIVE_AGENT, AgentRemoval(agent, reason=reason), place)
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     else:
@@ -124,12 +120,11 @@ def archive(
 def delete(
     agent: AgentArgument,
     reason: ReasonOption = "",
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Delete an agent that was created here. Its log stays; its name is not given again."""
-    ask(DELETE_AGENT, AgentRemoval(agent, by, reason), store_to_read(store, NEW_STORE))
+    ask(DELETE_AGENT, AgentRemoval(agent, reason=reason), place_to_ask(store, NEW_STORE))
     out(json_text({"agent": agent, "deleted": True}, indent=2) if json else f"agent {plain(agent)} is deleted")
 
 
@@ -137,7 +132,7 @@ def history(
     agent: AgentArgument, json: JsonOption = False, wide: WideOption = False, store: StoreOption = None
 ) -> None:
     """List the revisions of an agent's definition, newest first, with the turns that began with each."""
-    found = ask(LIST_REVISIONS, AgentTarget(agent), store_to_read(store, NEW_STORE))
+    found = ask(LIST_REVISIONS, AgentTarget(agent), place_to_ask(store, NEW_STORE))
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:
@@ -164,7 +159,7 @@ def diff(
     store: StoreOption = None,
 ) -> None:
     """Show what changed between two revisions of an agent's definition; without names, the newest change."""
-    found = ask(SHOW_CHANGE, RevisionPair(agent, old, new), store_to_read(store, NEW_STORE))
+    found = ask(SHOW_CHANGE, RevisionPair(agent, old, new), place_to_ask(store, NEW_STORE))
     if json:
         out(json_text({"agent": found.agent, "diff": found.diff}, indent=2))
     else:

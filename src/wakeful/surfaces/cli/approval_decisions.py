@@ -5,40 +5,43 @@ the decision does not fit, or the person is not entitled.
 """
 
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from wakeful.contracts.approvals import Always, Answer, Approve, Decided, Reject
-from wakeful.service import Engine
-from wakeful.service.operations.approvals import DECIDE, ApprovalDecision, ArgumentChange
-from wakeful.service.operations.operation import OPERATOR
+from wakeful.contracts.errors import AlreadyDecided
+from wakeful.service.operations.agents import AgentName
+from wakeful.service.operations.approvals import LIST_RULES, SHOW_APPROVAL, ApprovalName
+from wakeful.service.operations.decisions import (
+    DECIDE_BY_ANSWER,
+    DECIDE_BY_EDIT,
+    DECIDE_FOR_ALWAYS,
+    DECIDE_PLAINLY,
+    SEARCH_APPROVALS,
+    AlwaysDecision,
+    AnswerDecision,
+    ApprovalSearch,
+    DecisionRecord,
+    EditDecision,
+    PlainDecision,
+)
+from wakeful.service.operations.operation import Operation
 from wakeful.surfaces.cli.approval_words import call_text, decided_words, rule_line
 from wakeful.surfaces.cli.options import ApprovalArgument, StoreOption, seconds_of
 from wakeful.surfaces.cli.outcomes import resume_line
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import Failure, WrongRequest, unreadable
 from wakeful.surfaces.cli.screen import prose, short
 from wakeful.surfaces.cli.shown_values import out
 
-As: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--as",
-        metavar="NAME",
-        help="Your name, for the log. Must be an approver where the rule names some.",
-    ),
-]
+Q = TypeVar("Q", PlainDecision, EditDecision, AnswerDecision, AlwaysDecision)
 Note: TypeAlias = Annotated[str, typer.Option("--note", metavar="TEXT", help="A note for the log.")]
 
-Decide: TypeAlias = Callable[[Engine], Awaitable[Decided]]
 
-
-def approve(approval: ApprovalArgument, note: Note = "", by: As = OPERATOR, store: StoreOption = None) -> None:
+def approve(approval: ApprovalArgument, note: Note = "", store: StoreOption = None) -> None:
     """Approve a call: it runs with exactly the arguments that are shown."""
-    _decide(approval, Approve(note), by, store)
+    _decide(DECIDE_PLAINLY, PlainDecision(approval, "approved", note), store)
 
 
 def reject(
@@ -47,11 +50,10 @@ def reject(
         list[str] | None,
         typer.Argument(metavar="WORDS", help="The reason, or what to do instead. The model reads it."),
     ] = None,
-    by: As = OPERATOR,
     store: StoreOption = None,
 ) -> None:
     """Reject a call. The run continues, and the model reads your words."""
-    _decide(approval, Reject(" ".join(words or ())), by, store)
+    _decide(DECIDE_PLAINLY, PlainDecision(approval, "rejected", " ".join(words or ())), store)
 
 
 def edit(
@@ -63,7 +65,6 @@ def edit(
         str | None, typer.Option("--arguments", metavar="JSON|@FILE", help="All arguments, as a JSON object.")
     ] = None,
     note: Note = "",
-    by: As = OPERATOR,
     store: StoreOption = None,
 ) -> None:
     """Approve a call with other arguments. The log keeps both; a value left as [redacted] is not changed."""
@@ -74,7 +75,7 @@ def edit(
             "no change was given", f"name the arguments to change: wakeful approvals edit {approval} NAME=VALUE"
         )
 
-    _decide(approval, ArgumentChange(whole, changed, note), by, store)
+    _decide(DECIDE_BY_EDIT, EditDecision(approval, whole, changed, note), store)
 
 
 def answer(
@@ -83,11 +84,10 @@ def answer(
         list[str], typer.Argument(metavar="TEXT", help="The answer, or the result that replaces the call.")
     ],
     note: Note = "",
-    by: As = OPERATOR,
     store: StoreOption = None,
 ) -> None:
     """Answer a question. For a call: give its result yourself, and the call does not run."""
-    _decide(approval, Answer(" ".join(text), note), by, store)
+    _decide(DECIDE_BY_ANSWER, AnswerDecision(approval, " ".join(text), note), store)
 
 
 def always(
@@ -107,7 +107,6 @@ def always(
         typer.Option("--for", metavar="TIME", help="How long the rule is valid: 30m, 8h, 7d. Default: until revoked."),
     ] = None,
     note: Note = "",
-    by: As = OPERATOR,
     store: StoreOption = None,
 ) -> None:
     """Approve a call, and make a rule that approves the same call from now on.
@@ -121,14 +120,15 @@ def always(
     named = [each for each in pattern or () if "=" not in each]
     if len(named) > 1:
         raise WrongRequest(f"several tool names were given: {', '.join(named)}", "give one, * allowed")
-    decided = Always(
+    asked = AlwaysDecision(
+        approval,
         scope="pattern" if pattern else "tool" if tool else "call",
         match=named[0] if named else None,
         arguments=dict(_assignment(each) for each in pattern or () if "=" in each),
         for_seconds=seconds,
-        note=note,
+        reason=note,
     )
-    _decide(approval, decided, by, store)
+    _decide(DECIDE_FOR_ALWAYS, asked, store)
 
 
 # --- what is typed ---------------------------------------------------------------------------------------------------
@@ -162,23 +162,26 @@ def _object(text: str) -> dict[str, Any]:
 # --- deciding and telling --------------------------------------------------------------------------------------------
 
 
-def _decide(approval: str, decided: Decided | ArgumentChange, by: str, store: Path | None) -> None:
-    place = store_to_read(store)
-    told = ask(DECIDE, ApprovalDecision(approval, decided, by), place)
-    record = told.outcome.approval
-    if told.outcome.duplicate:
+def _decide(operation: Operation[Q, DecisionRecord], asked: Q, store: Path | None) -> None:
+    place = place_to_ask(store)
+    try:
+        told = ask(operation, asked, place)
+    except AlreadyDecided:
+        told = None
+    record = told.approval if told is not None else ask(SHOW_APPROVAL, ApprovalName(asked.approval), place)
+    if told is None or told.duplicate:
         raise Failure(f"{short(record.id)} was decided before: {decided_words(record)}", "nothing was changed")
     out(f"{short(record.id)}  {decided_words(record)}")
-    if isinstance(decided, ArgumentChange):
-        prose([f"  was  {call_text(record)}", f"  now  {call_text(record, arguments=told.outcome.arguments)}"])
+    if told.arguments is not None:
+        prose([f"  was  {call_text(record)}", f"  now  {call_text(record, arguments=told.arguments)}"])
     else:
         prose(f"  {call_text(record)}")
-    if told.rule is not None:
-        prose(f"new rule: {rule_line(told.rule)}")
-        out(f"revoke it: wakeful approvals revoke {short(told.rule.rule_id)}{place.flag}")
-    for other in told.others:
+    if told.rule_id is not None:
+        rule = next(each for each in ask(LIST_RULES, AgentName(), place) if each.rule_id == told.rule_id)
+        prose(f"new rule: {rule_line(rule)}")
+        out(f"revoke it: wakeful approvals revoke {short(rule.rule_id)}{place.flag}")
+    others = ask(SEARCH_APPROVALS, ApprovalSearch(run_id=record.turn_id), place)
+    for other in others:
         prose(f"still pending: {short(other.id)}  {call_text(other)}")
-    if told.ahead is not None and not told.others:
-        if told.ahead.row.state == "running":
-            out("The process that runs the turn continues by itself. If it has ended:")
+    if told.ahead is not None and not others:
         out(f"continue: {resume_line(told.ahead, place)}")

@@ -10,11 +10,10 @@ from typing import Any
 
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.policies import Rule
-from wakeful.service import RuleRow
 from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.screen import fold, short
 from wakeful.surfaces.cli.shown_values import arguments_text, json_text, moment, one_line, plain, span
-from wakeful.views.explanation import rule_words
+from wakeful.views.store_records import ApprovalRule
 
 
 def call_text(approval: Approval, most: int = 160, *, arguments: dict[str, Any] | None = None) -> str:
@@ -41,8 +40,7 @@ def pending_lines(approvals: Sequence[Approval], place: StoreAddress) -> list[st
 
 def commands(approval: Approval, place: StoreAddress) -> list[tuple[str, str]]:
     """The commands that decide it."""
-    who = f" --as {shlex.quote(plain(approval.approvers[0]))}" if approval.approvers else ""
-    end = f"{who}{place.flag}"
+    end = place.flag
     if approval.kind == "question":
         answer = shlex.quote(plain(approval.choices[0])) if approval.choices else '"your answer"'
         first = ("answer:", f"wakeful approvals answer {short(approval.id)} {answer}{end}")
@@ -97,11 +95,11 @@ def left(approval: Approval) -> str:
     return f"{span(seconds)} left" if seconds > 0 else "expired"
 
 
-def rule_line(row: RuleRow) -> str:
+def rule_line(row: ApprovalRule) -> str:
     """A rule on one line."""
     rule = Rule.model_validate(row.rule)
     until = f", until {moment(int(rule.expires * 1e6))}" if rule.expires is not None else ""
-    return f"{plain(row.agent_name)}: {one_line(rule_words(rule), 300)}{until}"
+    return f"{plain(row.agent)}: {one_line(row.words, 300)}{until}"
 
 
 def _all(approval: Approval, place: StoreAddress) -> list[tuple[str, str]]:

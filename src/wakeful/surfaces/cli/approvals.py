@@ -5,27 +5,24 @@ from typing import Annotated
 import typer
 
 from wakeful.contracts.approvals import Approval
-from wakeful.service import RuleRow
 from wakeful.service.operations.agents import AgentName
 from wakeful.service.operations.approvals import (
-    LIST_APPROVALS,
     LIST_RULES,
     REASK,
     REVOKE_RULE,
     SHOW_APPROVAL,
-    ApprovalFilter,
     ApprovalName,
     ApprovalReask,
     RuleName,
 )
-from wakeful.service.operations.operation import OPERATOR
-from wakeful.service.queries.history import rule_record
+from wakeful.service.operations.decisions import SEARCH_APPROVALS, ApprovalSearch
 from wakeful.surfaces.cli.approval_words import call_text, details, left, pending_lines, rule_line
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import ApprovalArgument, JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
+from wakeful.views.store_records import ApprovalRule
 
 
 def listed(
@@ -41,8 +38,8 @@ def listed(
 
     ID is the approval's id or the beginning of it, or the id or key of a turn that has one pending approval.
     """
-    place = store_to_read(store)
-    records = ask(LIST_APPROVALS, ApprovalFilter(turn, decided=everything), place)
+    place = place_to_ask(store)
+    records = ask(SEARCH_APPROVALS, ApprovalSearch("any" if everything else "pending", turn), place)
     remember("approvals", [each.id for each in records], store)
     if json:
         out(json_text([record.model_dump(mode="json") for record in records], indent=2))
@@ -68,7 +65,7 @@ def listed(
 
 def show(approval: ApprovalArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Show one approval or question in full: tool, arguments, folder, reason, and the commands that decide it."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     record = ask(SHOW_APPROVAL, ApprovalName(approval), place)
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
@@ -84,15 +81,16 @@ def rules(
     store: StoreOption = None,
 ) -> None:
     """List the rules that were made with wakeful approvals always."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     rows = [row for row in ask(LIST_RULES, AgentName(agent), place) if everything or row.revoked_at is None]
     if json:
-        out(json_text([rule_record(row).model_dump(mode="json") for row in rows], indent=2))
+        out(json_text([row.model_dump(mode="json") for row in rows], indent=2))
     elif not rows:
         out("no rules")
     else:
         cells = [
-            (short(row.rule_id), age_cell(row.added_at), row.added_by, _state(row), rule_line(row)) for row in rows
+            (short(row.rule_id), age_cell(int(row.added_at * 1e6)), row.added_by, _state(row), rule_line(row))
+            for row in rows
         ]
         out(columns(cells, ("RULE", "AGE", "BY", "STATE", "ALLOWS"), wide=wide))
         out(["", f"revoke a rule: wakeful approvals revoke {short(rows[0].rule_id)}{place.flag}"])
@@ -100,24 +98,22 @@ def rules(
 
 def revoke(
     rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id, or its beginning.")],
-    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the log.")] = OPERATOR,
     store: StoreOption = None,
 ) -> None:
     """Revoke a rule. Calls that it allowed ask again, in new turns and in turns that are resumed."""
-    place = store_to_read(store)
-    row = ask(REVOKE_RULE, RuleName(rule, by), place)
+    place = place_to_ask(store)
+    row = ask(REVOKE_RULE, RuleName(rule), place)
     assert row.revoked_at is not None
-    out(f"{short(row.rule_id)} was revoked by {plain(row.revoked_by or '-')} at {moment(row.revoked_at)}")
+    out(f"{short(row.rule_id)} was revoked by {plain(row.revoked_by or '-')} at {moment(int(row.revoked_at * 1e6))}")
     prose(rule_line(row))
 
 
 def reask(
     approval: Annotated[str, typer.Argument(metavar="ID", help="The approval's id, or its beginning.")],
-    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the log.")] = OPERATOR,
     store: StoreOption = None,
 ) -> None:
     """Have an agent of a runtime ask again about a call that nobody decided about in time."""
-    sent = ask(REASK, ApprovalReask(approval, by), store_to_read(store))
+    sent = ask(REASK, ApprovalReask(approval), place_to_ask(store))
     prose(f"{short(sent.message_id)} is stored for agent {plain(sent.agent)}; it may ask again")
 
 
@@ -125,5 +121,5 @@ def _decision(record: Approval) -> str:
     return f"{record.decision or record.status} by {record.decided_by or '-'}"
 
 
-def _state(row: RuleRow) -> str:
+def _state(row: ApprovalRule) -> str:
     return "active" if row.revoked_at is None else f"revoked by {row.revoked_by}"

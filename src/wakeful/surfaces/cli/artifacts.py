@@ -9,7 +9,7 @@ import typer
 from wakeful.service.operations.artifacts import LIST_ARTIFACTS, SHOW_ARTIFACT, ArtifactName
 from wakeful.service.operations.turns import TurnName
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest, unreadable
 from wakeful.surfaces.cli.screen import columns
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain, size
@@ -22,7 +22,7 @@ def listed(
     turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False, wide: WideOption = False
 ) -> None:
     """List the artifacts of a turn: outputs that were too long for the model, and data that tools kept."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     found = ask(LIST_ARTIFACTS, TurnName(turn), place)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
@@ -53,7 +53,7 @@ def show(
     store: StoreOption = None,
 ) -> None:
     """Print an artifact, or write it to a file. In text, secrets of the run are redacted unless you give --reveal."""
-    found = ask(SHOW_ARTIFACT, ArtifactName(artifact, turn, reveal), store_to_read(store))
+    found = ask(SHOW_ARTIFACT, ArtifactName(artifact, turn, reveal), place_to_ask(store))
     if output is not None:
         try:
             with output.open("xb") as file:

@@ -5,17 +5,16 @@ from typing import Annotated
 import typer
 
 from wakeful.contracts.envelope import iso
-from wakeful.contracts.spending import PERIODS, RUNTIME, SpendRow, agent_scope, dollars, principal_scope
+from wakeful.contracts.spending import PERIODS, RUNTIME, agent_scope, principal_scope
 from wakeful.service import scope_words
-from wakeful.service.commands.spend_windows import OPERATOR
 from wakeful.service.operations.operation import NoRequest
 from wakeful.service.operations.spending import GRANT, LIST_SPENDING, SpendGrant
-from wakeful.service.queries.history import limit_record
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
+from wakeful.views.store_records import SpendingLimit
 
 
 def command(json: JsonOption = False, wide: WideOption = False, store: StoreOption = None) -> None:
@@ -24,10 +23,10 @@ def command(json: JsonOption = False, wide: WideOption = False, store: StoreOpti
     Limits apply to everything together, to principals, or to agents, for an hour, a day or a month. An agent's limit is
     listed once the agent has made a model request in that time.
     """
-    place = store_to_read(store)
+    place = place_to_ask(store)
     rows = ask(LIST_SPENDING, NoRequest(), place)
     if json:
-        out(json_text([limit_record(row).model_dump(mode="json") for row in rows], indent=2))
+        out(json_text([row.model_dump(mode="json") for row in rows], indent=2))
     elif not rows:
         out("no spending limits apply now")
     else:
@@ -42,7 +41,6 @@ def more(
     window: Annotated[
         str | None, typer.Option("--window", metavar="hour|day|month", help="Which limit. Default: the only one.")
     ] = None,
-    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the log.")] = OPERATOR,
     reason: Annotated[str, typer.Option("--reason", metavar="WORDS", help="The reason, for the log.")] = "",
     json: JsonOption = False,
     store: StoreOption = None,
@@ -57,15 +55,16 @@ def more(
     if window is not None and window not in PERIODS:
         raise WrongRequest(f"--window {window}: there is no such period", f"give one of: {', '.join(PERIODS)}")
     scope = agent_scope(agent) if agent is not None else RUNTIME if principal is None else principal_scope(principal)
-    place = store_to_read(store)
-    row = ask(GRANT, SpendGrant(scope, usd, window, by, reason), place)
+    place = place_to_ask(store)
+    row = ask(GRANT, SpendGrant(scope, usd, window, reason=reason), place)
     if json:
-        out(json_text(limit_record(row).model_dump(mode="json"), indent=2))
+        out(json_text(row.model_dump(mode="json"), indent=2))
         return
-    prose(f"{plain(scope_words(row.scope))} may spend {usd} dollars more in this {row.period}, until {iso(row.turns)}")
+    until = iso(round(row.resets_at * 1e6))
+    prose(f"{plain(scope_words(row.scope))} may spend {usd} dollars more in this {row.window}, until {until}")
     out(f"continue stopped turns: wakeful resume{place.flag}")
 
 
-def _cells(row: SpendRow) -> tuple[str, ...]:
-    amounts = (row.limit, row.granted, row.spent, row.held)
-    return plain(row.scope), row.period, *map(dollars, amounts), iso(row.turns)
+def _cells(row: SpendingLimit) -> tuple[str, ...]:
+    amounts = (row.limit_usd, row.granted_usd, row.spent_usd, row.reserved_usd)
+    return plain(row.scope), row.window, *amounts, iso(round(row.resets_at * 1e6))

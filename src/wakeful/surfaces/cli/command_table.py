@@ -48,6 +48,8 @@ COMMANDS = {
                          'wakeful interject ticket-981 "the order number is A17"', "interject"),
     "send": Command("agent_control", "send AGENT TEXT", "send a message to an agent of a runtime",
                     'wakeful send ops "check the backups"', "send"),
+    "chat": Command("chat", "chat AGENT", "talk to an agent of the daemon, line by line",
+                    "wakeful chat ops"),
     "agent": Command("agent_control", "agent [AGENT]", "list a runtime's agents and their states",
                      "wakeful agent\nwakeful agent list", "listed"),
     "agent list": Command("agent_control", "agent list [AGENT]", "the same as wakeful agent", "wakeful agent list",
@@ -222,7 +224,7 @@ COMMANDS = {
                                 "wakeful requests timeout 3f2a9c", "timeout"),
     "requests cancel": Command("requests", "requests cancel ID", "end a request as cancelled",
                                "wakeful requests cancel 3f2a9c", "cancel"),
-    "status": Command("status", "status [AGENT]", "agents: open turns, pending work, tokens used",
+    "status": Command("status", "status [AGENT]", "agents: state, next wake, spent, what needs you",
                       "wakeful status\nwakeful status support"),
     "events": Command("events", "events [TURN]", "list turns, or the log of one (--follow)",
                       "wakeful events\nwakeful events ticket-981 --follow"),
@@ -316,9 +318,9 @@ GROUPS = {
         "interject", "cancel",
     ),
     "Agents of a runtime": (
-        "send", "agent", "agent new", "agent show", "agent create", "agent model", "agent history", "agent diff",
-        "agent pause", "agent stop", "agent resume", "agent archive", "agent delete", "stop", "tail", "transcript",
-        "timer list", "timer run", "timer cancel", "notices", "notify test", "memory list", "memory show",
+        "send", "chat", "agent", "agent new", "agent show", "agent create", "agent model", "agent history",
+        "agent diff", "agent pause", "agent stop", "agent resume", "agent archive", "agent delete", "stop", "tail",
+        "transcript", "timer list", "timer run", "timer cancel", "notices", "notify test", "memory list", "memory show",
         "memory edit", "memory forget",
     ),
     "Tasks": ("task list", "task show", "task output", "task stop"),
@@ -366,6 +368,13 @@ FIRST = (
     "pause", "daemon start", "tui", "doctor", "backup",
 )  # fmt: skip
 """The commands of a first day, which `wakeful --help` shows."""
+OWN_PROCESS = (
+    "resume", "replay", "doctor", "tools", "debug prompt", "events validate", "dispatch", "dispatch run",
+    "dispatch list", "dispatch show", "dispatch resume", "dispatch cancel", "targets", "package import",
+    "package run", "workflow run", "workflow save", "workflow validate", "workflow nodes", "store export",
+    "store import", "artifacts show", "trigger deliver", "requests submit", "requests timeout", "requests cancel",
+)  # fmt: skip
+"""Commands that work in their own process, on the file of a store: they take no `--connect`."""
 FAMILIES = ("daemon", "debug", "notify", "package", "store", "timer", "token")
 """First words that are no command by themselves."""
 ROWS = {

@@ -6,7 +6,7 @@ import typer
 
 from wakeful.service.operations.turn_reports import SHOW_CONTEXT, TurnStep
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import arguments_text, json_text, one_line, out, plain
 from wakeful.views.turn_context import RequestView, SummaryView, TurnContext
@@ -20,7 +20,7 @@ def command(
     store: StoreOption = None,
 ) -> None:
     """Show the context of a turn's model requests: instructions, tools, history, summaries, and left-out parts."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     told = ask(SHOW_CONTEXT, TurnStep(turn, step), place)
     if json:
         out(json_text(told, indent=2))

@@ -11,7 +11,7 @@ import typer
 from wakeful.service.operations.spending import SHOW_COSTS, CostQuestion
 from wakeful.service.queries.costs import Grouping
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns
 from wakeful.surfaces.cli.shown_values import counted, json_text, moment, out
@@ -50,7 +50,7 @@ def command(
     recent = start is None and not all_ and turn is None
     if recent:
         start = _midnight() - DAYS * 86_400_000_000
-    report = ask(SHOW_COSTS, CostQuestion(cast(Grouping, by), start, agent, turn), store_to_read(store))
+    report = ask(SHOW_COSTS, CostQuestion(cast(Grouping, by), start, agent, turn), place_to_ask(store))
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
     else:

@@ -24,7 +24,7 @@ from wakeful.surfaces.cli.options import (
     WideOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.places import any_place, ask, store_to_read
+from wakeful.surfaces.cli.places import any_place, ask, place_to_ask
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.screen import columns, short
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
@@ -48,7 +48,7 @@ def command(
     Without --turn, this is the prompt that wakeful run would use now with the same options. No model is asked.
     """
     if turn is not None:
-        report = ask(SHOW_PROMPT, TurnName(turn), store_to_read(store))
+        report = ask(SHOW_PROMPT, TurnName(turn), place_to_ask(store))
     else:
         loaded = load(tools or [])
         for words in loaded.notes:

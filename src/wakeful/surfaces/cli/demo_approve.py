@@ -45,7 +45,7 @@ def _asked_and_killed(stage: Stage) -> str:
 
 def _decided_elsewhere(stage: Stage, approval: str) -> None:
     stage.title("3. A person approves. This does not need the code of the tool")
-    stage.run(["wakeful", "approvals", "approve", approval, "--as", "ana", "--note", "checked", "--store", STORE])
+    stage.run(["wakeful", "approvals", "approve", approval, "--note", "checked", "--store", STORE])
 
 
 def _goes_on(stage: Stage) -> None:

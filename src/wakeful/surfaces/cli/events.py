@@ -1,7 +1,8 @@
 """`wakeful events`: the newest turns, or the log of one, as it is stored or as it happens."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -10,16 +11,17 @@ from rich.console import Console
 from rich.text import Text
 
 from wakeful.bootstrap import opened_store, own_keys
-from wakeful.contracts.envelope import StoredFact
+from wakeful.contracts.envelope import RuntimeEvent, StoredFact
 from wakeful.service import Store, TurnRow, redact
-from wakeful.service.operations.turns import LIST_TURNS, TurnQuery
+from wakeful.service.operations.turns import LIST_EVENTS, LIST_TURNS, EventQuery, TurnQuery
 from wakeful.service.queries.turns import EventReader, find_turn, follow, kinds_named, turn_events, wire
 from wakeful.surfaces.cli.event_lines import event_line, transcript_line
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.lines import line
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.outcomes import INTERRUPTED
-from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
+from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
+from wakeful.surfaces.cli.places import follow as follow_daemon
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, short
 from wakeful.surfaces.cli.shown_values import age_cell, arguments_text, json_text, one_line, out, plain
@@ -39,6 +41,8 @@ from wakeful.views.wire_messages import (
 
 Views: TypeAlias = Literal["facts", "stream", "transcript", "wire"]
 NEWEST = 20
+PAGE = 1_000
+"""The most events that a daemon gives at once."""
 
 
 def command(
@@ -63,7 +67,7 @@ def command(
     wide: WideOption = False,
 ) -> None:
     """Show the log of a turn, with secrets hidden. Without TURN, list the newest turns."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     if turn is None and not follow_it:
         given = {"--kind": kind is not None, "--as": view != "facts", "--after": after > 0, "--reveal": reveal}
         for option in (option for option, is_given in given.items() if is_given):
@@ -73,8 +77,15 @@ def command(
     kinds = kinds_named(kind) if kind is not None else None
     if kinds is not None and view != "facts":
         raise WrongRequest(f"--kind filters the log, and --as {view} shows another view", "leave one of them out")
+    printer = _Printer(view, json, kinds, after, reveal, wide)
+    if place.is_far and view != "facts":
+        raise WrongRequest(f"--as {view} is made from the file of a store", "run it where that is, or leave --as out")
     try:
-        asyncio.run(_show(turn, place, _Printer(view, json, kinds, after, reveal, wide), follow_it))
+        if place.daemon is not None and view == "facts":
+            for event in _told(EventQuery(turn, after, reveal=reveal), place, follow_it):
+                printer.print_event(event)
+        else:
+            asyncio.run(_show(turn, place, printer, follow_it))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 
@@ -95,6 +106,16 @@ def _list(place: StoreAddress, *, json: bool, wide: bool) -> None:
         out(["", f"log of a turn: wakeful events {short(rows[0].turn_id)}{place.flag}"])
     else:
         out("no turns yet")
+
+
+def _told(asked: EventQuery, place: StoreAddress, follow_it: bool) -> Iterator[RuntimeEvent]:
+    """The events of a turn, as a daemon tells them."""
+    if follow_it:
+        yield from follow_daemon(LIST_EVENTS, asked, place)
+        return
+    while page := ask(LIST_EVENTS, replace(asked, limit=PAGE), place):
+        yield from page
+        asked = replace(asked, after=int(page[-1].event_id.rpartition(":")[2]))
 
 
 async def _show(turn: str | None, place: StoreAddress, printer: "_Printer", follow_it: bool) -> None:
@@ -140,8 +161,8 @@ class _Printer:
             shown = recorded.seq > self._after
             if self._view == "facts":
                 event = await reader.read(recorded)  # also when it is not shown: it may say what is secret
-                if shown and (self._kinds is None or event.type in self._kinds):
-                    self._print(wire(event), event_line(event))
+                if shown:
+                    self.print_event(event)
             elif self._view == "stream":
                 for run_event in stream.feed(recorded):
                     if shown:
@@ -153,6 +174,11 @@ class _Printer:
                         self._print(sent.model_dump(mode="json", exclude_none=True), wire_line(sent))
             elif (entry := transcript.feed(recorded)) is not None and shown:
                 self._print(entry.model_dump(mode="json", exclude_none=True), transcript_line(entry))
+
+    def print_event(self, event: RuntimeEvent) -> None:
+        """A fact, if its kind is wanted."""
+        if self._kinds is None or event.type in self._kinds:
+            self._print(wire(event), event_line(event))
 
     def _print(self, data: dict[str, Any], words: Text | None) -> None:
         if self._json:

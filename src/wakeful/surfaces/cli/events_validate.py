@@ -10,7 +10,7 @@ from wakeful.service.operations.operation import NoRequest
 from wakeful.service.queries.log_check import CheckedEvent, check_lines
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.outcomes import FAILED
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import unreadable
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
@@ -29,7 +29,7 @@ def command(
     if file is not None:
         where, checked = str(file), _of_file(file)
     else:
-        place = store_to_read(store)
+        place = place_to_ask(store)
         where, checked = place.path, ask(CHECK_LOG, NoRequest(), place)
     wrong = [(each.event, path, message) for each in checked for path, message in each.problems]
     if json:

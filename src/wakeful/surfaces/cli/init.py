@@ -35,7 +35,7 @@ from wakeful.service.setup_files import (
 )
 from wakeful.surfaces.cli.file_words import problem_lines
 from wakeful.surfaces.cli.options import JsonOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import Failure, NeedsPerson, WrongRequest, note
 from wakeful.surfaces.cli.serving_options import ListenOption, show_first_token
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
@@ -296,7 +296,7 @@ def _test_notice() -> str:
     """Have a test notice sent, and say whether it arrived."""
     import time
 
-    place = store_to_read(None)
+    place = place_to_ask(None)
     ask(TEST_NOTICE, AgentControlRequest(MAIN, "init"), place)
     until = time.monotonic() + TEST_SECONDS
     while time.monotonic() < until:

@@ -15,7 +15,7 @@ from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.replay import ReplayReport
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.outcomes import FAILED
-from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
+from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, moment, one_line, out, plain
 from wakeful.views.message_envelope import MessageLabels
@@ -39,7 +39,7 @@ def why(
     An agent: why it runs, waits or sleeps. A call: every verdict with its reason, rules, approval, sandbox and outcome.
     A message, timer, notice or turn: where it is, and what it waits for.
     """
-    place = store_to_read(store)
+    place = place_to_ask(store)
     if subject is None:
         _tell_all(ask(EXPLAIN_ALL, NoRequest(), place), json)
         return
@@ -118,7 +118,7 @@ def replay(turn: TurnArgument = None, store: StoreOption = None, json: JsonOptio
 
     Needs neither the model nor the tools. Ends with exit code 1 at the first difference.
     """
-    place = store_to_read(store)
+    place = place_to_ask(store)
     report = ask(REPLAY, TurnName(turn), place)
     if json:
         out(json_text(report.to_dict(), indent=2))
@@ -158,7 +158,7 @@ def latency(
     turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False, wide: WideOption = False
 ) -> None:
     """Show where a turn spent its time: building requests, waiting for models, running tools."""
-    report = ask(SHOW_LATENCY, TurnName(turn), store_to_read(store))
+    report = ask(SHOW_LATENCY, TurnName(turn), place_to_ask(store))
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
         return

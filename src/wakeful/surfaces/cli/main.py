@@ -10,12 +10,14 @@ import os
 import shlex
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wakeful._version import __version__
-from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES, FIRST, GROUPS, ROWS
+from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES, FIRST, GROUPS, OWN_PROCESS, ROWS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import typer
 
 HELP = ("--help", "-h")
@@ -164,8 +166,30 @@ def app_of(name: str) -> "typer.Typer":
     command = COMMANDS[name]
     example = "\b\nExample:\n" + "\n".join(f"  {line}" for line in command.example.splitlines())
     module = import_module(f"wakeful.surfaces.cli.{command.module}")
-    app.command(epilog=example)(getattr(module, command.function))
+    app.command(epilog=example)(_connecting(name, getattr(module, command.function)))
     return app
+
+
+def _connecting(name: str, function: "Callable[..., Any]") -> "Callable[..., Any]":
+    """A command that may ask a daemon takes `--connect`, beside the `--store` that it has by itself."""
+    from inspect import Parameter, signature
+
+    given = signature(function)
+    if "store" not in given.parameters:
+        return function
+    from wakeful.surfaces.cli.options import ConnectOption
+    from wakeful.surfaces.cli.places import asking
+
+    def asked(connect: str | None = None, **options: Any) -> Any:
+        with asking(connect):
+            return function(**options)
+
+    own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in given.parameters.values()]
+    if name not in OWN_PROCESS:
+        own.append(Parameter("connect", Parameter.KEYWORD_ONLY, default=None, annotation=ConnectOption))
+    asked.__signature__ = given.replace(parameters=own)  # type: ignore[attr-defined]
+    asked.__doc__ = function.__doc__
+    return asked
 
 
 def _invoke(name: str, arguments: list[str], *, is_own: bool) -> int:

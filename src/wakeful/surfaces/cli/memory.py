@@ -16,16 +16,14 @@ from wakeful.service.operations.memory import (
     MemoryOwner,
     MemoryQuery,
 )
-from wakeful.service.operations.operation import OPERATOR
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
 from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
 
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
 RefArgument = Annotated[str, typer.Argument(metavar="REF", help="The entry, as wakeful memory list shows it.")]
-ByOption = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the log.")]
 
 
 def listed(
@@ -37,7 +35,7 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List what an agent remembers, the newest first: where each entry is from, and when it was last used."""
-    found = ask(LIST_MEMORY, MemoryQuery(agent, find, limit), store_to_read(store))
+    found = ask(LIST_MEMORY, MemoryQuery(agent, find, limit), place_to_ask(store))
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:
@@ -64,7 +62,7 @@ def show(
     store: StoreOption = None,
 ) -> None:
     """Show one entry in full; without REF, the working memory that the agent's turns begin with."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     if ref is None:
         state = ask(SHOW_WORKING_MEMORY, MemoryOwner(agent), place)
         out(json_text(state.model_dump(mode="json"), indent=2) if json else _working(state))
@@ -77,12 +75,11 @@ def edit(
     agent: AgentArgument,
     ref: RefArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words of the entry from now on.")],
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Correct an entry. A section of a file is changed in the file; other entries are shown with these words."""
-    record = ask(EDIT_MEMORY, MemoryEdit(agent, ref, text, by), store_to_read(store))
+    record = ask(EDIT_MEMORY, MemoryEdit(agent, ref, text), place_to_ask(store))
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     else:
@@ -92,12 +89,11 @@ def edit(
 def forget(
     agent: AgentArgument,
     ref: RefArgument,
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Forget an entry: no search finds it and no prompt shows it. The log still holds what it was made from."""
-    record = ask(FORGET_MEMORY, MemoryName(agent, ref, by), store_to_read(store))
+    record = ask(FORGET_MEMORY, MemoryName(agent, ref), place_to_ask(store))
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     else:

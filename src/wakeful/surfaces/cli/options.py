@@ -13,6 +13,14 @@ StoreOption: TypeAlias = Annotated[
     Path | None,
     typer.Option("--store", metavar="FILE", help="The store. Default: $WAKEFUL_STORE, or your own database."),
 ]
+ConnectOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--connect",
+        metavar="WHERE",
+        help="Ask this daemon: a URL, a socket, or a name in wakeful.toml.",
+    ),
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
 WideOption: TypeAlias = Annotated[bool, typer.Option("--wide", help="Cut nothing to fit the screen.")]
 ToolsOption: TypeAlias = Annotated[

@@ -7,8 +7,6 @@ from typing import Any
 
 from wakeful.contracts.events import LimitChanged, SandboxApplied, Terminal
 from wakeful.contracts.spending import WindowPassed
-from wakeful.service import UnknownRow
-from wakeful.service.operations.turns import TurnAhead
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.approval_words import pending_lines
 from wakeful.surfaces.cli.places import StoreAddress
@@ -16,6 +14,7 @@ from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.request_words import how_to_end, line
 from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, one_line, plain
+from wakeful.views.store_records import TurnContinuation, UnknownCall
 
 COMPLETED, FAILED, NEEDS_PERSON, INTERRUPTED = 0, 1, 3, 130
 
@@ -30,7 +29,7 @@ def exit_code(result: RunResult[Any]) -> int:
 
 
 def tell(
-    result: RunResult[Any], unknown: Sequence[UnknownRow], place: StoreAddress, *, quiet: bool, code: str = ""
+    result: RunResult[Any], unknown: Sequence[UnknownCall], place: StoreAddress, *, quiet: bool, code: str = ""
 ) -> None:
     """The answer and, for people, how it went. `code` are the options that bring the same code again."""
     turn = short(result.turn_id)
@@ -44,7 +43,7 @@ def tell(
     mine = [row for row in unknown if row.turn_id == result.turn_id]
     if mine:
         note(f"{len(mine)} call{'s have' if len(mine) > 1 else ' has'} an unknown outcome. Find out, then record it:")
-        note("\n".join(unknown_lines(mine, unknown, place)))
+        note("\n".join(unknown_lines(mine, place)))
     for reason in _unconfined(result):
         note(f"commands ran without a sandbox: not_enforced{f' ({reason})' if reason else ''}")
     for warning in result.warnings:
@@ -52,7 +51,8 @@ def tell(
     waiting = [*result.approvals, *result.questions]
     if waiting:
         note("\n".join(pending_lines(waiting, place)))
-        note(f"then continue: wakeful resume {turn}{place.flag}{code}")
+        if place.daemon is None:
+            note(f"then continue: wakeful resume {turn}{place.flag}{code}")
     if result.runtime_tools:
         note("\n".join(["a client has to run:", *(f"  {line(request)}" for request in result.runtime_tools)]))
         note("\n".join(how_to_end(result.runtime_tools[0], place)))
@@ -73,11 +73,11 @@ def tell_json(result: RunResult[Any]) -> None:
     sys.stdout.write(json_text(result.to_dict(), indent=2) + "\n")
 
 
-def unknown_lines(rows: Sequence[UnknownRow], all_rows: Sequence[UnknownRow], place: StoreAddress) -> list[str]:
+def unknown_lines(rows: Sequence[UnknownCall], place: StoreAddress) -> list[str]:
     """Each call with the two commands that close it."""
     lines = []
     for row in rows:
-        turn, _, call = reference(row, all_rows).rpartition("/")
+        turn, _, call = row.reference.rpartition("/")
         name = f"{short(turn)}/{call}" if turn else call
         lines += [
             f"  {plain(row.tool)}({arguments_text(row.arguments)})",
@@ -88,17 +88,11 @@ def unknown_lines(rows: Sequence[UnknownRow], all_rows: Sequence[UnknownRow], pl
     return lines
 
 
-def reference(row: UnknownRow, all_rows: Sequence[UnknownRow]) -> str:
-    """The shortest name of a call that means one call only."""
-    alone = sum(1 for each in all_rows if each.call_id == row.call_id) == 1
-    return row.call_id if alone else f"{row.turn_id}/{row.call_id}"
-
-
-def resume_line(turn: TurnAhead, place: StoreAddress) -> str:
+def resume_line(turn: TurnContinuation, place: StoreAddress) -> str:
     """`wakeful resume TURN --tools MODULE:refund   (or run your program again)`."""
     code = "".join(f" --tools MODULE:{one_line(name.rpartition('/')[2])}" for name in turn.code_needed)
     also = "   (or run your program again)" if turn.code_needed else ""
-    return f"wakeful resume {short(turn.row.turn_id)}{place.flag}{code}{also}"
+    return f"wakeful resume {short(turn.turn_id)}{place.flag}{code}{also}"
 
 
 def grant_line(window: WindowPassed, place: StoreAddress) -> str:

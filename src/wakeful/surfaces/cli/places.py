@@ -1,39 +1,115 @@
-"""Where the store is, and asking it: `--store`, else the store that holds where none is named.
+"""Where a command asks: the daemon of the home when it is there, the store's file when not, or what the person says.
+
+    --store FILE                     the file, whether a daemon runs or not
+    --connect, $WAKEFUL_CONNECT      that daemon and nothing else
+    neither                          the daemon that serves the store of this home, else its file
 
 A command that reads makes no store; one that runs makes the file, and the folder only when it is the home.
 """
 
-import asyncio
+import os
 import shlex
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from wakeful.bootstrap import check_not_lost, perform
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.service import default_store, home_store
 from wakeful.service.operations.operation import Operation
 from wakeful.surfaces.cli.problems import WrongRequest
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wakeful.service.serving.daemon_client import DaemonAddress, DaemonClient
+
 FILE = "runs.db"
 Q = TypeVar("Q")
 A = TypeVar("A")
+connect_to: ContextVar[str | None] = ContextVar("connect_to", default=None)
+"""What `--connect` says in this command."""
+_clients: "dict[DaemonAddress, DaemonClient]" = {}
+"""One connection for all that a command asks."""
+
+
+@contextmanager
+def asking(connect: str | None) -> "Iterator[None]":
+    """What one command asks: at the place that `--connect` says, over connections that end with it."""
+    token = connect_to.set(connect)
+    try:
+        yield
+    finally:
+        connect_to.reset(token)
+        while _clients:
+            _clients.popitem()[1].close()
 
 
 class StoreAddress(NamedTuple):
-    """A store's place, and what a person types to come back to it."""
+    """A store's place, the daemon that is asked about it, and what a person types to come back to it."""
 
     path: str
     is_default: bool
+    daemon: "DaemonAddress | None" = None
 
     @property
     def flag(self) -> str:
-        """` --store runs.db`, or nothing where a command finds the store by itself."""
+        """` --store runs.db`, ` --connect NAME`, or nothing where a command finds it by itself."""
+        if self.daemon is not None:
+            return self.daemon.flag
         return "" if self.is_default else f" --store {shlex.quote(self.path)}"
+
+    @property
+    def is_far(self) -> bool:
+        """It is another daemon's: its file is not ours to open."""
+        return self.daemon is not None and not self.path
 
 
 def ask(operation: Operation[Q, A], asked: Q, place: StoreAddress) -> A:
-    """An operation of the service, done in this process."""
-    return asyncio.run(perform(operation, asked, place.path))
+    """An operation of the service: done by the daemon, or in this process as the user that it runs as."""
+    if place.daemon is not None:
+        from wakeful.service.serving.remote_operations import ask_daemon, is_routed
+
+        if is_routed(operation, asked):
+            return ask_daemon(client_of(place), operation, asked)
+        _check_near(place, operation)
+    import asyncio
+
+    from wakeful.bootstrap import perform
+
+    return asyncio.run(perform(operation, asked, place.path, caller=local_name()))
+
+
+def follow(
+    operation: "Operation[Q, list[A]]", asked: Q, place: StoreAddress, *, last: str | None = None
+) -> "Iterator[A]":
+    """A list of a daemon, and what comes to it."""
+    from wakeful.service.serving.remote_operations import stream_daemon
+
+    return stream_daemon(client_of(place), operation, asked, last=last)
+
+
+def client_of(place: StoreAddress) -> "DaemonClient":
+    """The connection to the daemon of a place."""
+    from wakeful.service.serving.daemon_client import DaemonClient
+
+    assert place.daemon is not None
+    return _clients.setdefault(place.daemon, DaemonClient(place.daemon))
+
+
+def local_name() -> str:
+    """Who acts in this process, as the kernel says."""
+    return f"local:{os.getuid()}"
+
+
+def place_to_ask(named: Path | None, made_by: str = 'wakeful run "hello"') -> StoreAddress:
+    """A daemon that answers, else a store that is there. Raises WrongRequest when there is none, or NoAnswer."""
+    return _daemon_place(named) or store_to_read(named, made_by)
+
+
+def place_to_fill(named: Path | None) -> StoreAddress:
+    """The same for a command that makes the store where there is none."""
+    return _daemon_place(named) or store_to_write(named)
 
 
 def store_to_write(named: Path | None) -> StoreAddress:
@@ -60,6 +136,8 @@ def store_to_read(named: Path | None, made_by: str = 'wakeful run "hello"') -> S
     if path.is_dir():
         raise WrongRequest(f"{path} is a folder, not a store", f"name a file: --store {path / FILE}")
     if not path.exists():
+        from wakeful.bootstrap import check_not_lost
+
         check_not_lost(path)
         where = f"nothing was run yet: there is no store {path}" if place.is_default else f"there is no store {path}"
         raise WrongRequest(where, f"this creates it: {made_by}{place.flag}")
@@ -80,4 +158,39 @@ def place_to_check(named: Path | None) -> StoreAddress:
 
 
 def _place(named: Path | None) -> StoreAddress:
+    if named is None and (said := connect_to.get()) is not None:
+        raise WrongRequest(
+            f"this command works on the file of a store, not on the daemon {said}",
+            "run it on the machine where the store is, or name a file: --store FILE",
+        )
     return StoreAddress(str(named), False) if named is not None else StoreAddress(str(default_store()), True)
+
+
+def _daemon_place(named: Path | None) -> StoreAddress | None:
+    """The daemon that is to be asked; None: the file is."""
+    said = connect_to.get()
+    if named is not None:
+        if said is not None:
+            raise WrongRequest("--store and --connect were both given", "give one of them")
+        return None
+    from wakeful.service.serving.daemon_addresses import address_named, daemon_of_home
+
+    said = said or os.environ.get("WAKEFUL_CONNECT")
+    if said:
+        return StoreAddress("", False, address_named(said))
+    found = daemon_of_home()
+    if found is None:
+        return None
+    _clients[found.address] = found
+    return StoreAddress(found.store, True, found.address)
+
+
+def _check_near(place: StoreAddress, operation: Operation[Q, A]) -> None:
+    from wakeful.service.operations.routes import WITHOUT_ROUTE
+
+    if place.is_far:
+        why = WITHOUT_ROUTE.get(operation.name, "its answer is not the one that this command prints")
+        raise WrongRequest(
+            f"a daemon elsewhere cannot be asked this: {why}",
+            "run it on the machine where the store is, or name a file: --store FILE",
+        )

@@ -23,7 +23,7 @@ from wakeful.service.operations.client_requests import (
 from wakeful.service.operations.turns import TurnName
 from wakeful.surfaces.cli.options import JsonOption, RequestArgument, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line
-from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
+from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.problems import Failure, WrongRequest
 from wakeful.surfaces.cli.request_words import how_to_end, line, short
 from wakeful.surfaces.cli.screen import prose
@@ -38,7 +38,7 @@ def listed(
     json: JsonOption = False,
 ) -> None:
     """List the calls that a client has to run. Requests that have timed out are ended on the way."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     found = ask(LIST_REQUESTS, TurnName(turn), place)
     if json:
         out(json_text([request.named() for request in found], indent=2))
@@ -52,7 +52,7 @@ def listed(
 
 def show(request: RequestArgument, store: StoreOption = None, json: JsonOption = False) -> None:
     """Show one request in full. A client needs the real arguments, so nothing is redacted."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     found = ask(SHOW_REQUEST, RequestName(request), place)
     if json:
         out(json_text(found.named(), indent=2))
@@ -89,19 +89,19 @@ def submit(
             f'wakeful requests submit {request} --error "the person closed the window"',
         )
     value = _read(result) if result is not None else None
-    place = store_to_read(store)
+    place = place_to_ask(store)
     _tell(ask(SUBMIT_RESULT, ClientResult(request, value, error), place), place)
 
 
 def timeout(request: RequestArgument, store: StoreOption = None) -> None:
     """End a request as timed out: its call fails, and the model is told."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     _tell(ask(END_REQUEST, RequestEnd(request), place), place)
 
 
 def cancel(request: RequestArgument, store: StoreOption = None) -> None:
     """End a request as cancelled: its result is not needed any more."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     _tell(ask(END_REQUEST, RequestEnd(request, cancelled=True), place), place)
 
 

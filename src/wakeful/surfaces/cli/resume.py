@@ -13,13 +13,12 @@ from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing, Wakef
 from wakeful.contracts.workflows import WorkflowRunResult
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.packages.workflows import settle_package
-from wakeful.service import Agent, Engine, Store, TurnRow, UnknownRow
+from wakeful.service import Agent, Engine, Store, TurnRow
 from wakeful.service.code_loader import LoadedCode, code_options, load
 from wakeful.service.commands.agent_rebuild import NeverBegan, ToolsNotSupplied, code_needed, rebuilt_agent
 from wakeful.service.commands.turn_claims import recall
 from wakeful.service.commands.turns import resume_turn
-from wakeful.service.operations.operation import OPERATOR
-from wakeful.service.operations.turns import TurnAhead
+from wakeful.service.queries.history import unknown_calls
 from wakeful.service.queries.turns import find_turn, open_turns, shown_states
 from wakeful.service.run_result import RunResult
 from wakeful.service.workflows.runs import runs_workflow, workflow_result
@@ -37,13 +36,14 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, resume_line, tell
-from wakeful.surfaces.cli.places import StoreAddress, store_to_read
+from wakeful.surfaces.cli.places import StoreAddress, place_to_ask, store_to_read
 from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, note
 from wakeful.surfaces.cli.runtime_watch import hold
 from wakeful.surfaces.cli.screen import columns, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, one_line, out
 from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.surfaces.cli.workflow_words import tell_nodes, tell_outputs
+from wakeful.views.store_records import TurnContinuation, UnknownCall
 
 
 class SuppliedCode(NamedTuple):
@@ -91,12 +91,12 @@ def command(
     when you name it. With --all, agents of a runtime run again that pause --all or stop --all held; the process that
     runs them goes on with their turns.
     """
-    place = store_to_read(store)
     if everything:
         if turn is not None or list_only:
             raise WrongRequest("--all was given with a turn or --list", "wakeful resume --all")
-        hold("running", OPERATOR, "", json, place)
+        hold("running", "", json, place_to_ask(store))
         return
+    place = store_to_read(store)
     if list_only:
         _list(*asyncio.run(_open(place)), json=json, wide=wide)
         return
@@ -122,7 +122,8 @@ async def _open(place: StoreAddress) -> tuple[list[TurnRow], list[str], str]:
         states = await shown_states(opened, rows)
         if not rows:
             return rows, states, ""
-        ahead = TurnAhead(rows[0], await code_needed(opened, rows[0], resolve_model))
+        needed = await code_needed(opened, rows[0], resolve_model)
+        ahead = TurnContinuation(turn_id=rows[0].turn_id, state=rows[0].state, code_needed=tuple(needed))
         return rows, states, resume_line(ahead, place)
 
 
@@ -184,7 +185,7 @@ async def _resume(
                 tell_outputs(outputs)
                 continue
             tell_nodes(outputs)
-            unknown: list[UnknownRow] = await opened.unknown() if result.unknown else []
+            unknown: list[UnknownCall] = await unknown_calls(opened) if result.unknown else []
             tell(result, unknown, place, quiet=quiet, code=supplied.code)
         if json:
             documents = [result.to_dict() for result in results]

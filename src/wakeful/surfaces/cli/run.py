@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -12,6 +13,7 @@ import typer
 from wakeful.bootstrap import new_engine, opened_store, resolve_model
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget
+from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.contracts.errors import InvalidConfig, StoreProblem
 from wakeful.service import (
@@ -20,16 +22,20 @@ from wakeful.service import (
     MessageOrigin,
     RunRequest,
     Store,
-    UnknownRow,
     check_servers,
     choices_of,
     default_agent_id,
 )
 from wakeful.service.code_loader import LoadedCode, code_options, load
 from wakeful.service.commands.turns import run_turn
+from wakeful.service.operations.calls import LIST_UNKNOWN
+from wakeful.service.operations.operation import NoRequest
+from wakeful.service.operations.runtime import MessageToAgent
 from wakeful.service.operations.runtime_agents import RUNNABLE_AGENT, AgentToRun
+from wakeful.service.queries.history import unknown_calls
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved
+from wakeful.surfaces.cli.daemon_turns import turn_of_daemon
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     ApproveOption,
@@ -43,11 +49,12 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
-from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_write
+from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_fill, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.prompt_input import prompt_of
 from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.terminal_approver import approver_for
+from wakeful.views.store_records import UnknownCall
 
 SUFFIXES = (".yaml", ".yml", ".json")
 """Of files that --agent may name."""
@@ -128,7 +135,7 @@ def command(
 
     The agent works in the current folder: it reads and changes files there, and runs commands that are confined to it.
     Use --profile chat for a conversation without tools. With --agent NAME the run belongs to an agent of the store and
-    works where that agent does.
+    works where that agent does; where a daemon runs the agents, it is the daemon that runs it.
 
     Calls that need approval are asked about at the terminal. Without a terminal the run is stored as pending, the
     command prints how to approve it, and ends with exit code 3.
@@ -136,11 +143,31 @@ def command(
     Every step is stored before the next one begins. If the run is interrupted, wakeful resume continues it.
     """
     asked = prompt_of(prompt, image or (), file or ())
-    place = store_to_write(store)
+    name = _named_in_store(agent)
+    place = place_to_fill(store) if name is not None else store_to_write(store)
+    if place.daemon is not None and name is not None:
+        own = {
+            "--model": model,
+            "--image or --file": image or file,
+            "--tools": tools,
+            "--mcp": mcp,
+            "--max-steps": max_steps,
+            "--budget-...": budget_calls or budget_seconds or budget_usd or budget_tokens,
+            "--subtasks": subtasks,
+            "--plan": plan,
+            "--instructions": instructions,
+            "--workspace": workspace,
+            "--network": network,
+            "--profile": profile,
+            "--approve": approve,
+            "--create-agent": create_agent,
+        }
+        _run_by_daemon(name, asked, own, place, thread=thread, key=key, json=json, quiet=quiet)
+        return
     loaded = load(tools or [])
     for words in loaded.notes:
         note(words)
-    living = _living(_named_in_store(agent), place, loaded, model, instructions, create=create_agent)
+    living = _living(name, place, loaded, model, instructions, create=create_agent)
     one = agent_for(
         loaded if living is None else LoadedCode(),
         agent if living is None else living.agent,
@@ -190,15 +217,43 @@ def command(
     raise typer.Exit(exit_code(result))
 
 
+def _run_by_daemon(
+    name: str,
+    asked: Prompt,
+    own: Mapping[str, Any],
+    place: StoreAddress,
+    *,
+    thread: str | None,
+    key: str | None,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """The daemon runs its agent, as that is: what a run in this process could change about it is refused."""
+    for option in (option for option, given in own.items() if given not in (None, False)):
+        raise WrongRequest(
+            f"{option} is for a run in this process, and the daemon runs agent {name}",
+            f"leave it out, or change the agent: wakeful agent show {name}{place.flag}",
+        )
+    if not isinstance(asked, str):
+        raise WrongRequest("a message to an agent of the daemon is text", "put the file where the agent works")
+    result = turn_of_daemon(MessageToAgent(name, asked, thread or MAIN_THREAD, key), place, quiet=quiet).result
+    if json:
+        tell_json(result)
+    else:
+        unknown = ask(LIST_UNKNOWN, NoRequest(), place) if result.unknown else []
+        tell(result, unknown, place, quiet=quiet)
+    raise typer.Exit(exit_code(result))
+
+
 async def _run(
     request: RunRequest, place: StoreAddress, progress: SilentView
-) -> tuple[RunResult[Any], list[UnknownRow]]:
+) -> tuple[RunResult[Any], list[UnknownCall]]:
     request.watcher, request.on_turn = progress, progress.begun
     async with opened_store(place.path) as opened:
         # What tools print goes to stderr: stdout is for the answer alone.
         with contextlib.redirect_stdout(sys.stderr), progress:
             result = await run_turn(_engine(opened, lives=request.revision is not None), request)
-        return result, await opened.unknown() if result.unknown else []
+        return result, await unknown_calls(opened) if result.unknown else []
 
 
 def _living(

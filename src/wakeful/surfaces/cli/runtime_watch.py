@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from wakeful.contracts.events.agents import AgentControl
+from wakeful.contracts.agent_identity import AgentControl
 from wakeful.service.operations.agents import AgentName
-from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.runtime import (
     CANCEL_TIMER,
     HOLD_ALL,
@@ -18,10 +17,10 @@ from wakeful.service.operations.runtime import (
     NoticeQuery,
     TimerName,
 )
-from wakeful.surfaces.cli.agent_control import AgentArgument, ByOption, ReasonOption
+from wakeful.surfaces.cli.agent_control import AgentArgument, ReasonOption
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
+from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
@@ -39,7 +38,7 @@ def notices(
     store: StoreOption = None,
 ) -> None:
     """List what people were told without asking, newest first: what it was, and whether it arrived."""
-    found = ask(LIST_NOTICES, NoticeQuery(agent, limit), store_to_read(store))
+    found = ask(LIST_NOTICES, NoticeQuery(agent, limit), place_to_ask(store))
     remember("notices", [each.notice_id for each in found], store)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
@@ -59,10 +58,10 @@ def notices(
         out(columns(cells, ("AGE", "AGENT", "KIND", "STATE", "NOTICE"), wide=wide))
 
 
-def notify_test(agent: AgentArgument, by: ByOption = OPERATOR, store: StoreOption = None) -> None:
+def notify_test(agent: AgentArgument, store: StoreOption = None) -> None:
     """Have a test notice sent about an agent, by the process that runs it. wakeful notices shows whether it arrived."""
-    place = store_to_read(store)
-    ask(TEST_NOTICE, AgentControlRequest(agent, by), place)
+    place = place_to_ask(store)
+    ask(TEST_NOTICE, AgentControlRequest(agent), place)
     out(f"a test notice about {plain(agent)} is stored; see: wakeful notices {plain(agent)}{place.flag}")
 
 
@@ -70,7 +69,9 @@ def timers(
     agent: OneAgent = None, json: JsonOption = False, wide: WideOption = False, store: StoreOption = None
 ) -> None:
     """List timers: the next due time, what became of the last one, failures in a row, and who set it."""
-    found = ask(LIST_TIMERS, AgentName(agent), store_to_read(store))
+    found = ask(LIST_TIMERS, AgentName(agent), place_to_ask(store))
+    if agent is None:
+        found.sort(key=lambda each: (each.next is None, each.next or 0.0))
     remember("timers", [each.timer_id for each in found], store)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
@@ -83,19 +84,17 @@ def timers(
 
 def cancel_timer(
     timer: Annotated[str, typer.Argument(metavar="TIMER", help="The timer's id.")],
-    by: ByOption = OPERATOR,
     reason: ReasonOption = "",
     store: StoreOption = None,
 ) -> None:
     """Cancel a timer. One that an agent's file or program sets is set again when that is loaded."""
-    record = ask(CANCEL_TIMER, TimerName(timer, by, reason), store_to_read(store))
+    record = ask(CANCEL_TIMER, TimerName(timer, reason=reason), place_to_ask(store))
     out(f"timer {short(record.timer_id)} of agent {plain(record.agent)} is cancelled")
 
 
 def stop(
     everything: AllOption = False,
     reason: ReasonOption = "",
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
@@ -105,12 +104,12 @@ def stop(
             "wakeful stop stops everything, and --all was not given",
             "wakeful stop --all, wakeful agent stop AGENT for one agent, wakeful cancel TURN for one turn",
         )
-    hold("stopped", by, reason, json, store_to_read(store))
+    hold("stopped", reason, json, place_to_ask(store))
 
 
-def hold(control: AgentControl, by: str, reason: str, json: bool, place: StoreAddress) -> None:
+def hold(control: AgentControl, reason: str, json: bool, place: StoreAddress) -> None:
     """Pause, stop or resume everything, and say so."""
-    record = ask(HOLD_ALL, HoldRequest(control, by, reason), place)
+    record = ask(HOLD_ALL, HoldRequest(control, reason=reason), place)
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     elif control == "running":

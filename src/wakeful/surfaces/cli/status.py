@@ -1,62 +1,127 @@
-"""`wakeful status`: each agent's open turns, pending work and tokens."""
+"""`wakeful status`: all agents at a glance, or one of them with what it used.
 
-from typing import Annotated
+The first is asked for many times a day: with a daemon nothing is loaded for it but what prints its answer.
+"""
+
+import json as json_module
+from typing import Annotated, Any
 
 import typer
 
-from wakeful.contracts.models import TokenUsage
-from wakeful.service.operations.agents import STATUS, StatusQuery
-from wakeful.service.operations.operation import NoRequest
-from wakeful.service.operations.runtime import FILE_PROBLEMS
-from wakeful.surfaces.cli.file_words import problem_lines
-from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.places import ask, store_to_read
-from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, out
-from wakeful.views.agent_status import AgentStatus
+from wakeful.service.operations.overview import OVERVIEW, PATH, SHOWN, OverviewQuery
+from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
+from wakeful.surfaces.cli.places import StoreAddress, ask, client_of, place_to_ask
+from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.screen import columns
+from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, moment, one_line, out, plain
+
+WORDS = {"awake_idle": "idle", "awake_running": "running", "awaiting_task": "waits"}
+"""States in the words of a person, where they have others."""
 
 
 def command(
     agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="One agent. Default: all agents.")] = None,
-    store: StoreOption = None,
+    everything: Annotated[bool, typer.Option("--all", help=f"List every agent, not only the first {SHOWN}.")] = False,
     json: JsonOption = False,
+    wide: WideOption = False,
+    store: StoreOption = None,
 ) -> None:
-    """Show each agent's open turns, pending approvals, unknown outcomes and tokens used.
+    """Show how the agents stand, when each wakes, what it spent today, and what needs you; those come first.
 
-    Tokens are those of all requests of the agent; the last turn is the newest completed turn that reported any.
+    Of one agent: its open turns, pending approvals, unknown outcomes and tokens.
     """
-    place = store_to_read(store)
-    found = ask(STATUS, StatusQuery(agent), place)
-    problems = [each for each in ask(FILE_PROBLEMS, NoRequest(), place) if agent in (None, each.agent)]
-    if json:
-        told = {"agents": [each.model_dump(mode="json") for each in found]}
-        if problems:
-            told["file_problems"] = [each.model_dump(mode="json") for each in problems]
-        out(json_text(told, indent=2))
+    place = place_to_ask(store)
+    if agent is not None:
+        if everything:
+            raise WrongRequest("--all was given with an agent", "give one of them")
+        _tell_one(agent, place, json=json)
         return
-    for each in found:
-        out(_lines(each))
+    found = _overview(0 if everything else SHOWN, place)
+    if json:
+        out(json_text(found, indent=2))
+    else:
+        _tell(found, place, wide=wide)
+
+
+def _overview(most: int, place: StoreAddress) -> dict[str, Any]:
+    if place.daemon is None:
+        return ask(OVERVIEW, OverviewQuery(most), place).model_dump(mode="json")
+    from wakeful.service.serving.daemon_client import ControlRefused
+
+    client = client_of(place)
+    try:
+        answer = client.ask("GET", PATH, query={"most": most})
+    except ControlRefused as refused:
+        from wakeful.service.serving.remote_operations import told
+
+        raise told(refused, client) from None
+    found: dict[str, Any] = json_module.loads(answer.body)
+    return found
+
+
+def _tell(found: dict[str, Any], place: StoreAddress, *, wide: bool) -> None:
+    if found["held"]:
+        out([f"everything is {plain(found['held'])}; to let it run: wakeful resume --all{place.flag}", ""])
+    if found["agents"]:
+        head = ("AGENT", "STATE", "NEXT WAKE", "TODAY USD", "NEEDS YOU")
+        out(columns([_cells(each) for each in found["agents"]], head, wide=wide))
+    else:
+        out(f"no agents yet; make one: wakeful agent create NAME{place.flag}")
+    if found["more"]:
+        out(f"and {counted(found['more'], 'more agent')}: wakeful status --all{place.flag}")
+    asked = []
+    if found["approvals"]:
+        asked.append(f"to decide: wakeful approvals{place.flag}")
+    if found["unknown_outcomes"]:
+        asked.append(f"to resolve: wakeful unknown{place.flag}")
+    out(["", *asked] if asked else [])
+    if found["file_problems"]:
+        out(["", *_problem_lines(found["file_problems"])])
+
+
+def _cells(each: dict[str, Any]) -> tuple[str, ...]:
+    wakes = moment(round(each["next_wake"] * 1e6))[:16] if each["next_wake"] is not None else "-"
+    spent = each["spent_today_usd"] if each["spent_is_complete"] else f"{each['spent_today_usd']} or more"
+    state = WORDS.get(each["state"], each["state"])
+    return plain(each["agent"]), state, wakes, spent, one_line("; ".join(each["needs"]), 200) or "-"
+
+
+def _problem_lines(problems: list[dict[str, Any]]) -> list[str]:
+    from wakeful.contracts.file_problems import FileProblem
+    from wakeful.surfaces.cli.file_words import problem_lines
+
+    lines = problem_lines(FileProblem.model_validate(each) for each in problems)
+    return ["files that are not in force", *(f"  {line}" for line in lines)]
+
+
+def _tell_one(agent: str, place: StoreAddress, *, json: bool) -> None:
+    from wakeful.service.operations.agents import STATUS, StatusQuery
+    from wakeful.service.operations.operation import NoRequest
+    from wakeful.service.operations.runtime import FILE_PROBLEMS
+
+    (found,) = ask(STATUS, StatusQuery(agent), place)
+    problems = [each.model_dump(mode="json") for each in ask(FILE_PROBLEMS, NoRequest(), place) if each.agent == agent]
+    if json:
+        told: dict[str, Any] = {"agents": [found.model_dump(mode="json")]}
+        out(json_text(told | ({"file_problems": problems} if problems else {}), indent=2))
+        return
+    used, last = found.token_usage, found.token_usage.last_turn
+    queued = f"{counted(found.queued_messages, 'queued message')}, " if found.queued_messages else ""
+    out(
+        [
+            found.agent,
+            f"  open       {counted(found.open_turns, 'turn')}, {queued}{found.pending_actions} pending, "
+            f"{counted(found.unknown_outcomes, 'unknown outcome')}",
+            f"  tokens     {_tokens(used.total)}, in {counted(used.total_model_rounds, 'round')}",
+            f"  last turn  {_tokens(last) if last is not None else 'no tokens reported yet'}",
+        ]
+    )
+    if found.revised_at is not None:
+        since = counted(found.turns_since_revision or 0, "turn")
+        out(f"  changed    {age_cell(int(found.revised_at * 1e6))} ago, {since} since")
     if problems:
-        out(["files that are not in force", *(f"  {line}" for line in problem_lines(problems))])
+        out(_problem_lines(problems))
 
 
-def _lines(status: AgentStatus) -> list[str]:
-    used = status.token_usage
-    rounds = counted(used.total_model_rounds, "round")
-    last = _tokens(used.last_turn) if used.last_turn is not None else "no tokens reported yet"
-    queued = f"{counted(status.queued_messages, 'queued message')}, " if status.queued_messages else ""
-    changed = []
-    if status.revised_at is not None:
-        since = counted(status.turns_since_revision or 0, "turn")
-        changed = [f"  changed    {age_cell(int(status.revised_at * 1e6))} ago, {since} since"]
-    return [
-        status.agent,
-        f"  open       {counted(status.open_turns, 'turn')}, {queued}{status.pending_actions} pending, "
-        f"{counted(status.unknown_outcomes, 'unknown outcome')}",
-        f"  tokens     {_tokens(used.total)}, in {rounds}",
-        f"  last turn  {last}",
-        *changed,
-    ]
-
-
-def _tokens(usage: TokenUsage) -> str:
+def _tokens(usage: Any) -> str:
     return f"{usage.total_tokens:,} ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"

@@ -4,12 +4,11 @@ from typing import Annotated
 
 import typer
 
-from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.steering import CANCEL, INTERJECT, PAUSE, MessageToTurn, TurnControl
-from wakeful.surfaces.cli.agent_control import ByOption, ReasonOption
+from wakeful.surfaces.cli.agent_control import ReasonOption
 from wakeful.surfaces.cli.options import JsonOption, NamedTurn, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.runtime_watch import AllOption, hold
 from wakeful.surfaces.cli.screen import prose, short
@@ -18,13 +17,13 @@ from wakeful.surfaces.cli.shown_values import out
 
 def cancel(turn: NamedTurn, store: StoreOption = None) -> None:
     """Stop a turn. The process that runs it ends it as cancelled and records the outcome of every call."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     told = ask(CANCEL, TurnControl(turn), place)
-    turn_id = short(told.before.turn_id)
+    turn_id = short(told.turn_id)
     if not told.accepted:
-        out(f"turn {turn_id} has ended already: {told.before.state}")
-    elif not told.now.is_open:
-        out(f"turn {turn_id} is {told.now.state}")
+        out(f"turn {turn_id} has ended already: {told.before}")
+    elif not told.is_open:
+        out(f"turn {turn_id} is {told.state}")
     else:
         out(f"turn {turn_id} was asked to stop")
         if told.ahead is not None:
@@ -37,7 +36,6 @@ def pause(
     ] = None,
     everything: AllOption = False,
     reason: ReasonOption = "",
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
@@ -48,22 +46,22 @@ def pause(
     if everything == (turn is not None):
         given = "TURN and --all were both given" if everything else "neither a turn nor --all was given"
         raise WrongRequest(given, "wakeful pause TURN, or wakeful pause --all")
-    place = store_to_read(store)
+    place = place_to_ask(store)
     if turn is None:
-        hold("paused", by, reason, json, place)
+        hold("paused", reason, json, place)
         return
-    if json or reason or by != OPERATOR:
-        raise WrongRequest("--json, --reason and --as go with --all", "wakeful pause TURN")
-    row, accepted, ahead = ask(PAUSE, TurnControl(turn), place)
-    if accepted:
+    if json or reason:
+        raise WrongRequest("--json and --reason go with --all", "wakeful pause TURN")
+    row = ask(PAUSE, TurnControl(turn), place)
+    if row.accepted:
         out(f"turn {short(row.turn_id)} pauses as soon as its running calls have finished")
     elif row.is_open:
         out(f"turn {short(row.turn_id)} was paused already")
     else:
         out(f"turn {short(row.turn_id)} has ended already: {row.state}")
         return
-    if ahead is not None:
-        out(f"to continue: {resume_line(ahead, place)}")
+    if row.ahead is not None:
+        out(f"to continue: {resume_line(row.ahead, place)}")
 
 
 def interject(
@@ -72,6 +70,6 @@ def interject(
     store: StoreOption = None,
 ) -> None:
     """Add a message to a running turn. The model reads it with its next request."""
-    place = store_to_read(store)
-    turn_id, message_id = ask(INTERJECT, MessageToTurn(turn, text), place)
-    prose(f"{short(message_id)} is stored; turn {short(turn_id)} reads it with its next model request")
+    place = place_to_ask(store)
+    said = ask(INTERJECT, MessageToTurn(turn, text), place)
+    prose(f"{short(said.message_id)} is stored; turn {short(said.turn_id)} reads it with its next model request")

@@ -19,7 +19,7 @@ from wakeful.service.operations.upkeep import (
 )
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.outcomes import FAILED
-from wakeful.surfaces.cli.places import ask, store_to_read, store_to_write
+from wakeful.surfaces.cli.places import ask, place_to_ask, store_to_write
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import counted, json_text, one_line, out, plain, size
 from wakeful.views.store_upkeep import TransferReport
@@ -31,7 +31,7 @@ WIDEST = 44
 
 def stats(store: StoreOption = None, json: JsonOption = False) -> None:
     """Show what the store takes, by table and by agent, and what retention would free now."""
-    report = ask(STATS, RetentionTerms(), store_to_read(store))
+    report = ask(STATS, RetentionTerms(), place_to_ask(store))
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
         return
@@ -57,7 +57,7 @@ def compact(
     The section [retention] of wakeful.toml says how long things are kept. Open turns, approvals, waits and unknown
     outcomes are never touched; nor are conversations, briefs, work items and costs.
     """
-    report = ask(WOULD_FREE if dry_run else COMPACT, RetentionTerms(), store_to_read(store))
+    report = ask(WOULD_FREE if dry_run else COMPACT, RetentionTerms(), place_to_ask(store))
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
     else:
@@ -69,7 +69,7 @@ def verify(store: StoreOption = None, json: JsonOption = False) -> None:
 
     Ends with exit code 1 when something is not what was written.
     """
-    report = ask(VERIFY, NoRequest(), store_to_read(store))
+    report = ask(VERIFY, NoRequest(), place_to_ask(store))
     if json:
         out(json_text({**report.model_dump(mode="json"), "is_whole": report.is_whole}, indent=2))
     else:
@@ -92,7 +92,7 @@ def export(
 
     The file holds everything that was said, and only you may read it. wakeful store import takes it in elsewhere.
     """
-    _told(ask(EXPORT, TransferFile(str(file), tuple(agent or ())), store_to_read(store)), json, "written to")
+    _told(ask(EXPORT, TransferFile(str(file), tuple(agent or ())), place_to_ask(store)), json, "written to")
 
 
 def take_in(

@@ -11,6 +11,7 @@ from rich.cells import cell_len, set_cell_size
 
 from wakeful.bootstrap import reading_store
 from wakeful.service.operations.operator_feed import (
+    LIST_FEED,
     SHOW_TAIL,
     SHOW_TRANSCRIPT,
     FeedQuery,
@@ -22,7 +23,8 @@ from wakeful.surfaces.cli.agent_control import AgentArgument
 from wakeful.surfaces.cli.event_lines import entry_line, spoken_lines
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.outcomes import INTERRUPTED
-from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
+from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
+from wakeful.surfaces.cli.places import follow as follow_daemon
 from wakeful.surfaces.cli.runtime_watch import OneAgent
 from wakeful.surfaces.cli.screen import width
 from wakeful.views.presentation.display_modes import DisplayMode, detail_lines, display_mode
@@ -49,7 +51,7 @@ def tail(
 ) -> None:
     """Show the newest lines of all agents of a runtime, or of one: what needs you, results, activity."""
     mode = display_mode(display)
-    place = store_to_read(store)
+    place = place_to_ask(store)
     found = ask(SHOW_TAIL, TailQuery(agent, limit, mode), place)
     printer = _Printer(mode, json=json, wide=wide)
     if not found and not json and not follow:
@@ -57,7 +59,12 @@ def tail(
     printer.print(found)
     if follow:
         try:
-            asyncio.run(_follow(agent, found[-1].cursor if found else None, place, printer))
+            after = found[-1].cursor if found else None
+            if place.daemon is not None:
+                for entry in follow_daemon(LIST_FEED, FeedQuery(after, display=mode), place):
+                    printer.print([entry] if agent in (None, entry.envelope.agent_id) else ())
+            else:
+                asyncio.run(_follow(agent, after, place, printer))
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
 
@@ -105,7 +112,7 @@ def transcript(
     store: StoreOption = None,
 ) -> None:
     """Show an agent's conversation with its operator: messages, briefs, and failures of providers between them."""
-    found = ask(SHOW_TRANSCRIPT, TranscriptQuery(agent, thread, turns), store_to_read(store))
+    found = ask(SHOW_TRANSCRIPT, TranscriptQuery(agent, thread, turns), place_to_ask(store))
     if json:
         for line in found:
             sys.stdout.write(json_text(line.model_dump(mode="json", exclude_none=True)) + "\n")

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.tasks import (
     LIST_TASKS,
     SHOW_OUTPUT,
@@ -17,10 +16,10 @@ from wakeful.service.operations.tasks import (
     TaskQuery,
     TaskToStop,
 )
-from wakeful.surfaces.cli.agent_control import ByOption, ReasonOption
+from wakeful.surfaces.cli.agent_control import ReasonOption
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
 from wakeful.views.task_records import TaskRecord
@@ -36,7 +35,7 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List tasks that are not over: commands in the background, and child agents. The newest first."""
-    found = ask(LIST_TASKS, TaskQuery(agent, everything), store_to_read(store))
+    found = ask(LIST_TASKS, TaskQuery(agent, everything), place_to_ask(store))
     remember("tasks", [each.task_id for each in found], store)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
@@ -52,13 +51,13 @@ def listed(
 
 def show(task: TaskArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Show a task: what it is, how it stands or ended, and how its child agent is doing."""
-    found = ask(SHOW_TASK, TaskName(task), store_to_read(store))
+    found = ask(SHOW_TASK, TaskName(task), place_to_ask(store))
     out(json_text(found.model_dump(mode="json"), indent=2) if json else [plain(line) for line in _lines(found)])
 
 
 def output(task: TaskArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Print both ends of what a task has said; of a child agent, its last words."""
-    found = ask(SHOW_OUTPUT, TaskName(task), store_to_read(store))
+    found = ask(SHOW_OUTPUT, TaskName(task), place_to_ask(store))
     if json:
         out(json_text(found.model_dump(mode="json"), indent=2))
         return
@@ -71,13 +70,12 @@ def output(task: TaskArgument, json: JsonOption = False, store: StoreOption = No
 
 def stop(
     task: TaskArgument,
-    by: ByOption = OPERATOR,
     reason: ReasonOption = "",
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Stop a task: a command, or a child agent with everything it has begun. Its agent is told how it ended."""
-    found = ask(STOP_TASK, TaskToStop(task, by, reason), store_to_read(store))
+    found = ask(STOP_TASK, TaskToStop(task, reason=reason), place_to_ask(store))
     if json:
         out(json_text(found.model_dump(mode="json"), indent=2))
     elif found.ended_at is not None:

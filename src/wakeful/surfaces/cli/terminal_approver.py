@@ -12,10 +12,11 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 
-from wakeful.contracts.approvals import Always, Answer, Approval, Approve, Decided, Edit, Reject
+from wakeful.contracts.approvals import Always, Answer, Approval, Approve, Decided, Edit, Reject, is_approver
 from wakeful.service import any_named
 from wakeful.surfaces.cli.approval_words import call_text, left
 from wakeful.surfaces.cli.live_view import SilentView
+from wakeful.surfaces.cli.places import local_name
 from wakeful.surfaces.cli.shown_values import json_text, one_line, plain
 
 Approver = Callable[[Approval], Awaitable[Decided | None]]
@@ -72,7 +73,7 @@ class TerminalApprover:
             _say(f"  in:  {one_line(approval.working_directory, 400)}")
         if approval.confinement is not None:
             _say(f"  sandbox: {one_line(approval.confinement, 100)}")
-        if approval.approvers:
+        if not is_approver(local_name(), approval.approvers):
             _say(f"  only {one_line(', '.join(approval.approvers), 400)} may decide; the call stays pending")
             return None
         _say(

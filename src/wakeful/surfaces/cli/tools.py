@@ -24,7 +24,7 @@ from wakeful.surfaces.cli.options import (
     WideOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.places import any_place, ask, store_to_read
+from wakeful.surfaces.cli.places import any_place, ask, place_to_ask
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import counted, json_text, one_line, out, plain, undeclared_words
@@ -46,7 +46,7 @@ def command(
     Without --turn, these are the tools that wakeful run would have now with the same options. Nothing is run.
     """
     if turn is not None:
-        found = ask(SHOW_TOOLS, TurnName(turn), store_to_read(store))
+        found = ask(SHOW_TOOLS, TurnName(turn), place_to_ask(store))
     else:
         loaded = load(tools or [])
         for words in loaded.notes:

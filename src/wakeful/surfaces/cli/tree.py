@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.text import Text
 
 from wakeful.service.operations.turn_reports import SHOW_TREE
-from wakeful.service.operations.turns import TurnName
+from wakeful.service.operations.turns import SHOW_TURN, TurnName
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import short, width
 from wakeful.surfaces.cli.shown_values import duration, json_text, one_line, out, plain
 from wakeful.views.tree import ExecutionTreeNode, ExecutionTreeSnapshot
@@ -21,12 +21,14 @@ def command(
     turn: TurnArgument = None, store: StoreOption = None, json: JsonOption = False, wide: WideOption = False
 ) -> None:
     """Show the calls of a turn as a tree, with duration and result of each. Works while the turn runs."""
-    row, tree = ask(SHOW_TREE, TurnName(turn), store_to_read(store))
+    place = place_to_ask(store)
+    row = ask(SHOW_TURN, TurnName(turn), place)
+    tree = ask(SHOW_TREE, TurnName(row.turn_id), place)
     if json:
         out(json_text(tree.model_dump(mode="json"), indent=2))
         return
     console = Console(highlight=False, soft_wrap=wide, width=None if wide else width())
-    console.print(Text(f"turn {short(row.turn_id)}  {plain(row.agent_name)}  {row.state}", "bold"))
+    console.print(Text(f"turn {short(row.turn_id)}  {plain(row.agent)}  {row.state}", "bold"))
     for line in lines(tree):
         console.print(line, no_wrap=True, overflow="ellipsis")
     if not tree.nodes:

@@ -11,7 +11,6 @@ import typer
 from wakeful.contracts.errors import InvalidRequest
 from wakeful.contracts.triggers import Signature
 from wakeful.service.operations.agents import AgentName
-from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.triggers import (
     CREATE_TRIGGER,
     DELIVER,
@@ -25,7 +24,7 @@ from wakeful.service.operations.triggers import (
     TriggerDelivery,
 )
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, one_line, out, plain
 from wakeful.views.trigger_records import DeliveryReceipt, TriggerRecord
@@ -33,7 +32,6 @@ from wakeful.views.trigger_records import DeliveryReceipt, TriggerRecord
 TriggerArgument = Annotated[
     str, typer.Argument(metavar="TRIGGER", help="Its id, AGENT/NAME, or AGENT for the agent's default trigger.")
 ]
-ByOption = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the log.")]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the log.")]
 REFUSED = 1
 """The exit status of a delivery that was refused."""
@@ -46,7 +44,7 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List triggers: what they do, what came through them, and what was refused. Addresses are not shown."""
-    found = ask(LIST_TRIGGERS, AgentName(agent), store_to_read(store))
+    found = ask(LIST_TRIGGERS, AgentName(agent), place_to_ask(store))
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:
@@ -69,26 +67,24 @@ def create(
     signing_env: Annotated[
         str | None, typer.Option("--signing-env", metavar="VARIABLE", help="Where the sender's secret is.")
     ] = None,
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Create a trigger. wakeful trigger url shows its address."""
-    place = store_to_read(store)
-    record = ask(CREATE_TRIGGER, NewTrigger(agent, name, say, thread, signature, signing_env, by), place)
+    place = place_to_ask(store)
+    record = ask(CREATE_TRIGGER, NewTrigger(agent, name, say, thread, signature, signing_env), place)
     _told(record, json, f"trigger {_name(record)} is active", f"wakeful trigger url {_name(record)}{place.flag}")
 
 
 def rotate(
     trigger: TriggerArgument,
     reason: ReasonOption = "",
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Give a trigger another address. The one before is refused from now on."""
-    place = store_to_read(store)
-    record = ask(ROTATE_TRIGGER, TriggerChange(trigger, by, reason), place)
+    place = place_to_ask(store)
+    record = ask(ROTATE_TRIGGER, TriggerChange(trigger, reason=reason), place)
     words = f"trigger {_name(record)} has another address (number {record.generation})"
     _told(record, json, words, f"wakeful trigger url {_name(record)}{place.flag}")
 
@@ -96,12 +92,11 @@ def rotate(
 def revoke(
     trigger: TriggerArgument,
     reason: ReasonOption = "",
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Revoke a trigger: its address is refused. Its deliveries stay in the log."""
-    record = ask(REVOKE_TRIGGER, TriggerChange(trigger, by, reason), store_to_read(store))
+    record = ask(REVOKE_TRIGGER, TriggerChange(trigger, reason=reason), place_to_ask(store))
     _told(record, json, f"trigger {_name(record)} is revoked")
 
 
@@ -113,12 +108,11 @@ def url(
     purpose: Annotated[
         str, typer.Option("--purpose", metavar="TEXT", help="The reader it is for; kept in the log.")
     ] = "",
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Show the address of a trigger. Keep it secret: who has it can wake the agent. The log says that you saw it."""
-    found = ask(SHOW_TRIGGER_URL, TriggerAddress(trigger, by, purpose, base), store_to_read(store))
+    found = ask(SHOW_TRIGGER_URL, TriggerAddress(trigger, purpose=purpose, base=base), place_to_ask(store))
     out(json_text(found.model_dump(mode="json"), indent=2) if json else found.trigger_url)
 
 
@@ -134,7 +128,7 @@ def deliver(
     """Deliver to a trigger by hand, as a program outside would: to try it, or from a script on this machine."""
     raw = sys.stdin.buffer.read() if body == "-" else (body or "").encode()
     asked = TriggerDelivery(address, raw, _headers(header or []))
-    receipt = ask(DELIVER, asked, store_to_read(store))
+    receipt = ask(DELIVER, asked, place_to_ask(store))
     if json:
         out(json_text(receipt.model_dump(mode="json"), indent=2))
     else:

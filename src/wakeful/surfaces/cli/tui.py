@@ -9,7 +9,7 @@ import typer
 
 from wakeful.contracts.errors import InvalidConfig, InvalidRequest
 from wakeful.service.serving.control import ask_process
-from wakeful.service.serving.run_files import socket_path
+from wakeful.service.serving.socket_place import socket_path
 from wakeful.views.presentation.display_modes import display_mode
 
 MODULE = "wakeful.surfaces.tui"

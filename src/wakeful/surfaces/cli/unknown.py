@@ -8,10 +8,9 @@ import typer
 
 from wakeful.service.operations.calls import LIST_UNKNOWN, RESOLVE, OutcomeOfCall
 from wakeful.service.operations.operation import NoRequest
-from wakeful.service.queries.history import unknown_record
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line, unknown_lines
-from wakeful.surfaces.cli.places import any_place, ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import prose, short
 from wakeful.surfaces.cli.shown_values import ago, json_text, out, plain
@@ -19,14 +18,14 @@ from wakeful.surfaces.cli.shown_values import ago, json_text, out, plain
 
 def listed(store: StoreOption = None, json: JsonOption = False) -> None:
     """List the calls with an unknown outcome, each with the commands that resolve it."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     rows = ask(LIST_UNKNOWN, NoRequest(), place)
     if json:
-        out(json_text([unknown_record(row, rows).model_dump(mode="json") for row in rows], indent=2))
+        out(json_text([row.model_dump(mode="json") for row in rows], indent=2))
     elif rows:
         for row in rows:
-            out(f"{row.call_id}  turn {short(row.turn_id)}, {ago(row.since)} ago")
-            prose(unknown_lines([row], rows, place))
+            out(f"{row.call_id}  turn {short(row.turn_id)}, {ago(round(row.since * 1e6))} ago")
+            prose(unknown_lines([row], place))
     else:
         out("no unknown outcomes")
 
@@ -40,17 +39,15 @@ def resolve(
     store: StoreOption = None,
 ) -> None:
     """Record whether a call happened. If its turn is unfinished, the model is told when it continues."""
-    place = any_place(store)
     if (happened is None) != did_not_happen:
         raise WrongRequest(
             "resolve needs --happened TEXT or --did-not-happen, and not both",
-            f'wakeful resolve {call} --happened "its result"{place.flag}\n'
-            f"wakeful resolve {call} --did-not-happen{place.flag}",
+            f'wakeful resolve {call} --happened "its result"\nwakeful resolve {call} --did-not-happen',
         )
-    place = store_to_read(store)
+    place = place_to_ask(store)
     found = OutcomeOfCall(call, happened=happened is not None, result=happened or "")
-    row, ahead = ask(RESOLVE, found, place)
+    row = ask(RESOLVE, found, place)
     said = "did not happen" if happened is None else f"happened: {plain(happened)}"
     out(f"{row.call_id} ({plain(row.tool)}) {said}")
-    if ahead is not None:
-        out(f"The turn is unfinished. To continue it: {resume_line(ahead, place)}")
+    if row.ahead is not None:
+        out(f"The turn is unfinished. To continue it: {resume_line(row.ahead, place)}")

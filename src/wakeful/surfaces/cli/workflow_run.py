@@ -10,8 +10,9 @@ import typer
 
 from wakeful.bootstrap import new_engine, opened_store
 from wakeful.contracts.workflows import SavedWorkflow
-from wakeful.service import MessageOrigin, RunRequest, UnknownRow, WorkflowTerms, fitted, workflow_registry
+from wakeful.service import MessageOrigin, RunRequest, WorkflowTerms, fitted, workflow_registry
 from wakeful.service.code_loader import code_options
+from wakeful.service.queries.history import unknown_calls
 from wakeful.service.workflows.runs import WorkflowOutcome, run_workflow
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
@@ -33,6 +34,7 @@ from wakeful.surfaces.cli.shown_values import json_text, out
 from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.surfaces.cli.workflow_code import WorkflowCode, with_imported, workflow_code
 from wakeful.surfaces.cli.workflow_words import tell_nodes, tell_outputs
+from wakeful.views.store_records import UnknownCall
 
 
 def command(
@@ -104,7 +106,7 @@ async def _run(
     request: RunRequest,
     place: StoreAddress,
     progress: SilentView,
-) -> tuple[WorkflowOutcome, list[UnknownRow]]:
+) -> tuple[WorkflowOutcome, list[UnknownCall]]:
     async with opened_store(place.path) as opened:
         system = new_engine(opened)
         code = await with_imported(system, code)
@@ -114,7 +116,7 @@ async def _run(
         given = _inputs(saved, inputs)
         with contextlib.redirect_stdout(sys.stderr), progress:
             outcome = await run_workflow(system, registry, saved, request, given)
-        return outcome, await opened.unknown() if outcome.run.unknown else []
+        return outcome, await unknown_calls(opened) if outcome.run.unknown else []
 
 
 def _inputs(saved: SavedWorkflow, given: Sequence[str]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from wakeful.surfaces.cli.options import (
     WorkflowArgument,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.places import ask, store_to_read, store_to_write
+from wakeful.surfaces.cli.places import ask, place_to_ask, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, unreadable
 from wakeful.surfaces.cli.screen import columns, short
 from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, moment, one_line, out, plain
@@ -35,7 +35,7 @@ SAVES_ONE = "wakeful workflow save FILE"
 
 def listed(json: JsonOption = False, wide: WideOption = False, store: StoreOption = None) -> None:
     """List the saved workflows, each with its newest revision."""
-    place = store_to_read(store, SAVES_ONE)
+    place = place_to_ask(store, SAVES_ONE)
     saved = ask(LIST_WORKFLOWS, NoRequest(), place)
     if json:
         out(json_text([each.model_dump(mode="json") for each in saved], indent=2))
@@ -67,7 +67,7 @@ def show(
     """Draw a workflow: its nodes in the order they run, and where each gets its inputs."""
     if json and mermaid:
         raise WrongRequest("--json and --mermaid were both given", "leave one of them out")
-    saved = ask(SHOW_WORKFLOW, WorkflowName(name, revision), store_to_read(store, SAVES_ONE))
+    saved = ask(SHOW_WORKFLOW, WorkflowName(name, revision), place_to_ask(store, SAVES_ONE))
     if json:
         out(json_text(saved.graph.as_json(), indent=2))
     elif mermaid:
@@ -82,7 +82,7 @@ def show(
 
 def delete(name: WorkflowArgument, store: StoreOption = None) -> None:
     """Delete a workflow with all its revisions. Runs that have started keep their own copy."""
-    saved = ask(DELETE_WORKFLOW, WorkflowName(name), store_to_read(store, SAVES_ONE))
+    saved = ask(DELETE_WORKFLOW, WorkflowName(name), place_to_ask(store, SAVES_ONE))
     many = "1 revision" if saved.revision == 1 else f"{saved.revision} revisions"
     out(f"deleted {plain(saved.name)} ({short(saved.workflow_id)}), {many}")
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from wakeful.contracts.errors import InvalidRequest
-from wakeful.service.operations.operation import OPERATOR
 from wakeful.service.operations.workspaces import (
     ATTACH_WORKSPACE,
     CLEAN_UP_WORKTREE,
@@ -21,9 +20,9 @@ from wakeful.service.operations.workspaces import (
     WorkspaceToUse,
     WorktreeToCleanUp,
 )
-from wakeful.surfaces.cli.agent_control import AgentArgument, ByOption
+from wakeful.surfaces.cli.agent_control import AgentArgument
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.places import ask, store_to_read
+from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 from wakeful.views.execution_snapshot import AgentWorkspaces, WorktreeRecord
@@ -34,7 +33,7 @@ WorkspaceArgument = Annotated[str, typer.Argument(metavar="WORKSPACE", help="Its
 
 def listed(agent: AgentArgument, json: JsonOption = False, wide: WideOption = False, store: StoreOption = None) -> None:
     """List the folders an agent may work in, the one it works in, its worktrees, and what confines its commands."""
-    known = ask(LIST_WORKSPACES, WorkspacesOf(agent), store_to_read(store))
+    known = ask(LIST_WORKSPACES, WorkspacesOf(agent), place_to_ask(store))
     if json:
         out(json_text(known.model_dump(mode="json"), indent=2))
         return
@@ -59,12 +58,11 @@ def listed(agent: AgentArgument, json: JsonOption = False, wide: WideOption = Fa
 def attach(
     agent: AgentArgument,
     path: PathArgument,
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Let an agent work in a folder. It works where it did until it is told to use another one."""
-    known = ask(ATTACH_WORKSPACE, WorkspaceToAttach(agent, path, by), store_to_read(store))
+    known = ask(ATTACH_WORKSPACE, WorkspaceToAttach(agent, path), place_to_ask(store))
     _told(known, json, f"agent {plain(known.agent)} may work in {plain(path)}")
 
 
@@ -79,15 +77,14 @@ def use(
     ] = False,
     cwd: Annotated[str | None, typer.Option("--cwd", metavar="FOLDER", help="Where commands begin, inside.")] = None,
     label: Annotated[str, typer.Option("--label", metavar="WORD", help="A word in the name of the branch.")] = "",
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Have an agent work in a workspace from its next turn on. A turn that runs goes on where it is."""
     if label and not isolated:
         raise InvalidRequest("--label names the branch of a worktree, and no worktree is made", "Add --isolated.")
-    asked = WorkspaceToUse(agent, path, workspace, "isolated" if isolated else "direct", cwd, label, by)
-    known = ask(USE_WORKSPACE, asked, store_to_read(store))
+    asked = WorkspaceToUse(agent, path, workspace, "isolated" if isolated else "direct", cwd, label)
+    known = ask(USE_WORKSPACE, asked, place_to_ask(store))
     _told(known, json, f"agent {plain(known.agent)} works in {plain(known.active_workspace_entry.execution_root)}")
     if known.advice and not json:
         prose(known.advice)
@@ -96,24 +93,22 @@ def use(
 def detach(
     agent: AgentArgument,
     workspace: WorkspaceArgument,
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Have an agent work in a folder no more. Nothing on disk is touched."""
-    known = ask(DETACH_WORKSPACE, WorkspaceToDetach(agent, workspace, by), store_to_read(store))
+    known = ask(DETACH_WORKSPACE, WorkspaceToDetach(agent, workspace), place_to_ask(store))
     _told(known, json, f"{plain(workspace)} is detached from agent {plain(known.agent)}")
 
 
 def clean(
     agent: AgentArgument,
     worktree: Annotated[str, typer.Argument(metavar="WORKTREE", help="Its id, from wakeful workspace list.")],
-    by: ByOption = OPERATOR,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Remove a worktree that was kept, if it is clean and its commits are merged by now."""
-    known = ask(CLEAN_UP_WORKTREE, WorktreeToCleanUp(agent, worktree, by), store_to_read(store))
+    known = ask(CLEAN_UP_WORKTREE, WorktreeToCleanUp(agent, worktree), place_to_ask(store))
     kept = next((tree for tree in known.worktrees if tree.worktree_id == worktree), None)
     words = f"{plain(worktree)} is removed"
     _told(known, json, words if kept is None else f"{plain(kept.worktree_path)} is kept: {_why(kept)}")

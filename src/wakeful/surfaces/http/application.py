@@ -18,7 +18,7 @@ from wakeful.surfaces.http.chat_routes import chat_router
 from wakeful.surfaces.http.error_answers import HttpProblem, problem, problem_of
 from wakeful.surfaces.http.event_routes import event_router
 from wakeful.surfaces.http.event_streams import OpenStreams
-from wakeful.surfaces.http.guard import API_VERSION
+from wakeful.surfaces.http.guard import API_VERSION, caller_of
 from wakeful.surfaces.http.openapi_document import describe
 from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router
 from wakeful.surfaces.http.route_index import add_routes
@@ -52,8 +52,11 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
     app.add_exception_handler(Exception, _failed)
 
     @app.get("/health", tags=["process"], summary="Is it there?")
-    async def health() -> dict[str, str]:
-        return {"status": "ok", "version": __version__}
+    async def health(request: Request) -> dict[str, str]:
+        found = {"status": "draining" if closing.is_set() else "ok", "version": __version__}
+        if opened.process is not None and caller_of(request.scope).is_local:
+            found |= {"home": opened.process.home_dir, "store": opened.process.store}
+        return found
 
     @app.get(
         "/metrics",

@@ -33,6 +33,7 @@ from wakeful.surfaces.http.event_streams import (
     sse_frame,
     wants_stream,
 )
+from wakeful.surfaces.http.guard import SLASH
 from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, needs_scope, require
 from wakeful.views.presentation.display_modes import DisplayMode
 from wakeful.views.presentation.feed_entries import FeedEntry
@@ -71,7 +72,7 @@ def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
     async def of_agent(
         request: Request, agent_id: str, after: After = 0, limit: Limit = PAGE, last: LastEvent = None
     ) -> Response:
-        asked = ReplayQuery(agent_id, seen_before(after, last), limit)
+        asked = ReplayQuery(agent_id.replace(SLASH, "/"), seen_before(after, last), limit)
         if not wants_stream(request):
             events = await REPLAY_EVENTS.handler(opened, asked)
             return _page(request, events, limit, lambda event: str(event.envelope.event_seq))
@@ -91,6 +92,7 @@ def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
     ) -> Response:
         if reveal:
             require(request, "reveal")
+        turn_id = turn_id.replace(SLASH, "/")
         asked = EventQuery(turn_id, seen_before(after, last), limit, reveal)
         shown = event_frame if form == "wakeful" else standard_frame
         if not wants_stream(request):

@@ -16,7 +16,7 @@ from wakeful.service.operations.pages import PAGES, READ_MOST, ByKey, ByLine, By
 from wakeful.service.operations.routes import ROUTES, HttpRoute, RequestField, field_of_path, fields_of, request_of
 from wakeful.surfaces.http.cursors import LONGEST, link_next, place_in
 from wakeful.surfaces.http.error_answers import ErrorAnswer
-from wakeful.surfaces.http.guard import caller_of
+from wakeful.surfaces.http.guard import SLASH, caller_of
 from wakeful.surfaces.http.request_keys import KeyHeader, as_key_of_message, once
 
 Perform: TypeAlias = Callable[[Request], OpenStore]
@@ -122,7 +122,7 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
     async def endpoint(request: Request, **given: Any) -> Response:
         asked: BaseModel | None = given.pop("asked", None)
         await _refuse_unknown(request, in_query, has_body=model is not None and not in_query)
-        values = {field: given[name] for name, field in in_path.items()}
+        values = {field: given[name].replace(SLASH, "/") for name, field in in_path.items()}
         if asked is not None:
             values |= {name: getattr(asked, name) for name in type(asked).model_fields if name in fields}
         limit = getattr(asked, "limit", MOST)

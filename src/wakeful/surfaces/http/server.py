@@ -38,9 +38,9 @@ from wakeful.service.serving.run_files import (
     make_run_folder,
     record_of_this_process,
     remove_record,
-    socket_path,
     write_record,
 )
+from wakeful.service.serving.socket_place import socket_path
 from wakeful.surfaces.http.application import application
 from wakeful.surfaces.http.guard import PEER, Guard
 

@@ -181,11 +181,11 @@ class AsyncStore(PathLike[str]):
         """One entry, with its source and last use. Raises InvalidRequest."""
         return await self._perform(SHOW_MEMORY, MemoryName(agent, source_ref))
 
-    async def edit_memory(self, agent: str, source_ref: str, text: str, *, by: str = "operator") -> "MemoryRecord":
+    async def edit_memory(self, agent: str, source_ref: str, text: str, *, by: str = "program") -> "MemoryRecord":
         """Have an entry say something else."""
         return await self._perform(EDIT_MEMORY, MemoryEdit(agent, source_ref, text, by))
 
-    async def forget_memory(self, agent: str, source_ref: str, *, by: str = "operator") -> "MemoryRecord":
+    async def forget_memory(self, agent: str, source_ref: str, *, by: str = "program") -> "MemoryRecord":
         """Have an entry found by no search and shown in no prompt any more."""
         return await self._perform(FORGET_MEMORY, MemoryName(agent, source_ref, by))
 
@@ -285,7 +285,7 @@ class AsyncStore(PathLike[str]):
         """One approval or question, by its id or the beginning of it. Raises ApprovalNotFound."""
         return await self._perform(SHOW_APPROVAL, ApprovalName(approval_id))
 
-    async def reask(self, approval_id: str, *, by: str = "operator") -> "SentMessage":
+    async def reask(self, approval_id: str, *, by: str = "program") -> "SentMessage":
         """Have an agent of a runtime ask again about a call that nobody decided about in time.
 
         Raises ApprovalNotFound, AgentNotFound, or InvalidValue for one that is pending or was decided.
@@ -307,7 +307,7 @@ class AsyncStore(PathLike[str]):
                 'give Approve(), Reject("why"), Edit({...}), Answer(...) or Always(...)',
             )
         asked = ApprovalDecision(approval_id, decision, _app(by))
-        outcome = (await self._perform(DECIDE, asked)).outcome
+        outcome = await self._perform(DECIDE, asked)
         record = outcome.approval
         if outcome.duplicate:
             raise AlreadyDecided(record.approval_id, record.status, record.decided_by, record.decided_at)
@@ -315,34 +315,25 @@ class AsyncStore(PathLike[str]):
 
     async def rules(self, agent: str | None = None, *, revoked: bool = False) -> "list[ApprovalRule]":
         """Rules made with `Always`, oldest first: calls that match one are not asked about. `revoked`: those, too."""
-        from wakeful.service.queries.history import rule_record
-
         rows = await self._perform(LIST_RULES, AgentName(agent))
-        return [rule_record(row) for row in rows if revoked or row.revoked_at is None]
+        return [row for row in rows if revoked or row.revoked_at is None]
 
     async def revoke(self, rule_id: str, *, by: str) -> "ApprovalRule":
         """Revoke a rule, by its id or the beginning of it: such calls are asked about again, also in open turns.
 
         A rule that is revoked already is returned as it is. Raises ApprovalNotFound. A tool of an agent may not revoke.
         """
-        from wakeful.service.queries.history import rule_record
-
-        return rule_record(await self._perform(REVOKE_RULE, RuleName(rule_id, _app(by))))
+        return await self._perform(REVOKE_RULE, RuleName(rule_id, _app(by)))
 
     async def unknown(self) -> "list[UnknownCall]":
         """Calls whose outcome is unknown: each may or may not have happened."""
-        from wakeful.service.queries.history import unknown_record
+        return await self._perform(LIST_UNKNOWN, NoRequest())
 
-        rows = await self._perform(LIST_UNKNOWN, NoRequest())
-        return [unknown_record(row, rows) for row in rows]
-
-    async def resolve(self, call_id: str, outcome: Happened | DidNotHappen, *, by: str = "operator") -> "UnknownCall":
+    async def resolve(self, call_id: str, outcome: Happened | DidNotHappen, *, by: str = "program") -> "UnknownCall":
         """Say whether a call with an unknown outcome happened, and with what result. Raises CallNotFound.
 
         `call_id` may also be `turn_id/call_id`, the `reference` of the record, where two turns have a call of that id.
         """
-        from wakeful.service.queries.history import unknown_record
-
         match outcome:
             case Happened(result=str(words)):
                 found = OutcomeOfCall(call_id, True, words, _app(by))
@@ -352,7 +343,7 @@ class AsyncStore(PathLike[str]):
                 found = OutcomeOfCall(call_id, False, by=_app(by))
             case _:
                 raise InvalidRequest(f"resolve({call_id!r}, {outcome!r})", "give Happened(result) or DidNotHappen()")
-        return unknown_record((await self._perform(RESOLVE, found)).row)
+        return await self._perform(RESOLVE, found)
 
     # --- triggers -----------------------------------------------------------------------------------------------------
 
@@ -369,7 +360,7 @@ class AsyncStore(PathLike[str]):
         thread: str = "main",
         signature: "Signature | None" = None,
         signing_env: str | None = None,
-        by: str = "operator",
+        by: str = "program",
     ) -> "TriggerRecord":
         """A trigger through which a program outside sends an agent messages, as `Runtime.create_trigger` makes it.
 
@@ -378,15 +369,15 @@ class AsyncStore(PathLike[str]):
         asked = NewTrigger(agent, name, say, thread, signature, signing_env, by)
         return await self._perform(CREATE_TRIGGER, asked)
 
-    async def rotate_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":
+    async def rotate_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
         """Give a trigger another address; the one before is refused from now on."""
         return await self._perform(ROTATE_TRIGGER, TriggerChange(trigger, by, reason))
 
-    async def revoke_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":
+    async def revoke_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
         """Let a trigger take nothing any more. `create_trigger` makes it again, with another address."""
         return await self._perform(REVOKE_TRIGGER, TriggerChange(trigger, by, reason))
 
-    async def trigger_url(self, trigger: str, *, base: str = "", by: str = "operator", purpose: str = "") -> str:
+    async def trigger_url(self, trigger: str, *, base: str = "", by: str = "program", purpose: str = "") -> str:
         """The secret address of a trigger: its holder can wake the agent. The log says that it was given to you.
 
         `base` is the URL at which the runtime is reached from outside; without it the address is a path.
@@ -419,7 +410,7 @@ class AsyncStore(PathLike[str]):
         """Both ends of what a task has said; of a child agent, its last words. Raises InvalidRequest."""
         return await self._perform(SHOW_OUTPUT, TaskName(task_id))
 
-    async def stop_task(self, task_id: str, *, by: str = "operator", reason: str = "") -> "TaskRecord":
+    async def stop_task(self, task_id: str, *, by: str = "program", reason: str = "") -> "TaskRecord":
         """Have a task end: a command, or a child agent with everything it has begun. Its agent is told.
 
         The runtime of the store ends it; if none is at work, the next one does. A tool of an agent may not stop one.
@@ -437,7 +428,7 @@ class AsyncStore(PathLike[str]):
 
     async def tree(self, turn: str) -> "ExecutionTreeSnapshot":
         """The tool calls of a turn and of its subtasks, each with its parent. Works while the turn runs."""
-        return (await self._perform(SHOW_TREE, TurnName(turn))).tree
+        return await self._perform(SHOW_TREE, TurnName(turn))
 
     async def why(self, call_id: str) -> "CallExplanation":
         """Why a call ran, waited or was refused: verdicts with their rules, hooks, approval, sandbox, outcome.
@@ -520,10 +511,7 @@ class AsyncStore(PathLike[str]):
 
     async def limits(self) -> "list[SpendingLimit]":
         """The spending limits that apply now, and how much of each is used."""
-        from wakeful.service.queries.history import limit_record
-
-        rows = await self._perform(LIST_SPENDING, NoRequest())
-        return [limit_record(row) for row in rows]
+        return await self._perform(LIST_SPENDING, NoRequest())
 
     async def grant(
         self,
@@ -540,8 +528,6 @@ class AsyncStore(PathLike[str]):
         `window` may be left out where there is only one. Turns that wait for the limit continue with `resume`, or with
         `run` and their key. Raises InvalidConfig. A tool of an agent may not grant.
         """
-        from wakeful.service.queries.history import limit_record
-
         if agent is not None and principal is not None:
             raise InvalidRequest(f"grant(agent={agent!r}, principal={principal!r})", "grant to one of them at a time")
         if window is not None and window not in PERIODS:
@@ -549,7 +535,7 @@ class AsyncStore(PathLike[str]):
         scope = agent_scope(agent) if agent is not None else RUNTIME
         scope = principal_scope(principal) if principal is not None else scope
         asked = SpendGrant(scope, usd, window, _app(by), reason)
-        return limit_record(await self._perform(GRANT, asked))
+        return await self._perform(GRANT, asked)
 
     async def _perform(self, operation: Operation[Q, A], asked: Q) -> A:
         return await bootstrap.perform(operation, asked, self._path)

@@ -36,7 +36,7 @@ class LivingAgents:
         return await agent_details(self._here.engine, agent if agent is not None else default_agent_id())
 
     async def create(
-        self, definition: Mapping[str, Any], *, template: str | None = None, by: str = "operator"
+        self, definition: Mapping[str, Any], *, template: str | None = None, by: str = "program"
     ) -> "AgentRecord":
         """A new agent from data, with the fields of an agent's file. It is kept in the store, and runs from now on.
 
@@ -50,7 +50,7 @@ class LivingAgents:
         row = await self._here.supply.create(definition, by=by, template=template)
         return await record_of(self._here.engine, row)
 
-    async def set_model(self, agent: str, model: str | None, *, by: str = "operator") -> "AgentModelState":
+    async def set_model(self, agent: str, model: str | None, *, by: str = "program") -> "AgentModelState":
         """Give one agent another model, for turns that begin from now on; None: the model of its definition again.
 
         It survives restarts. Raises AgentNotFound, UnknownProvider or InvalidConfig.
@@ -61,7 +61,7 @@ class LivingAgents:
         await change_model(self._here.engine, agent, model, by=by)
         return (await agent_details(self._here.engine, agent)).model
 
-    async def archive(self, agent: str, *, by: str = "operator", reason: str = "") -> "AgentRecord":
+    async def archive(self, agent: str, *, by: str = "program", reason: str = "") -> "AgentRecord":
         """Put an agent away: it is in no listing and does nothing until `resume`.
 
         Raises InvalidRequest with what is open, such as a turn, a task or a work item.
@@ -71,7 +71,7 @@ class LivingAgents:
 
         return await record_of(self._here.engine, await archive_agent(self._here.engine, agent, by=by, reason=reason))
 
-    async def delete(self, agent: str, *, by: str = "operator", reason: str = "") -> None:
+    async def delete(self, agent: str, *, by: str = "program", reason: str = "") -> None:
         """Delete an agent that was made by `create`. Its log stays, and its name is not given again; its home is moved
         to `agents/.deleted`.
 
@@ -116,7 +116,7 @@ class LivingAgents:
         return list(self._here.supply.problems)
 
     async def pause(
-        self, agent: str, *, seconds: float | None = None, by: str = "operator", reason: str = ""
+        self, agent: str, *, seconds: float | None = None, by: str = "program", reason: str = ""
     ) -> "AgentRecord":
         """Run nothing of an agent and keep everything that comes. Turns that run rest before their next step.
 
@@ -126,13 +126,13 @@ class LivingAgents:
 
         return await record_of(self._here.engine, await self._here.pause(agent, by=by, reason=reason, seconds=seconds))
 
-    async def stop(self, agent: str, *, by: str = "operator", reason: str = "") -> "AgentRecord":
+    async def stop(self, agent: str, *, by: str = "program", reason: str = "") -> "AgentRecord":
         """Stop an agent until `resume`: its turns are stopped, and messages from outside are refused."""
         from wakeful.service.queries.agent_records import record_of
 
         return await record_of(self._here.engine, await self._here.stop(agent, by=by, reason=reason))
 
-    async def resume(self, agent: str, *, by: str = "operator") -> "AgentRecord":
+    async def resume(self, agent: str, *, by: str = "program") -> "AgentRecord":
         """Let a paused or stopped agent run again, with everything that waited for it."""
         from wakeful.service.queries.agent_records import record_of
 

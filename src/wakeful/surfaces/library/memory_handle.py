@@ -40,14 +40,14 @@ class MemoryHandle:
 
         return await memory_entry(self._engine.store, self._agent, source_ref)
 
-    async def edit(self, source_ref: str, text: str, *, by: str = "operator") -> "MemoryRecord":
+    async def edit(self, source_ref: str, text: str, *, by: str = "program") -> "MemoryRecord":
         """Have an entry say something else. Of a file, its section is changed; a record of the log stays, and is found
         and shown with these words."""
         from wakeful.service.commands.memory import edit_memory
 
         return await edit_memory(self._engine, self._agent, source_ref, text, by=by)
 
-    async def forget(self, source_ref: str, *, by: str = "operator") -> "MemoryRecord":
+    async def forget(self, source_ref: str, *, by: str = "program") -> "MemoryRecord":
         """Have an entry found by no search and shown in no prompt any more. The log still holds what it was."""
         from wakeful.service.commands.memory import forget_memory
 

@@ -253,17 +253,17 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         engine = self._here.engine
         return await compact_store(engine.store, engine.clock, self._here.retention(), dry_run=dry_run)
 
-    async def pause_all(self, *, by: str = "operator", reason: str = "") -> "RuntimeHold":
+    async def pause_all(self, *, by: str = "program", reason: str = "") -> "RuntimeHold":
         """Pause every agent, those that are made later too, until `resume_all`. Running turns pause before their next
         step, and running commands are ended. Messages are kept.
         """
         return await self._here.hold("paused", by=by, reason=reason)
 
-    async def stop_all(self, *, by: str = "operator", reason: str = "") -> "RuntimeHold":
+    async def stop_all(self, *, by: str = "program", reason: str = "") -> "RuntimeHold":
         """Stop every agent until `resume_all`: turns are cancelled, commands ended, messages from outside refused."""
         return await self._here.hold("stopped", by=by, reason=reason)
 
-    async def resume_all(self, *, by: str = "operator") -> "RuntimeHold":
+    async def resume_all(self, *, by: str = "program") -> "RuntimeHold":
         """Let all agents run again, but for those that were paused or stopped by name."""
         return await self._here.hold("running", by=by)
 
@@ -296,7 +296,7 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         thread: str = "fresh",
         catch_up: "CatchUp" = "one",
         check: str | None = None,
-        by: str = "operator",
+        by: str = "program",
     ) -> "TimerRecord":
         """Wake an agent with these words at a time, or by a cron line in a time zone. It survives restarts.
 
@@ -325,7 +325,7 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         )
         return timer_record(row)
 
-    async def cancel_timer(self, timer_id: str, *, by: str = "operator", reason: str = "") -> "TimerRecord":
+    async def cancel_timer(self, timer_id: str, *, by: str = "program", reason: str = "") -> "TimerRecord":
         """Let a timer be due no more. Raises InvalidRequest for one that is not there, or is over."""
         from wakeful.service import cancel_timer
         from wakeful.service.queries.runtime_agents import timer_record
@@ -338,7 +338,7 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
 
         return await list_timers(self._here.engine.store, agent)
 
-    async def enqueue(self, agent: str, objective: str, *, by: str = "operator") -> "WorkItemRecord":
+    async def enqueue(self, agent: str, objective: str, *, by: str = "program") -> "WorkItemRecord":
         """Put an objective into the queue of an agent with work items, without a message. An idle agent is woken for
         it; what it works on now stays its current item. Raises AgentNotFound, AgentStopped or InvalidRequest.
         """

@@ -21,7 +21,7 @@ class RuntimeTriggers:
         thread: str = "main",
         signature: "Signature | None" = None,
         signing_env: str | None = None,
-        by: str = "operator",
+        by: str = "program",
     ) -> "TriggerRecord":
         """A trigger through which a program outside sends an agent messages. Without a name: the agent's default one.
 
@@ -49,19 +49,19 @@ class RuntimeTriggers:
 
         return await list_triggers(self._here.engine.store, self._here.refusals.refused, agent)
 
-    async def rotate_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":
+    async def rotate_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
         """Give a trigger another address; the one before is refused from now on."""
         from wakeful.service.commands.trigger_control import rotate_trigger
 
         return await rotate_trigger(self._here.engine, self._here.refusals.refused, trigger, by=by, reason=reason)
 
-    async def revoke_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":
+    async def revoke_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
         """Let a trigger take nothing any more. `create_trigger` makes it again, with another address."""
         from wakeful.service.commands.trigger_control import revoke_trigger
 
         return await revoke_trigger(self._here.engine, self._here.refusals.refused, trigger, by=by, reason=reason)
 
-    async def trigger_url(self, trigger: str, *, by: str = "operator", purpose: str = "") -> str:
+    async def trigger_url(self, trigger: str, *, by: str = "program", purpose: str = "") -> str:
         """The address of a trigger: whoever has it can wake the agent. That it was given to you is on record.
 
         It begins with the `public_url` of the runtime; without one it is a path.

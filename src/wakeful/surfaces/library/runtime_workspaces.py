@@ -17,7 +17,7 @@ class RuntimeWorkspaces:
         raise NotImplementedError
 
     async def attach_workspace(
-        self, agent: str, path: str | PathLike[str], *, by: str = "operator"
+        self, agent: str, path: str | PathLike[str], *, by: str = "program"
     ) -> "AgentWorkspaces":
         """Let an agent work in a folder. It works where it did until `use_workspace`, or its own call, changes that.
 
@@ -36,7 +36,7 @@ class RuntimeWorkspaces:
         mode: "WorkspaceMode" = "direct",
         cwd: str | None = None,
         label: str = "",
-        by: str = "operator",
+        by: str = "program",
     ) -> "AgentWorkspaces":
         """Have an agent work in a folder or an attached workspace, from its next turn on. Give exactly one of the two;
         `workspace_id="agent_home"` is its own folder.
@@ -50,7 +50,7 @@ class RuntimeWorkspaces:
         choice = choose(None if path is None else fspath(path), workspace_id, mode, cwd, label)
         return await use(self._here.engine, agent, choice, by=by)
 
-    async def detach_workspace(self, agent: str, workspace_id: str, *, by: str = "operator") -> "AgentWorkspaces":
+    async def detach_workspace(self, agent: str, workspace_id: str, *, by: str = "program") -> "AgentWorkspaces":
         """Have an agent work in a folder no more. Nothing on disk is touched, and the folder may be gone already.
 
         Raises AgentNotFound, or InvalidRequest for the workspace that it works in.
@@ -59,7 +59,7 @@ class RuntimeWorkspaces:
 
         return await detach(self._here.engine, agent, workspace_id, by=by)
 
-    async def clean_up_worktree(self, agent: str, worktree_id: str, *, by: str = "operator") -> "AgentWorkspaces":
+    async def clean_up_worktree(self, agent: str, worktree_id: str, *, by: str = "program") -> "AgentWorkspaces":
         """Look again at a worktree that was kept, and remove it where no work is lost by that."""
         from wakeful.service.commands.workspaces import clean_up
 

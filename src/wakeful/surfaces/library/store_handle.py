@@ -100,11 +100,11 @@ class StoreHandle(PathLike[str]):
         """One entry, with its source and last use. Raises InvalidRequest."""
         return wait_outside_loop(self._store.memory_entry(agent, source_ref))
 
-    def edit_memory(self, agent: str, source_ref: str, text: str, *, by: str = "operator") -> "MemoryRecord":
+    def edit_memory(self, agent: str, source_ref: str, text: str, *, by: str = "program") -> "MemoryRecord":
         """Have an entry say something else."""
         return wait_outside_loop(self._store.edit_memory(agent, source_ref, text, by=by))
 
-    def forget_memory(self, agent: str, source_ref: str, *, by: str = "operator") -> "MemoryRecord":
+    def forget_memory(self, agent: str, source_ref: str, *, by: str = "program") -> "MemoryRecord":
         """Have an entry found by no search and shown in no prompt any more."""
         return wait_outside_loop(self._store.forget_memory(agent, source_ref, by=by))
 
@@ -183,7 +183,7 @@ class StoreHandle(PathLike[str]):
         """One approval or question, by its id or the beginning of it. Raises ApprovalNotFound."""
         return wait_outside_loop(self._store.approval(approval_id))
 
-    def reask(self, approval_id: str, *, by: str = "operator") -> "SentMessage":
+    def reask(self, approval_id: str, *, by: str = "program") -> "SentMessage":
         """Have an agent of a runtime ask again about a call that nobody decided about in time.
 
         Raises ApprovalNotFound, AgentNotFound, or InvalidValue for one that is pending or was decided.
@@ -214,7 +214,7 @@ class StoreHandle(PathLike[str]):
         """Calls whose outcome is unknown: each may or may not have happened."""
         return wait_outside_loop(self._store.unknown())
 
-    def resolve(self, call_id: str, outcome: Happened | DidNotHappen, *, by: str = "operator") -> "UnknownCall":
+    def resolve(self, call_id: str, outcome: Happened | DidNotHappen, *, by: str = "program") -> "UnknownCall":
         """Say whether a call with an unknown outcome happened, and with what result. Raises CallNotFound.
 
         `call_id` may also be `turn_id/call_id`, the `reference` of the record, where two turns have a call of that id.
@@ -234,7 +234,7 @@ class StoreHandle(PathLike[str]):
         thread: str = "main",
         signature: "Signature | None" = None,
         signing_env: str | None = None,
-        by: str = "operator",
+        by: str = "program",
     ) -> "TriggerRecord":
         """A trigger through which a program outside sends an agent messages, as `Runtime.create_trigger` makes it.
 
@@ -246,15 +246,15 @@ class StoreHandle(PathLike[str]):
             )
         )
 
-    def rotate_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":
+    def rotate_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
         """Give a trigger another address; the one before is refused from now on."""
         return wait_outside_loop(self._store.rotate_trigger(trigger, by=by, reason=reason))
 
-    def revoke_trigger(self, trigger: str, *, by: str = "operator", reason: str = "") -> "TriggerRecord":
+    def revoke_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
         """Let a trigger take nothing any more. `create_trigger` makes it again, with another address."""
         return wait_outside_loop(self._store.revoke_trigger(trigger, by=by, reason=reason))
 
-    def trigger_url(self, trigger: str, *, base: str = "", by: str = "operator", purpose: str = "") -> str:
+    def trigger_url(self, trigger: str, *, base: str = "", by: str = "program", purpose: str = "") -> str:
         """The secret address of a trigger: its holder can wake the agent. The log says that it was given to you.
 
         `base` is the URL at which the runtime is reached from outside; without it the address is a path.
@@ -283,7 +283,7 @@ class StoreHandle(PathLike[str]):
         """Both ends of what a task has said; of a child agent, its last words. Raises InvalidRequest."""
         return wait_outside_loop(self._store.task_output(task_id))
 
-    def stop_task(self, task_id: str, *, by: str = "operator", reason: str = "") -> "TaskRecord":
+    def stop_task(self, task_id: str, *, by: str = "program", reason: str = "") -> "TaskRecord":
         """Have a task end: a command, or a child agent with everything it has begun. Its agent is told.
 
         The runtime of the store ends it; if none is at work, the next one does. A tool of an agent may not stop one.

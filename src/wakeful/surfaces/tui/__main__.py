@@ -2,8 +2,8 @@
 
 import sys
 
-from wakeful.service.serving.run_files import socket_path
 from wakeful.service.serving.socket_client import SocketClient
+from wakeful.service.serving.socket_place import socket_path
 from wakeful.surfaces.tui.console import Console
 from wakeful.surfaces.tui.home_client import HomeClient
 from wakeful.views.presentation.display_modes import display_mode

@@ -20,7 +20,7 @@ from textual.css.query import NoMatches
 from textual.widgets import Static
 
 from wakeful.contracts.errors import WakefulError
-from wakeful.service.serving.control import ControlRefused, NoAnswer
+from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer
 from wakeful.surfaces.tui.approval_overlay import ApprovalOverlay, decision_fields
 from wakeful.surfaces.tui.composer import Composer
 from wakeful.surfaces.tui.conversation import Activity, AgentConversation, Line

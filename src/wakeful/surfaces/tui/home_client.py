@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from wakeful.service.serving.control import ControlRefused
+from wakeful.service.serving.daemon_client import ControlRefused
 from wakeful.service.serving.socket_client import SocketClient, StreamEvent
 from wakeful.views.presentation.feed_entries import FeedEntry
 

@@ -13,6 +13,7 @@ from kit.runs.whole_views import run_stream
 from wakeful import Agent, Always, Answer, Approval, Approve, Edit, Reject, RunContext, Tool, cancel, resume, run, tool
 from wakeful.bootstrap import new_engine
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.approvals import is_approver
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import published
 from wakeful.contracts.errors import (
@@ -335,6 +336,19 @@ async def test_only_who_is_entitled_may_decide() -> None:
     await say(store, approval, Approve(), by="bob")
     assert (await again(support, store)).status == "completed"
     assert world.names == ["refund"]
+
+
+async def test_operator_among_the_approvers_is_every_caller_that_no_model_drives() -> None:
+    world, store = World(), MemoryStore()
+    support = agent([world.tool()], (REFUND,), policy=owners("operator", "channel:phone:ann"))
+    (approval,) = (await asked(support, store)).approvals
+    for who in ("mcp:editor", "agent:ops", "channel:phone:eve", ""):
+        with pytest.raises(NotEntitled):
+            await say(store, approval, Approve(), by=who)
+    for who in ("local:1000", "token:phone", "console:desk", "app:ann", "program", "channel:phone:ann"):
+        assert is_approver(who, approval.approvers), who
+    await say(store, approval, Approve(), by="local:1000")
+    assert (await again(support, store)).status == "completed"
 
 
 async def test_without_named_approvers_anybody_may() -> None:

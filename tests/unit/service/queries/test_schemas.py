@@ -17,6 +17,7 @@ from wakeful.providers.endpoint_settings import KNOWN as PROVIDER
 from wakeful.retrieval.named_collections import FIELDS as COLLECTION
 from wakeful.service.owner_hooks import KNOWN as HOOK
 from wakeful.service.queries.schemas import agent_schema, owner_schema
+from wakeful.settings.connect_profiles import KNOWN as CONNECT
 from wakeful.settings.model_rules import KNOWN as MODELS
 from wakeful.settings.notify_targets import KNOWN as NOTIFY
 from wakeful.settings.owner_file import SECTIONS
@@ -112,6 +113,7 @@ def test_the_owners_schema_has_the_settings_that_the_readers_know() -> None:
         "NotifyTable": NOTIFY,
         "Telemetry": tuple(Telemetry.model_fields),
         "DaemonLog": tuple(DaemonLog.model_fields),
+        "ConnectTable": CONNECT,
     }
     schema = owner_schema()
     assert set(schema["properties"]) == set(SECTIONS)
@@ -127,6 +129,8 @@ def test_the_owners_schema_has_the_settings_that_the_readers_know() -> None:
         ('store = "runs.db"\n[models]\nallow = ["a:*"]\n[budget]\nper_day = {usd = 5}\ntimezone = "UTC"', True),
         ('[[hooks]]\ncommand = ["true"]\n[collections.a]\nfolder = "."\n[notify.phone]\nto_env = "PHONE"', True),
         ('[providers.vllm]\nbase_url = "http://127.0.0.1/v1"\nkey_env = ["A", "B"]\n[retention]\nturns = 0', True),
+        ('[connect.a]\naddress = "https://agents.example"\ntoken_file = "t"', True),
+        ('[connect.a]\ntoken_file = "t"', False),
         ("[model]", False),
         ("[models]\nofline = true", False),
         ("[budget]\nper_day = 5", False),

@@ -12,7 +12,7 @@ from wakeful.surfaces.cli.places import any_place, store_to_write
 def test_the_home_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path / "mine"))
     assert home() == tmp_path / "mine"
-    assert store_to_write(None) == (str(tmp_path / "mine/wakeful.db"), True)
+    assert store_to_write(None) == (str(tmp_path / "mine/wakeful.db"), True, None)
     assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
 
 
@@ -41,10 +41,10 @@ def test_the_store_is_the_one_that_is_named_nearest(tmp_path: Path, monkeypatch:
     (here / "wakeful.toml").write_text('store = "taken-from-a-checkout.db"')
     assert any_place(None).path == str(home_folder / "wakeful.db"), "nothing of the current folder"
     (home_folder / "wakeful.toml").write_text('store = "kept/runs.db"')
-    assert any_place(None) == (str(home_folder / "kept" / "runs.db"), True)
+    assert any_place(None) == (str(home_folder / "kept" / "runs.db"), True, None)
     monkeypatch.setenv("WAKEFUL_STORE", "mine.db")
-    assert any_place(None) == ("mine.db", True)
-    assert any_place(Path("other.db")) == ("other.db", False)
+    assert any_place(None) == ("mine.db", True, None)
+    assert any_place(Path("other.db")) == ("other.db", False, None)
     monkeypatch.delenv("WAKEFUL_STORE")
     (home_folder / "wakeful.toml").write_text("store = 7")
     with pytest.raises(InvalidConfig, match="store is 7"):

@@ -1,0 +1,99 @@
+"""All agents at a glance, from rows that are read as a whole: the cost does not grow with what agents did before today.
+
+Of the agents that are not shown nothing is looked up but how they stand.
+"""
+
+from collections import Counter
+from datetime import datetime
+
+from wakeful.engine.run_request import Engine
+from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.ports.waits import WaitRow
+from wakeful.service.file_reloads import file_problems
+from wakeful.service.queries.agent_records import is_listed, running_threads
+from wakeful.service.queries.costs import costs_of
+from wakeful.views.agent_state import StatusFacts, status_of
+from wakeful.views.overview import AgentLine, Overview
+
+OF_A_RUN = "run"
+BY_ITSELF = ("operator", "runtime")
+"""Causes of a pause that no person has to mend."""
+
+
+async def overview(engine: Engine, limit: int | None) -> Overview:
+    """The first `limit` agents; None: all of them."""
+    store = engine.store
+    lives = {row.agent_id: row for row in await store.runtime_agents()}
+    names = {name for name in await store.agent_names() if name not in lives}
+    listed = {name for name, row in lives.items() if is_listed(row)}
+    asked = Counter(row.agent_name for row in await store.actions(pending_only=True) if row.kind != "client_tool")
+    unknown = await store.unknown()
+    lost = Counter([await _owner(engine, row.turn_id) for row in unknown])
+    running = {each.agent_id for each in await running_threads(engine, await store.busy_threads())}
+    waits: dict[str, list[WaitRow]] = {}
+    for wait in await store.open_waits():
+        waits.setdefault(wait.agent_id, []).append(wait)
+    needs = {
+        name: tuple(_needs(lives.get(name), asked[name], lost[name]))
+        for name in {*asked, *lost, *(row.agent_id for row in await store.held_agents())}
+    }
+    order = sorted(
+        {*listed, *names, *(name for name in needs if name in lives and needs[name])},
+        key=lambda name: (not needs.get(name), name not in running, name),
+    )
+    shown = order if limit is None else order[:limit]
+    spent = (await costs_of(store, "agent", day=str, since=_midnight())).groups
+    lines = []
+    for name in shown:
+        row, mine = lives.get(name), waits.get(name, [])
+        cost = spent.get(name)
+        lines.append(
+            AgentLine(
+                agent=name,
+                state=_state(row, name in running, mine) if row is not None else OF_A_RUN,
+                next_wake=await _next_wake(engine, name, mine) if row is not None else None,
+                spent_today_usd=cost.cost if cost is not None else "0",
+                spent_is_complete=cost is None or not cost.unpriced_calls,
+                needs=needs.get(name, ()),
+            )
+        )
+    hold = await store.runtime_hold()
+    return Overview(
+        agents=tuple(lines),
+        more=len(order) - len(shown),
+        held=f"{hold.control} by {hold.changed_by}" if hold is not None and hold.control != "running" else "",
+        approvals=sum(asked.values()),
+        unknown_outcomes=len(unknown),
+        file_problems=tuple(await file_problems(store)),
+    )
+
+
+def _state(row: RuntimeAgentRow, is_running: bool, waits: list[WaitRow]) -> str:
+    return status_of(StatusFacts(row.control, bool(row.revision), is_running, [wait.wake for wait in waits]))
+
+
+def _needs(row: RuntimeAgentRow | None, approvals: int, unknown: int) -> list[str]:
+    found = []
+    if approvals:
+        found.append(f"{approvals} to decide")
+    if unknown:
+        found.append(f"{unknown} to resolve")
+    if row is not None and row.control != "running" and row.cause not in BY_ITSELF:
+        found.append(row.reason or row.cause)
+    return found
+
+
+async def _owner(engine: Engine, turn_id: str) -> str:
+    row = await engine.store.turn(turn_id)
+    return row.agent_name if row is not None else ""
+
+
+async def _next_wake(engine: Engine, agent: str, waits: list[WaitRow]) -> float | None:
+    timers = await engine.store.armed_timers(agent)
+    times = [each.due_at for each in timers if each.due_at is not None] + [wait.due_at for wait in waits]
+    return min(times) / 1e6 if times else None
+
+
+def _midnight() -> int:
+    """The beginning of this day, as this machine's calendar has it."""
+    return int(datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1e6)

@@ -1,0 +1,248 @@
+"""A client of a serving process, for commands: the standard library alone, because a command has to start fast.
+
+    1. connect to its socket, or to its address with a token
+    2. ask who it is: a wakeful of this interface, of the home that was meant
+    3. ask; the connection stays open for what else the command asks
+
+Nothing is sent to a process before it has said who it is.
+"""
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+from wakeful._version import __version__
+from wakeful.contracts.errors import ForTheCaller, WakefulError
+
+API = "1"
+"""The interface that this version speaks."""
+HELLO_SECONDS = 5.0
+WORK_SECONDS = 600.0
+"""Some answers read a whole store."""
+SILENCE_SECONDS = 45.0
+"""A stream says every 15 seconds that it is there."""
+START = "Start it: wakeful daemon start"
+FILE = "To work on the file instead: --store FILE"
+
+
+class NoAnswer(ForTheCaller):
+    """No process answers at the place of a daemon, or one that cannot be used."""
+
+
+class NobodyThere(NoAnswer):
+    """Nothing accepts connections at that place."""
+
+
+class ControlRefused(WakefulError):
+    """The process answered with an error."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.status = status
+        self.code = code
+        self.exit_code = 2 if status < 500 else 1
+
+
+class DaemonAddress(NamedTuple):
+    """Where a daemon is, and what opens it."""
+
+    where: str
+    """The path of a socket, or a URL."""
+    token: str = ""
+    home: str = ""
+    """The home that it has to serve; blank: whichever it does."""
+    flag: str = ""
+    """` --connect NAME`, as a person comes back to it; blank: it is the daemon of the home."""
+
+    @property
+    def is_url(self) -> bool:
+        return self.where.startswith(("http://", "https://"))
+
+
+class Answered(NamedTuple):
+    """A whole answer."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+
+class StreamedEvent(NamedTuple):
+    """One event of a stream."""
+
+    id: str
+    event: str
+    data: bytes
+
+
+class SocketConnection(http.client.HTTPConnection):
+    """HTTP through a socket of this machine."""
+
+    def __init__(self, path: str, seconds: float) -> None:
+        super().__init__("localhost", timeout=seconds)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class DaemonClient:
+    """Requests to one process. Raises NoAnswer, or ControlRefused with the error that was told."""
+
+    def __init__(self, address: DaemonAddress) -> None:
+        self.address = address
+        self.version = ""
+        """Of the process, once it said so."""
+        self.store = ""
+        """Where the store is that the process serves, if it says so."""
+        self._base = urlsplit(address.where).path.rstrip("/") if address.is_url else ""
+        self._connection: http.client.HTTPConnection | None = None
+
+    def ask(
+        self, method: str, where: str, body: Mapping[str, Any] | None = None, query: Mapping[str, Any] | None = None
+    ) -> Answered:
+        """One request and its answer."""
+        self.greet()
+        answer = self._send(method, where, body, query)
+        return self._whole(answer)
+
+    def stream(
+        self, where: str, query: Mapping[str, Any] | None = None, *, last: str | None = None
+    ) -> Iterator[StreamedEvent]:
+        """Events after the one with the id `last`, and all that follow, until the process ends it."""
+        self.greet()
+        headers = {"accept": "text/event-stream"} | ({"last-event-id": last} if last is not None else {})
+        answer = self._send("GET", where, None, query, headers, SILENCE_SECONDS)
+        if answer.status != 200:
+            self._whole(answer)
+        found: dict[str, str] = {}
+        try:
+            while line := answer.readline():
+                name, _, value = line.decode("utf-8").rstrip("\r\n").partition(":")
+                if name:
+                    found[name] = value.removeprefix(" ")
+                elif "data" in found:
+                    yield StreamedEvent(found.get("id", ""), found.get("event", ""), found["data"].encode())
+                    found = {}
+        except (OSError, http.client.HTTPException) as error:
+            raise self._no_answer(error) from None
+        finally:
+            self.close()
+
+    def greet(self) -> None:
+        """Who is there? Raises NoAnswer where it is not a daemon that this command can use."""
+        if self._connection is not None:
+            return
+        self._connection = self._connect()
+        answer = self._send("GET", "/health", None, None, seconds=HELLO_SECONDS)
+        place = self.address.where
+        spoken, self.version = answer.getheader("wakeful-api"), answer.getheader("wakeful-version") or "?"
+        data = answer.read()
+        said: dict[str, Any] = {}
+        with suppress(ValueError):
+            said = found if isinstance(found := json.loads(data), dict) else {}
+        if spoken is None:
+            self.close()
+            raise NoAnswer(f"another program answers at {place}", f"Stop that program, or use another home. {FILE}")
+        if spoken != API:
+            self.close()
+            raise NoAnswer(
+                f"the daemon at {place} is wakeful {self.version} and speaks interface {spoken}; "
+                f"this command is wakeful {__version__} and speaks {API}",
+                "Use one version for both; after an upgrade here: wakeful daemon restart",
+            )
+        if answer.status != 200:
+            self.close()
+            raise self._refused(answer.status, data)
+        self.store, serves = said.get("store", ""), said.get("home")
+        if self.address.home and serves and serves != self.address.home:
+            self.close()
+            raise NoAnswer(
+                f"the daemon at {place} serves another home: {serves}",
+                f"To ask that one: WAKEFUL_HOME={serves}   To start one for this home, remove the socket first.",
+            )
+        if said.get("status") == "draining":
+            self.close()
+            raise draining(place)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connect(self) -> http.client.HTTPConnection:
+        address = self.address
+        if not address.is_url:
+            return SocketConnection(address.where, HELLO_SECONDS)
+        parts = urlsplit(address.where)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        return kind(parts.hostname or "", parts.port, timeout=HELLO_SECONDS)
+
+    def _send(
+        self,
+        method: str,
+        where: str,
+        body: Mapping[str, Any] | None,
+        query: Mapping[str, Any] | None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = WORK_SECONDS,
+    ) -> http.client.HTTPResponse:
+        assert self._connection is not None
+        sent = {"authorization": f"Bearer {self.address.token}"} if self.address.token else {}
+        sent |= headers or {}
+        data = None
+        if body is not None:
+            data, sent["content-type"] = json.dumps(body), "application/json"
+        asked = f"{self._base}{where}" + (f"?{urlencode(query, doseq=True)}" if query else "")
+        try:
+            if self._connection.sock is None:
+                self._connection.connect()
+            self._connection.sock.settimeout(seconds)
+            self._connection.request(method, asked, data, sent)
+            return self._connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise self._no_answer(error) from None
+
+    def _whole(self, answer: http.client.HTTPResponse) -> Answered:
+        try:
+            data = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise self._no_answer(error) from None
+        if answer.status >= 400:
+            raise self._refused(answer.status, data)
+        return Answered(data, {name.lower(): value for name, value in answer.getheaders()})
+
+    def _refused(self, status: int, data: bytes) -> ControlRefused:
+        words: dict[str, Any] = {}
+        with suppress(ValueError, AttributeError):
+            words = json.loads(data).get("error", {})
+        code = words.get("code", "error")
+        message, hint = words.get("message", f"it answered with status {status}"), words.get("hint", "")
+        if code in ("token_missing", "token_refused"):
+            where = "the variable WAKEFUL_TOKEN, or token_file of [connect.NAME] in wakeful.toml"
+            message = f"{self.address.where}: {message}"
+            hint = f"A token is made there with: wakeful token create NAME   It is read from {where}."
+        return ControlRefused(status, code, message, hint)
+
+    def _no_answer(self, error: Exception) -> NoAnswer:
+        place = self.address.where
+        words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        if isinstance(error, TimeoutError):
+            return NoAnswer(f"the daemon at {place} does not answer", "Look: wakeful daemon logs")
+        if not isinstance(error, OSError):
+            return NoAnswer(f"another program answers at {place}", f"Stop that program, or use another home. {FILE}")
+        if self.address.is_url:
+            return NobodyThere(f"no daemon answers at {place}: {words}", "Is wakeful serve running there?")
+        return NobodyThere(f"no daemon answers at {place}: {words}", START)
+
+
+def draining(place: str) -> NoAnswer:
+    """It ends, and takes nothing any more."""
+    return NoAnswer(f"the daemon at {place} is shutting down", f"Ask again in a moment. {FILE}")

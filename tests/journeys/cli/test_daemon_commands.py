@@ -1,0 +1,298 @@
+"""Commands against a real daemon: every verb goes to it, and prints what it prints about the file of the same store."""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.surfaces.command_line import ME, Done, Wakeful
+from kit.surfaces.served_home import ServedHome, served
+from kit.surfaces.served_tokens import make_token
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHome]:
+    with served(tmp_path_factory.mktemp("home")) as found:
+        found.client.post("/agents", {"definition": {"name": "ops", "model": "scripted:demo"}})
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def at_home(home: ServedHome, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of a test find the daemon of the module."""
+    monkeypatch.setenv("WAKEFUL_HOME", str(home.folder))
+
+
+@pytest.fixture
+def file(home: ServedHome) -> tuple[str, str]:
+    return "--store", str(home.folder / "wakeful.db")
+
+
+def ok(done: Done) -> str:
+    assert (done.code, done.err) == (0, ""), done
+    return done.out
+
+
+def told(done: Done) -> Any:
+    return json.loads(ok(done))
+
+
+def a_turn(wakeful: Wakeful) -> dict[str, Any]:
+    """A finished turn with a call, an approval and a message."""
+    found: dict[str, Any] = json.loads(wakeful("run", "hello", "--agent", "clerk", "--json").out)
+    return found
+
+
+AGE = re.compile(r"\d+ (?:s|min) *")
+READS = [
+    ("status",),
+    ("status", "clerk"),
+    ("agent",),
+    ("agent", "list", "clerk"),
+    ("agent", "show", "ops"),
+    ("agent", "history", "ops"),
+    ("agent", "model", "ops"),
+    ("approvals",),
+    ("approvals", "--all"),
+    ("approvals", "rules"),
+    ("budget",),
+    ("cost", "--by", "agent"),
+    ("memory", "list", "clerk"),
+    ("memory", "show", "clerk"),
+    ("notices",),
+    ("requests",),
+    ("store", "verify"),
+    ("task", "list"),
+    ("timer", "list"),
+    ("transcript", "clerk"),
+    ("tree",),
+    ("trigger", "list"),
+    ("unknown",),
+    ("why", "clerk"),
+    ("workflow", "list"),
+    ("workspace", "list", "ops"),
+    ("context",),
+    ("debug", "latency"),
+    ("tail", "clerk", "--display", "verbose"),
+    ("events",),
+]
+"""Commands that only read."""
+
+
+@pytest.mark.parametrize("command", READS, ids=" ".join)
+def test_a_command_says_the_same_of_the_daemon_and_of_the_file(
+    wakeful: Wakeful, file: tuple[str, str], home: ServedHome, command: tuple[str, ...]
+) -> None:
+    if not home.client.get("/turns").body:
+        a_turn(wakeful)
+    by_daemon, by_file = (ok(wakeful(*command, "--json", *more)) for more in ((), file))
+    assert by_daemon == by_file
+    words = [AGE.sub("<age>", ok(wakeful(*command, *more))) for more in ((), file)]
+    assert words[0] == words[1].replace(f" {' '.join(file)}", ""), "but for the way back to the file"
+
+
+def test_a_run_of_an_agent_is_run_by_the_daemon_and_printed_as_here(wakeful: Wakeful, home: ServedHome) -> None:
+    done = wakeful("run", "good morning", "--agent", "clerk")
+    assert done.code == 0 and done.out.endswith("\ngood morning\n"), done
+    found = a_turn(wakeful)
+    assert (found["agent"], found["status"], found["output"]) == ("clerk", "completed", found["final_content"])
+    [turn] = [each for each in home.client.get("/turns?agent=clerk").body if each["turn_id"] == found["turn_id"]]
+    assert turn["thread"] == "main"
+    failed = wakeful("run", "fail", "--agent", "clerk")
+    assert failed.code == 1 and failed.err.startswith("failed (")
+    same = [wakeful("run", "once", "--agent", "clerk", "--key", "k1").out for _ in range(2)]
+    assert same[0] == same[1] and same[0].endswith("\nonce\n"), "the same key is the same message"
+
+
+def test_what_only_a_run_in_this_process_could_keep_is_refused(wakeful: Wakeful, folder: Path) -> None:
+    for options in (("--model", "scripted:demo"), ("--budget-usd", "1"), ("--tools", "shop:refund"), ("--plan",)):
+        refused = wakeful("run", "x", "--agent", "clerk", *options)
+        assert (refused.code, refused.out) == (2, "")
+        assert "is for a run in this process, and the daemon runs agent clerk" in refused.err
+    assert wakeful("run", "x", "--agent", "nobody").code == 2
+
+
+def test_send_is_stored_by_the_daemon_in_the_name_of_its_peer(wakeful: Wakeful, home: ServedHome) -> None:
+    sent = told(wakeful("send", "clerk", "to you", "--thread", "letters", "--json"))
+    assert (sent["agent"], sent["thread"]) == ("clerk", "letters")
+    found = [each for each in home.client.get("/agents/clerk/events?limit=1000").body if "to you" in str(each)]
+    assert ME in str(found[0]), "the origin names the user at the other end of the socket"
+    assert "is stored for agent clerk" in ok(wakeful("send", "clerk", "again", "--thread", "letters"))
+
+
+def test_a_chat_is_a_line_and_its_answer(process: Wakeful) -> None:
+    done = process("chat", "clerk", "--thread", "talk", stdin="one\n\ntwo\n")
+    assert done.code == 0 and done.out.splitlines()[1::2] == ["one", "two"], done
+    lines = process("chat", "clerk", "--json", stdin="three\n").out.splitlines()
+    assert [json.loads(line)["output"].splitlines()[-1] for line in lines] == ["three"]
+    missing = process("chat", "nobody", stdin="one\n")
+    assert (missing.code, missing.out) == (2, "") and "no agent 'nobody'" in missing.err
+
+
+@pytest.mark.spec("CTL-WEB-07")
+def test_an_approval_is_decided_through_the_daemon_by_who_typed_it(wakeful: Wakeful, home: ServedHome) -> None:
+    waits = wakeful("run", "refund 5", "--agent", "clerk", "--thread", "money")
+    assert waits.code == 3 and "wakeful approvals approve" in waits.err
+    assert "wakeful resume" not in waits.err, "the daemon goes on by itself"
+    [record] = told(wakeful("approvals", "--json"))
+    assert told(wakeful("approvals", "show", record["approval_id"], "--json")) == record
+    done = ok(wakeful("approvals", "approve", record["approval_id"], "--note", "fine"))
+    assert f"approve by {ME}" in done
+    late = wakeful("approvals", "reject", record["approval_id"], "no")
+    assert late.code == 1 and f"was decided before: approve by {ME}" in late.err
+    [decided] = [
+        each for each in told(wakeful("approvals", "--all", "--json")) if each["approval_id"] == record["approval_id"]
+    ]
+    assert (decided["decided_by"], decided["note"]) == (ME, "fine")
+
+    wakeful("run", "refund 6", "--agent", "clerk", "--thread", "money2")
+    [second] = told(wakeful("approvals", "--json"))
+    edited = ok(wakeful("approvals", "edit", second["approval_id"], "cents=7"))
+    assert "was  refund(cents=6)" in edited and "now  refund(cents=7)" in edited
+    wakeful("run", "refund 8", "--agent", "clerk", "--thread", "money3")
+    [third] = told(wakeful("approvals", "--json"))
+    kept = ok(wakeful("approvals", "always", third["approval_id"], "--for", "1h"))
+    assert "new rule: clerk: allow refund" in kept
+    [rule] = told(wakeful("approvals", "rules", "--json"))
+    assert f"was revoked by {ME}" in ok(wakeful("approvals", "revoke", rule["rule_id"]))
+
+
+def test_agents_are_made_changed_paused_and_deleted_through_the_daemon(wakeful: Wakeful, file: tuple[str, str]) -> None:
+    assert ok(wakeful("agent", "create", "desk", "--model", "scripted:demo")).startswith("agent desk is created\n")
+    assert ok(wakeful("agent", "pause", "desk", "--reason", "tea")).endswith("to resume: wakeful agent resume desk\n")
+    [desk] = told(wakeful("agent", "list", "desk", "--json"))
+    assert (desk["control"], desk["changed_by"], desk["reason"]) == ("paused", ME, "tea")
+    assert ok(wakeful("agent", "resume", "desk")) == "agent desk is running\n"
+    assert "refuses messages" in ok(wakeful("agent", "stop", "desk"))
+    refused = wakeful("send", "desk", "hello", "--json")
+    assert refused.code == 2 and json.loads(refused.out)["error"]["type"] == "AgentStopped"
+    assert json.loads(wakeful("send", "desk", "hello", "--json", *file).out)["error"]["type"] == "AgentStopped"
+    ok(wakeful("agent", "resume", "desk"))
+    assert "scripted:demo" in ok(wakeful("agent", "model", "desk", "scripted:demo"))
+    ok(wakeful("agent", "archive", "desk"))
+    ok(wakeful("agent", "delete", "desk"))
+    assert wakeful("agent", "show", "desk").code == 2
+
+
+def test_timers_triggers_memory_and_workspaces_are_changed_through_the_daemon(
+    wakeful: Wakeful, home: ServedHome, folder: Path
+) -> None:
+    assert ok(wakeful("trigger", "create", "ops", "ci", "--say", "A build.")).startswith("trigger ops/ci is active")
+    assert "/callbacks/enqueue/" in ok(wakeful("trigger", "url", "ops/ci"))
+    assert "has another address" in ok(wakeful("trigger", "rotate", "ops/ci"))
+    assert "ops/ci" in ok(wakeful("trigger", "revoke", "ops/ci"))
+    (folder / "there").mkdir()
+    ok(wakeful("workspace", "attach", "ops", str(folder / "there")))
+    assert str(folder / "there") in ok(wakeful("workspace", "list", "ops"))
+    held = told(wakeful("pause", "--all", "--reason", "tea", "--json"))
+    assert (held["control"], held["changed_by"]) == ("paused", ME)
+    ok(wakeful("resume", "--all"))
+    ok(wakeful("reload"))
+    ok(wakeful("notify", "test", "clerk"))
+
+
+def test_a_turn_is_steered_and_followed_through_the_daemon(wakeful: Wakeful, home: ServedHome) -> None:
+    told(wakeful("send", "clerk", "slow 5", "--thread", "slow", "--json"))
+    turn = _running(home)
+    assert "reads it with its next model request" in ok(wakeful("interject", turn, "hurry"))
+    followed: list[Done] = []
+    reader = threading.Thread(target=lambda: followed.append(Done(0, _stream(home, turn), "")))
+    reader.start()
+    assert f"turn {turn[:21]}" in ok(wakeful("cancel", turn))
+    reader.join(60)
+    assert "turn.interrupt.applied" in followed[0].out
+    events = [json.loads(line) for line in ok(wakeful("events", turn, "--json")).splitlines()]
+    assert [each["payload"]["requested_by"] for each in events if each["type"] == "turn.interrupt.requested"] == [ME]
+    after = [json.loads(line) for line in ok(wakeful("events", turn, "--json", "--after", "3")).splitlines()]
+    assert after == [each for each in events if int(each["event_id"].rpartition(":")[2]) > 3]
+    assert "has ended already" in ok(wakeful("cancel", turn))
+
+
+def _running(home: ServedHome) -> str:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for each in home.client.get("/turns?state=running&agent=clerk").body:
+            if any(
+                event["type"] == "tool.started" for event in home.client.get(f"/turns/{each['turn_id']}/events").body
+            ):
+                return str(each["turn_id"])
+        time.sleep(0.05)
+    raise AssertionError("no turn runs")
+
+
+def _stream(home: ServedHome, turn: str) -> str:
+    with home.client.stream(f"/turns/{turn}/events") as frames:
+        return " ".join(frame.event for frame in frames.all())
+
+
+def test_a_name_with_a_slash_is_one_name(wakeful: Wakeful) -> None:
+    found = a_turn(wakeful)
+    missing = wakeful("why", f"{found['turn_id']}/call_9")
+    assert missing.code == 2 and "call_9" in missing.err, "the route was found, and the call was not"
+    assert "there is nothing at" not in missing.err
+
+
+def test_over_the_network_the_token_says_who_acts(
+    wakeful: Wakeful, home: ServedHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = f"http://127.0.0.1:{home.port}"
+    monkeypatch.setenv("WAKEFUL_TOKEN", make_token(home.folder, "laptop", ("operate",)))
+    paused = ok(wakeful("agent", "pause", "ops", "--connect", place))
+    assert paused.endswith(f"to resume: wakeful agent resume ops --connect {place}\n")
+    [ops] = told(wakeful("agent", "list", "ops", "--json"))
+    assert ops["changed_by"] == "token:laptop"
+    monkeypatch.setenv("WAKEFUL_CONNECT", place)
+    ok(wakeful("agent", "resume", "ops"))
+    assert told(wakeful("status", "--json")) == told(wakeful("status", "--json", "--connect", str(home.socket)))
+    both = wakeful("status", "--connect", place, "--store", "x.db")
+    assert both.code == 2 and "--store and --connect were both given" in both.err
+    here = wakeful("events", "--as", "stream", "turn_x")
+    assert here.code == 2 and "made from the file of a store" in here.err
+
+
+def test_a_name_of_the_owners_file_has_the_address_and_the_token(
+    wakeful: Wakeful, home: ServedHome, folder: Path
+) -> None:
+    token = folder / "office.token"
+    token.write_text(make_token(home.folder, "office", ("observe",)) + "\n")
+    token.chmod(0o644)
+    config = folder / "elsewhere.toml"
+    config.write_text(f'[connect.office]\naddress = "http://127.0.0.1:{home.port}"\ntoken_file = "office.token"\n')
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("WAKEFUL_CONFIG", str(config))
+        open_to_all = wakeful("agent", "--connect", "office")
+        assert open_to_all.code == 2 and f"chmod 600 {token}" in open_to_all.err
+        token.chmod(0o600)
+        assert "clerk" in ok(wakeful("agent", "--connect", "office"))
+        refused = wakeful("agent", "pause", "ops", "--connect", "office", "--json")
+        told_so = json.loads(refused.out)["error"]
+        assert (refused.code, told_so["type"]) == (2, "NotEntitled") and "needs the scope `operate`" in told_so[
+            "message"
+        ]
+        unknown = wakeful("agent", "--connect", "offce")
+        assert unknown.code == 2 and "There are: office." in unknown.err
+
+
+def test_lists_are_read_to_their_end(wakeful: Wakeful, home: ServedHome, file: tuple[str, str]) -> None:
+    threads = home.client.get("/threads?limit=1")
+    assert threads.status == 200
+    by_daemon = told(wakeful("approvals", "--all", "--json"))
+    assert by_daemon == told(wakeful("approvals", "--all", "--json", *file))
+
+
+def test_no_option_says_who_acts(wakeful: Wakeful) -> None:
+    for command in (("agent", "pause", "ops"), ("approvals", "approve", "x"), ("budget", "grant", "--usd", "1")):
+        refused = wakeful(*command, "--as", "ana")
+        assert refused.code == 2 and "no such option: --as" in refused.err
+
+
+def test_another_store_of_the_environment_is_not_the_daemons(
+    wakeful: Wakeful, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEFUL_STORE", str(folder / "mine.db"))
+    assert "there is no store" in wakeful("status").err
