@@ -14,6 +14,7 @@ from wakeful.providers.endpoint_settings import KNOWN as PROVIDER
 from wakeful.providers.endpoints import BUILT_IN
 from wakeful.retrieval.named_collections import FIELDS as COLLECTION
 from wakeful.service.owner_hooks import KNOWN as HOOK
+from wakeful.settings.connect_profiles import KNOWN as CONNECT
 from wakeful.settings.heartbeat import KNOWN as HEARTBEAT
 from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX, PROBE, PROBE_SECONDS
 from wakeful.settings.model_rules import KNOWN as MODELS
@@ -71,6 +72,10 @@ turns = 30
 [notify.phone]
 to_env = "PHONE_URL"
 quiet = "22:00-07:00"
+
+[connect.office]
+address = "https://agents.example:8420"
+token_file = "office.token"
 
 [telemetry]
 endpoint = "http://127.0.0.1:4318"
@@ -161,6 +166,9 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
         "retention": Row("table", "none", "How long a runtime keeps things: `[retention]` below.", "[retention]"),
         "notify": Row(
             "tables", "none", "Where notices of agents go, by name: `[notify.NAME]` below.", "[notify.phone]"
+        ),
+        "connect": Row(
+            "tables", "none", "Daemons elsewhere that commands may ask: `[connect.NAME]` below.", "[connect.office]"
         ),
         "telemetry": Row("table", "none", "Where traces and metrics go: `[telemetry]` below.", "[telemetry]"),
         "log": Row("table", "none", "How the daemon writes its own log: `[log]` below.", "[log]"),
@@ -329,6 +337,20 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
             "true or false", "`false`", "The URL may lead to an address of this network.", "allow_private = true"
         ),
     },
+    "[connect.NAME]": {
+        "address": Row(
+            "URL, or path of a socket",
+            "required",
+            "The daemon that `--connect NAME` asks.",
+            'address = "https://agents.example:8420"',
+        ),
+        "token_file": Row(
+            "path, relative to this file",
+            "`$WAKEFUL_TOKEN`",
+            "The file that holds the token for a URL; its owner alone may read it.",
+            'token_file = "office.token"',
+        ),
+    },
     "[heartbeat]": {
         "url": Row(
             "URL",
@@ -389,6 +411,7 @@ NAMES: Mapping[str, Iterable[str]] = {
     "[runtime]": (DEFAULT_SETTING, MAX_SETTING),
     "[retention]": Retention.model_fields,
     "[notify.NAME]": NOTIFY,
+    "[connect.NAME]": CONNECT,
     "[telemetry]": Telemetry.model_fields,
     "[log]": DaemonLog.model_fields,
     "[heartbeat]": HEARTBEAT,
@@ -409,6 +432,15 @@ _VARIABLES = {
     ),
     "WAKEFUL_CONFIG": Row(
         "path", "`wakeful.toml` in the home", "The owner's file.", "WAKEFUL_CONFIG=~/agents/wakeful.toml"
+    ),
+    "WAKEFUL_CONNECT": Row(
+        "URL, path of a socket, or name",
+        "none",
+        "The daemon that commands ask which get no `--connect` and no `--store`.",
+        "WAKEFUL_CONNECT=office",
+    ),
+    "WAKEFUL_TOKEN": Row(
+        "token", "none", "Opens a daemon at a URL, where `[connect.NAME]` has no `token_file`.", "WAKEFUL_TOKEN=wk_..."
     ),
     "WAKEFUL_STORE": Row(
         "path", "`store` in the owner's file", "The store of commands that get no `--store`.", "WAKEFUL_STORE=runs.db"
