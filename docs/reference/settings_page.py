@@ -18,7 +18,6 @@ from wakeful.settings.connect_profiles import KNOWN as CONNECT
 from wakeful.settings.heartbeat import KNOWN as HEARTBEAT
 from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX, PROBE, PROBE_SECONDS
 from wakeful.settings.model_rules import KNOWN as MODELS
-from wakeful.settings.connect_profiles import KNOWN as CONNECT
 from wakeful.settings.notify_targets import KNOWN as NOTIFY
 from wakeful.settings.owner_file import SECTIONS
 from wakeful.settings.spend_windows import LINES, TIMEZONE
