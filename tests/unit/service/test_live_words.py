@@ -1,0 +1,49 @@
+"""Words while they come: whoever listens hears an attempt from its beginning, whole words, each once."""
+
+from wakeful.contracts.models import TextDelta
+from wakeful.engine.watchers import ModelGlimpsed
+from wakeful.service.live_words import WORD_CHARS, Heard, LiveWords, ThreadWords
+
+
+def say(words: ThreadWords, *pieces: str, step: int = 1, attempt: int = 1, level: str | None = None) -> None:
+    for piece in pieces:
+        words.hear("t1", ModelGlimpsed(step, attempt, TextDelta(text=piece), level))
+
+
+def test_a_listener_hears_whole_words_each_once_and_a_late_one_hears_them_from_the_beginning() -> None:
+    live = LiveWords()
+    with live.running("ops", "main") as words, live.listening("ops", "main") as early:
+        say(words, "once ", "upon a ti")
+        assert early.heard("t1") == [Heard("t1", None, 1, 1, "once upon a ")], "a word is heard when it is whole"
+        assert early.heard("t1") == []
+        say(words, "me ")
+        assert early.heard("t1") == [Heard("t1", None, 1, 1, "time ")]
+        with live.listening("ops", "main") as late:
+            assert late.news.is_set()
+            assert late.heard("t1") == [Heard("t1", None, 1, 1, "once upon a time ")]
+            assert late.heard("another turn") == []
+
+
+def test_a_slow_listener_hears_more_at_once_and_nothing_of_an_attempt_that_was_lost() -> None:
+    live = LiveWords()
+    with live.running("ops", "main") as words, live.listening("ops", "main") as slow:
+        say(words, "lost ", "words ")
+        say(words, *("word " for _ in range(1_000)), attempt=2)
+        say(words, "inside ", level="child")
+        assert slow.heard("t1") == [
+            Heard("t1", None, 1, 2, "word " * 1_000),
+            Heard("t1", "child", 1, 1, "inside "),
+        ]
+        say(words, "x" * (WORD_CHARS + 1), step=2)
+        assert [len(each.text) for each in slow.heard("t1")] == [WORD_CHARS + 1], "no word is waited for for ever"
+
+
+def test_nothing_is_kept_when_the_turn_rests_and_nobody_listens() -> None:
+    live = LiveWords()
+    with live.running("ops", "main") as words:
+        assert not words.is_taken
+        say(words, "unheard ")
+        with live.listening("ops", "main"):
+            assert words.is_taken
+    assert live._threads == {}
+    assert words.attempts == {}
