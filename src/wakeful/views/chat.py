@@ -26,8 +26,8 @@ from wakeful.views.chat_messages import (
     ClientToolCall,
     ClientToolEnded,
     Interjection,
+    SuspendedTurn,
     TurnContinuation,
-    TurnRest,
 )
 from wakeful.views.wire import WireView
 
@@ -118,7 +118,7 @@ class ChatView:
                     **ids, message_id=said.message_id, content=secrets.hide(said.item.text), said_by=said.said_by
                 )
             case TurnSuspended() as rests:
-                return TurnRest(**ids, reason=rests.reason, waiting_for=rests.waiting_for)
+                return SuspendedTurn(**ids, reason=rests.reason, waiting_for=rests.waiting_for)
             case TurnResumed() as resumed:
                 return TurnContinuation(**ids, cause=resumed.cause)
         return None

@@ -106,7 +106,7 @@ class Interjection(ThreadWireMessage):
     said_by: str
 
 
-class TurnRest(ThreadWireMessage):
+class SuspendedTurn(ThreadWireMessage):
     """The turn rests: nothing runs until what it waits for is there. The stream stays open."""
 
     type: Literal["turn_suspended"] = "turn_suspended"
@@ -140,7 +140,7 @@ _AnyMessage: TypeAlias = (
     | ApprovalRequired
     | ApprovalResolved
     | Interjection
-    | TurnRest
+    | SuspendedTurn
     | TurnContinuation
     | ReplayIncomplete
     | CostSummary
