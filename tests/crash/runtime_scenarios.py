@@ -5,6 +5,7 @@ names. Time goes on where the log left it.
 """
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,10 @@ from typing import Any
 from kit.runs.deliveries import SECRET, standard
 from kit.runs.repositories import branches, repository
 from wakeful import Agent, RunContext, Runtime, tool
+from wakeful.bootstrap import open_runtime
 from wakeful.ports import ModelRequest, Store
+from wakeful.service import Places
+from wakeful.service.commands.agents import send_message
 from wakeful.testing import FixedClock, Ledger, scripted
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -235,3 +239,33 @@ async def deliveries_to_a_trigger(store: Store, ledger: Ledger) -> None:
             sent.append(receipt.message_id)
         assert sent[0] == sent[2]
         await rt.settled()
+
+
+def _define(home: Path, revision: str) -> None:
+    """The agent's file, replaced as an editor does it."""
+    folder = home / "agents"
+    folder.mkdir(parents=True, exist_ok=True)
+    script = home / f"{revision}.yaml"
+    script.write_text(f"- text: {revision}\n")
+    written = home / f"{revision}.new"
+    written.write_text(json.dumps({"name": OPS, "model": f"scripted:{script}", "instructions": revision}))
+    written.rename(folder / f"{OPS}.yaml")
+
+
+async def a_file_that_changes(store: Store, ledger: Ledger) -> None:
+    """An agent's file is changed and read again: each revision is known once, and the newest is in force."""
+    home = Path(ledger.path).with_suffix(".home")
+    if not (home / "agents" / f"{OPS}.yaml").exists():
+        _define(home, "first")
+    async with open_runtime(store, (), folder=home / "agents", places=Places(), grace=None) as rt:
+        row = await send_message(rt.engine, OPS, "Who are you?", key="first")
+        assert (await rt.answer(row.message_id)).output == "first"
+        _define(home, "second")
+        assert await rt.supply.reload() == []
+        row = await send_message(rt.engine, OPS, "And now?", key="second")
+        assert (await rt.answer(row.message_id)).output == "second"
+        await rt.settled()
+        revised = [fact.event.revision for fact in await _facts(store) if fact.event.kind == "agent.revised"]
+        assert len(revised) == len({*revised}) == 2, revised
+        (known,) = await store.runtime_agents()
+        assert known.revision == revised[-1]

@@ -26,6 +26,7 @@ STORIES = [
     scenarios.a_child_that_works,
     scenarios.a_family_that_is_stopped,
     scenarios.a_child_in_a_worktree,
+    scenarios.a_file_that_changes,
 ]
 
 
