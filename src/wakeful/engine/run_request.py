@@ -1,9 +1,10 @@
 """What somebody asks of the runtime, and what it is carried out with."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.authority import Authority
@@ -19,7 +20,6 @@ from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.decisions.work_items.advice import USUAL_TERMS, ReminderTerms
 from wakeful.engine.agent import Agent
-from wakeful.engine.shared_reads import SharedReads
 from wakeful.engine.watchers import Seats, Watcher
 from wakeful.gate.locks import LockTable
 from wakeful.gate.turn_gate import Consult
@@ -33,7 +33,34 @@ from wakeful.tools.source import Surroundings
 if TYPE_CHECKING:
     from wakeful.engine.workflow_registry import WorkflowRegistry
 
+T = TypeVar("T")
 ResolveModel: TypeAlias = Callable[[str | Model], Model]
+
+
+class SharedReads:
+    """Reads that many callers need at the same moment, done once for all of them.
+
+    What is read is known until the loop has gone round once. What another process commits meanwhile was committed at
+    the same moment, as far as anybody can tell.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[object, Any] = {}
+
+    async def get(self, name: object, read: Callable[[], Awaitable[T]]) -> T:
+        """What `read` returns, or has returned to somebody else who gave the same name just now."""
+        if name in self._known:
+            known: T = self._known[name]
+            return known
+        found = await read()
+        if not self._known:
+            asyncio.get_running_loop().call_soon(self._known.clear)
+        self._known[name] = found
+        return found
+
+    def forget(self) -> None:
+        """Somebody here has written what may have been read. A store in memory does not wait for anything."""
+        self._known.clear()
 
 
 @dataclass(slots=True, frozen=True)

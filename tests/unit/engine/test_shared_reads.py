@@ -2,7 +2,7 @@
 
 import asyncio
 
-from wakeful.engine.shared_reads import SharedReads
+from wakeful.engine.run_request import SharedReads
 
 
 async def test_callers_of_one_moment_share_a_read_and_the_next_moment_has_its_own() -> None:
