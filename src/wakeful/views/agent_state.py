@@ -14,9 +14,10 @@ from wakeful.views.execution_snapshot import Backend, ExecutionProfile
 LifeStatus: TypeAlias = Literal[
     "booting", "awake_idle", "awake_running", "awaiting_task", "asleep", "paused", "stopped"
 ]
-"""booting: it was made, and no definition of it is in force yet. awake_idle: ready to run. awake_running: a turn of it
-runs. awaiting_task: it waits for the result of a task. asleep: it waits for something else, or for a time. paused:
-everything is kept, and nothing runs. stopped: what comes from outside is refused, until somebody resumes it."""
+"""booting: it was made, no definition of it is in force yet, and it has had no turn. awake_idle: ready to run.
+awake_running: a turn of it runs. awaiting_task: it waits for the result of a task. asleep: it waits for something else,
+or for a time. paused: everything is kept, and nothing runs. stopped: what comes from outside is refused, until somebody
+resumes it."""
 
 
 class StatusFacts(NamedTuple):
@@ -24,6 +25,7 @@ class StatusFacts(NamedTuple):
 
     control: AgentControl
     has_definition: bool
+    """Its own, or that of the agent that made it: it has had a turn then."""
     is_running: bool
     """A turn of it is under way, and somebody holds its thread."""
     waits: Sequence[WaitWake] = ()

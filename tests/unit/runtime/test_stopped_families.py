@@ -89,6 +89,19 @@ async def test_a_stop_from_another_process_reaches_the_children_without_a_watch(
         assert set((await controls(store)).values()) == {"stopped"}
 
 
+async def test_a_child_that_works_with_its_parents_code_is_shown_as_what_it_does() -> None:
+    store = MemoryStore()
+    async with Runtime(store=store, agents=[family(parent, digger)]) as rt:
+        await begun(rt)
+        outer = await only_task(store)
+        inner = await only_task(store, name_of(outer))
+        made = await store.runtime_agent(name_of(outer))
+        assert made is not None
+        assert made.revision == "", "it has its parent's definition of the moment"
+        assert (await rt.agent(name_of(outer))).status == "awaiting_task"
+        assert (await rt.agent(name_of(inner))).status == "asleep"
+
+
 async def test_a_child_that_is_stopped_from_another_process_is_over_for_its_task_at_once(tmp_path: Path) -> None:
     """The clock stands still: no watch of a minute is needed."""
     path = tmp_path / "runs.db"

@@ -114,7 +114,10 @@ async def _status(
     engine: Engine, row: RuntimeAgentRow, busy: Sequence[BusyThread], waits: Sequence[WaitRow]
 ) -> LifeStatus:
     running = row.control == "running" and await running_threads(engine, busy)
-    return status_of(StatusFacts(row.control, bool(row.revision), bool(running), [wait.wake for wait in waits]))
+    # An agent that another one made has its maker's definition of the moment, and no revision of its own: it is there
+    # as soon as it has had a turn.
+    is_there = bool(row.revision or running or await engine.store.turns_of_agent(row.agent_id, limit=1))
+    return status_of(StatusFacts(row.control, is_there, bool(running), [wait.wake for wait in waits]))
 
 
 def _by_agent(rows: Sequence[Mine]) -> dict[str, list[Mine]]:
