@@ -161,5 +161,10 @@ def test_no_token_and_no_header_reaches_the_log_of_the_daemon(home: ServedHome, 
 
 
 def test_metrics_are_sent_at_the_latest_when_the_daemon_ends(home: ServedHome, receiver: OtlpReceiver) -> None:
+    say(home, "hello", "t7")
+    until = time.monotonic() + 60
+    while "wakeful_turns_total" not in str(home.client.get("/metrics").body):
+        assert time.monotonic() < until
+        time.sleep(0.05)
     assert home.end() == 0
     assert {"wakeful.turns", "gen_ai.client.operation.duration", "wakeful.agents"} <= receiver.metrics
