@@ -76,7 +76,7 @@ async def main():
     if MODE == "make":
         await run(shop("a", ("look", "log")), "look", store=PATH, thread="chat")
         await run(shop("a", ("look", "log"), ("look", "x")), "look", store=PATH, thread="chat")
-        for _ in range(8):
+        for _ in range(12):
             await run(shop("a", ("look", "x")), "look", store=PATH, thread="chat")
         for _ in range(3):
             await run(shop("b", ("look", "x")), "look", store=PATH)
@@ -144,7 +144,7 @@ async def test_killed_at_every_step_the_log_is_whole_and_the_next_pass_goes_on(m
     assert done.returncode == 0, done.stderr
     steps, wanted = int(done.stdout), await state(undisturbed)
     assert wanted["damage"] == wanted["misfits"] == []
-    assert wanted["turns"] == [*[("a", "completed")] * 10, ("c", "completed"), ("d", "suspended")]
+    assert wanted["turns"] == [*[("a", "completed")] * 14, ("c", "completed"), ("d", "suspended")]
     assert (wanted["waiting"], wanted["costs"]) == (["refund"], before["costs"])
     assert wanted["kinds"]["d"] == before["kinds"]["d"]  # what waits for an approval keeps all of its events
     assert "event.expired" in wanted["kinds"]["a"]
