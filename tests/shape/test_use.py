@@ -18,7 +18,6 @@ USED_FROM_OUTSIDE = {
     "providers.price_list.context_window",  # a test holds the windows of our profiles to the list's
     "providers.profiles.CHECKED",  # the reference says when the profiles were looked at
     "sandbox.launcher.main",  # the program that a command is started with
-    "service.operations.routes.WITHOUT_ROUTE",  # the reference says why, and a test that nothing is forgotten
     "service.operations.table.OPERATIONS",  # the whole table, for surfaces that make a door of each line
     "store.sqlite.schema.create",  # the text of a migration, which a test prints
     "processes.supervisor.main",  # a program of its own, started by the text of its line

@@ -19,7 +19,7 @@ class AgentLine(Value):
     """What a person has to do for it, in words."""
 
 
-class Overview(Value):
+class AgentsOverview(Value):
     """Agents, those that need somebody first, then those at work, then the rest by name."""
 
     agents: tuple[AgentLine, ...] = ()

@@ -20,8 +20,6 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 IDENTITY = ("by", "sender", "said_by")
 """Fields of requests that say who acts. Blank: the surface that asks says it, by `in_name_of`."""
-PROGRAM = "program"
-"""Who acts where the program that embeds wakeful names nobody."""
 
 
 class OpenStore:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from wakeful.service.operations.operation import OpenStore, Operation
 
 if TYPE_CHECKING:
-    from wakeful.views.overview import Overview
+    from wakeful.views.overview import AgentsOverview
 
 PATH = "/overview"
 SHOWN = 40
@@ -20,10 +20,10 @@ class OverviewQuery:
     """0: all of them."""
 
 
-async def _overview(opened: OpenStore, asked: OverviewQuery) -> "Overview":
+async def _overview(opened: OpenStore, asked: OverviewQuery) -> "AgentsOverview":
     from wakeful.service.queries.overview import overview
 
     return await overview(opened.engine, asked.most or None)
 
 
-OVERVIEW = Operation("runtime.overview", "observe", OverviewQuery, "wakeful.views.overview.Overview", _overview)
+OVERVIEW = Operation("runtime.overview", "observe", OverviewQuery, "wakeful.views.overview.AgentsOverview", _overview)

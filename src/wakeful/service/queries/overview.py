@@ -13,14 +13,14 @@ from wakeful.service.file_reloads import file_problems
 from wakeful.service.queries.agent_records import is_listed, running_threads
 from wakeful.service.queries.costs import costs_of
 from wakeful.views.agent_state import StatusFacts, status_of
-from wakeful.views.overview import AgentLine, Overview
+from wakeful.views.overview import AgentLine, AgentsOverview
 
 OF_A_RUN = "run"
 BY_ITSELF = ("operator", "runtime")
 """Causes of a pause that no person has to mend."""
 
 
-async def overview(engine: Engine, limit: int | None) -> Overview:
+async def overview(engine: Engine, limit: int | None) -> AgentsOverview:
     """The first `limit` agents; None: all of them."""
     store = engine.store
     lives = {row.agent_id: row for row in await store.runtime_agents()}
@@ -58,7 +58,7 @@ async def overview(engine: Engine, limit: int | None) -> Overview:
             )
         )
     hold = await store.runtime_hold()
-    return Overview(
+    return AgentsOverview(
         agents=tuple(lines),
         more=len(order) - len(shown),
         held=f"{hold.control} by {hold.changed_by}" if hold is not None and hold.control != "running" else "",

@@ -44,8 +44,10 @@ def command(
 
 
 def _overview(most: int, place: StoreAddress) -> dict[str, Any]:
+    found: dict[str, Any]
     if place.daemon is None:
-        return ask(OVERVIEW, OverviewQuery(most), place).model_dump(mode="json")
+        found = ask(OVERVIEW, OverviewQuery(most), place).model_dump(mode="json")
+        return found
     from wakeful.service.serving.daemon_client import ControlRefused
 
     client = client_of(place)
@@ -55,7 +57,7 @@ def _overview(most: int, place: StoreAddress) -> dict[str, Any]:
         from wakeful.service.serving.remote_operations import told
 
         raise told(refused, client) from None
-    found: dict[str, Any] = json_module.loads(answer.body)
+    found = json_module.loads(answer.body)
     return found
 
 

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from decimal import Decimal
 
 from wakeful.contracts.errors import WakefulError
-from wakeful.service.serving.control import NoAnswer
+from wakeful.service.serving.daemon_client import NoAnswer
 from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overview import money
 from wakeful.surfaces.tui.screen_text import folded
