@@ -41,9 +41,10 @@ def test_a_slow_listener_hears_more_at_once_and_nothing_of_an_attempt_that_was_l
 def test_nothing_is_kept_when_the_turn_rests_and_nobody_listens() -> None:
     live = LiveWords()
     with live.running("ops", "main") as words:
-        assert not words.is_taken
+        taken = [words.is_taken]
         say(words, "unheard ")
         with live.listening("ops", "main"):
-            assert words.is_taken
+            taken.append(words.is_taken)
+    assert taken == [False, True]
     assert live._threads == {}
     assert words.attempts == {}
