@@ -40,6 +40,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "unit/service/backups/test_archive.py"
         "::test_inversion_without_its_rules_a_backup_would_bring_secrets_of_its_own",
     ),
+    "a code of a button decides about its own approval, with its own arguments": (
+        "unit/decisions/test_channels.py::test_inversion_the_code_of_this_approval_with_these_arguments_is_taken",
+    ),
     "notices go to no address of this network": (
         "unit/runtime/test_notices.py::test_inversion_an_address_that_is_allowed_is_spoken_to",
     ),
