@@ -1,4 +1,5 @@
-"""Messages on phones: notices, approvals with their buttons, codes for pairing, and what was decided.
+"""Messages on phones: notices, approvals with their buttons, codes for pairing, and what was decided; and the desk
+that both speaks and listens.
 
 A message goes to a channel that somebody is paired with. Once an approval is decided, wherever, its message says by
 whom and loses its buttons.
@@ -13,13 +14,14 @@ from wakeful.contracts.channels import BUTTONS, TOPIC, Button, ChannelMessage, S
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, InvalidConfig
 from wakeful.contracts.events import ActionRequired, ActionResolved, ChannelMessageAttempted, ChannelMessageClosed
+from wakeful.contracts.notices import NotifyTarget
 from wakeful.decisions.channels import Asked, code_of, cut, decided_words, pairing_code, question_for
 from wakeful.decisions.notices import pause_before
 from wakeful.engine.run_request import Engine
 from wakeful.ports import ActionRow, WakeRow
 from wakeful.ports.channels import ChannelFailure, ChannelRow
 from wakeful.ports.notices import NoticeRow
-from wakeful.runtime.channel_listening import DECIDED_BY_PEOPLE, Connect
+from wakeful.runtime.channel_listening import DECIDED_BY_PEOPLE, CarryOut, ChannelListening, Connect
 from wakeful.runtime.parked_providers import append_to_runtime
 
 
@@ -164,3 +166,34 @@ class ChannelMessages:
     def _hidden(self, message: ChannelMessage) -> ChannelMessage:
         hide = self.engine.keys().hide
         return message._replace(title=hide(message.title), text=hide(message.text))
+
+
+class ChannelDesk:
+    """Channels at work."""
+
+    def __init__(self, engine: Engine, connect: Connect, carry_out: CarryOut) -> None:
+        self._store = engine.store
+        self._messages = ChannelMessages(engine, connect)
+        self._listening = ChannelListening(engine, connect, carry_out, self._messages.tell)
+
+    async def run(self) -> None:
+        """Listen until it is cancelled."""
+        await self._listening.run()
+
+    async def deliver(self, row: NoticeRow, name: str) -> Delivery:
+        return await self._messages.deliver(row, name)
+
+    async def work(self, wake: WakeRow) -> None:
+        """Do what is due."""
+        match wake.subject.split(":", 2)[1]:
+            case "input":
+                await self._listening.settle(wake)
+            case "decided":
+                await self._messages.close(wake)
+            case _:
+                await self._messages.say(wake)
+
+    async def default_target(self) -> NotifyTarget | None:
+        """Where notices go of agents that say nothing else: to the phone that was paired first."""
+        paired = [row for row in await self._store.channels() if row.state == "paired"]
+        return NotifyTarget(to=f"channel:{paired[0].name}") if paired else None

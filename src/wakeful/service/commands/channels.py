@@ -134,7 +134,9 @@ async def request_channel_test(engine: Engine, name: str, *, by: str) -> Channel
     """Have a test message with a button sent. Raises InvalidRequest for a channel that nobody is paired with."""
     row = await channel_named(engine.store, name)
     if row.state != "paired":
-        raise InvalidRequest(f"nobody is paired with the channel {name}", f"Pair a phone: wakeful channel pair {name}")
+        raise InvalidRequest(
+            f"the channel {name} is paired with no phone", f"Pair a phone: wakeful channel pair {name}"
+        )
     await append_to_runtime(engine, Fact(ChannelTestRequested(channel=name, requested_by=by), engine.clock.now()))
     return record_of(row)
 
