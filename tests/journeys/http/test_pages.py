@@ -5,10 +5,14 @@ import re
 import pytest
 
 from kit.surfaces.served_home import Answer, HomeClient, ServedHome
-from wakeful.service.operations.pages import NOT_PAGED, PAGES
+from wakeful.service.operations.pages import PAGES
 from wakeful.service.operations.routes import ROUTES
 from wakeful.surfaces.http.operation_routes import ELSEWHERE
 
+NOT_PAGED = {
+    "/agents/{agent_id}/transcript": "`turns` says how many of the newest turns; older ones are in /threads",
+    "/feed/tail": "it is the end of /feed, which has pages",
+}
 NAMES = [f"page-{number:02}" for number in range(7)]
 
 

@@ -66,13 +66,11 @@ PAGES: Mapping[str, Pages] = {
     "/budgets": ByKey(("scope", "window")),
     "/dispatches": ByKey(("-created_at", "run_id")),
     "/packages": ByKey(("slug",)),
+    "/channels": ByKey(("channel",)),
+    "/why": ByKey(("agent",)),
     "/workflows": ByKey(("name", "workflow_id")),
 }
 """By path. Events have places of their own: their numbers in the log, and the cursors of the feed."""
-NOT_PAGED: Mapping[str, str] = {
-    "/agents/{agent_id}/transcript": "`turns` says how many of the newest turns; older ones are in /threads",
-    "/feed/tail": "it is the end of /feed, which has pages",
-}
 
 
 def cut(lines: Sequence[Any], how: ByKey | ByLine, after: Any, limit: int) -> list[Any]:

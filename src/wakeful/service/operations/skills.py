@@ -27,14 +27,14 @@ class SkillName:
 
 async def _list(opened: OpenStore, asked: SkillsOf) -> "list[SkillEntry]":
     from wakeful.service.operations.runtime_agents import supply_of
-    from wakeful.service.queries.skills import skills_of
+    from wakeful.service.queries.prompt_report import skills_of
 
     return await skills_of(opened.engine, await supply_of(opened).agent(asked.agent))
 
 
 async def _show(opened: OpenStore, asked: SkillName) -> "SkillText":
     from wakeful.service.operations.runtime_agents import supply_of
-    from wakeful.service.queries.skills import skill_text
+    from wakeful.service.queries.prompt_report import skill_text
 
     return await skill_text(opened.engine, await supply_of(opened).agent(asked.agent), asked.skill)
 

@@ -1,14 +1,18 @@
-"""What an agent is told: of a turn, from its log; of an agent, worked out as a turn would. No model is asked."""
+"""What an agent is told: of a turn, from its log; of an agent, worked out as a turn would, with its skills. No model is
+asked."""
 
+import asyncio
 import inspect
 from contextlib import AsyncExitStack
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from wakeful.contracts.agents import TurnConfig
-from wakeful.contracts.errors import TurnNotFound
+from wakeful.contracts.errors import InvalidRequest, TurnNotFound
 from wakeful.contracts.events import ContextResolved, TurnConfigChanged, TurnStarted
 from wakeful.contracts.prompts import ExecutionRoots, InstructionSource, LoadedAgentsMd
+from wakeful.contracts.skills import SkillEntry
 from wakeful.decisions.prompt import STABILITY, cut
 from wakeful.decisions.prompt_size import tokens
 from wakeful.decisions.secret_shapes import hide_shapes
@@ -30,7 +34,11 @@ from wakeful.guidance.guidance_files import AGENTS_MD
 from wakeful.ports import Store, TurnRow
 from wakeful.tools.context import RunContext
 from wakeful.views.prompt_report import PromptReport, ShownBlock
+from wakeful.views.skill_records import SkillText
 from wakeful.workspaces import workspace_id
+
+MOST_BYTES = 100_000
+"""Of a skill that is shown."""
 
 
 async def prompt_of_agent(engine: Engine, agent: Agent[Any, Any]) -> PromptReport:
@@ -142,3 +150,29 @@ def _execution_policy(agent: Agent[Any, Any], belt: Belt) -> dict[str, Any]:
                 held = confinement.model_dump(mode="json", exclude_defaults=True)
                 return {**said, "tool": name, "mode": confinement.mode, "network": confinement.network, **held}
     return said
+
+
+async def skills_of(engine: Engine, agent: Agent[Any, Any]) -> list[SkillEntry]:
+    """By name; empty for an agent that is told of none."""
+    home = engine.agent_home(agent.name)
+    if not looks_around(agent, home, lives=True):
+        return []
+    found = await asyncio.to_thread(look_around, agent, home, engine.keys().hide)
+    return sorted(found.skills, key=lambda each: (each.name, each.entrypoint_path))
+
+
+async def skill_text(engine: Engine, agent: Agent[Any, Any], name: str) -> SkillText:
+    """Raises InvalidRequest for one that the agent does not have."""
+    known = {each.name: each for each in await skills_of(engine, agent)}
+    if name not in known:
+        near = get_close_matches(name, known, n=3, cutoff=0.5) or [*known][:5]
+        told = f"It has: {', '.join(near)}." if near else "It has none."
+        raise InvalidRequest(f"agent {agent.name!r} has no skill {name!r}", told)
+    data = await asyncio.to_thread(_beginning, Path(known[name].entrypoint_path))
+    text = engine.keys().hide(data[:MOST_BYTES].decode("utf-8", "replace"))
+    return SkillText(**known[name].model_dump(), text=text, is_cut=len(data) > MOST_BYTES)
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MOST_BYTES + 1)

@@ -2,29 +2,33 @@
 
 import asyncio
 import logging
+import re
+from typing import Annotated
 
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from wakeful._version import __version__
 from wakeful.contracts.errors import WakefulError
+from wakeful.service.operations.artifacts import SHOW_ARTIFACT, ArtifactName
 from wakeful.service.operations.operation import NoRequest, OpenStore
 from wakeful.service.operations.process import METRICS
 from wakeful.service.operations.triggers import DELIVER, TriggerDelivery
-from wakeful.surfaces.http.artifact_route import artifact_router
 from wakeful.surfaces.http.chat_routes import chat_router
 from wakeful.surfaces.http.error_answers import HttpProblem, problem, problem_of
 from wakeful.surfaces.http.event_routes import event_router
 from wakeful.surfaces.http.event_streams import OpenStreams
 from wakeful.surfaces.http.guard import API_VERSION, caller_of
 from wakeful.surfaces.http.openapi_document import describe
-from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router
+from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router, require
 from wakeful.surfaces.http.route_index import add_routes
 
 _log = logging.getLogger("wakeful.http")
 _CODES = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
+SAFE = ("text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+"""Types that are told as they are; everything else is bytes."""
 _REFUSED = {
     "unknown_trigger": 404,
     "revoked": 410,
@@ -86,6 +90,43 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
     )
     describe(app)
     return app
+
+
+def artifact_router(opened: OpenStore) -> APIRouter:
+    """The bytes of artifacts. They are somebody's text: a file to be saved, and never a page of ours."""
+    router = APIRouter(dependencies=[Depends(needs_scope("observe"))], tags=["artifacts"])
+    bytes_of = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+    @router.get(
+        "/artifacts/{artifact_id}",
+        summary="Show (artifacts)",
+        description="Scope: `observe`. The bytes of an artifact, as a file to be saved; secrets in text are redacted.",
+        responses={**ERRORS, 200: {"description": "Its bytes, in its own type.", "content": bytes_of}},
+        response_class=Response,
+    )
+    async def show(
+        request: Request,
+        artifact_id: Annotated[str, Path(min_length=1, max_length=500)],
+        turn: Annotated[str | None, Query(description="The turn that left it, where it is known.")] = None,
+        reveal: Annotated[bool, Query(description="With secrets; needs the scope `reveal`.")] = False,
+    ) -> Response:
+        if reveal:
+            require(request, "reveal")
+        found = await SHOW_ARTIFACT.handler(opened, ArtifactName(artifact_id, turn, reveal))
+        kind = found.media_type.partition(";")[0].strip().lower()
+        plain = kind if kind in SAFE else "text/plain" if found.is_text else "application/octet-stream"
+        name = re.sub(r"\W+", "-", found.artifact_id)[:40]
+        return Response(
+            found.data,
+            media_type=plain + ("; charset=utf-8" if plain.startswith("text/") else ""),
+            headers={
+                "content-disposition": f'attachment; filename="{name}"',
+                "x-content-type-options": "nosniff",
+                "content-security-policy": "sandbox; default-src 'none'",
+            },
+        )
+
+    return router
 
 
 async def _delivered(request: Request, opened: OpenStore) -> Response:

@@ -149,7 +149,8 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
         items = [_shown(route, each) for each in await route.operation.handler(opened(request), made)]
         if isinstance(pages, ByKey | ByLine):
             items = cut(items, pages, place, limit + 1)
-        answer = Response(lines.dump_json(items[:limit]), media_type="application/json")
+        shown = items if pages is None else items[:limit]
+        answer = Response(lines.dump_json(shown), media_type="application/json")
         is_more = len(items) > limit or (isinstance(pages, ByPlace) and len(items) == limit)
         if pages is not None and is_more:
             edge = 0 if isinstance(pages, ByPlace) and pages.first else min(limit, len(items)) - 1
