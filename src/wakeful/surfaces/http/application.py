@@ -67,8 +67,8 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
         tags=["process"],
         summary="Metrics for Prometheus",
         description="Scope: `observe`. Off unless `[telemetry] metrics_route` of the owner's file is true.",
-        response_class=PlainTextResponse,
-        responses=dict(ERRORS),
+        response_class=Response,  # its errors are JSON like all others
+        responses={**ERRORS, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
         dependencies=[Depends(needs_scope("observe"))],
     )
     async def metrics() -> PlainTextResponse:
