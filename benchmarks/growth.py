@@ -119,7 +119,8 @@ class _Pages:
         ref = await store.put_blob(page.data, "application/octet-stream")
         self._row = page.kept_as(ref.digest)
         return replace(
-            facts[-1], event=ThreadCheckpointed(conversation_ref=ref, items=len(state.items), with_turn=True)
+            facts[-1],
+            event=ThreadCheckpointed(conversation_ref=ref, items=len(state.conversation.items), with_turn=True),
         )
 
 

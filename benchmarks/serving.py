@@ -1,13 +1,13 @@
 """The daemon beside a bare FastAPI application: followers, deaf followers, messages, chats; starting; `wakeful status`.
 
-    python benchmarks/serving.py                         everything; under six minutes on a quiet machine
-    python benchmarks/serving.py --quick                 fewer of everything; under two
+    python benchmarks/serving.py                         everything; meant for six minutes on a quiet machine
+    python benchmarks/serving.py --quick                 fewer of everything; meant for two
     python benchmarks/serving.py --only followers        one part (or deaf, admission, chats, start, status)
     python benchmarks/serving.py --store BIG.db          the start on a store that is made there once, and kept
 
-Daemon and bare application are processes of their own, on loopback, with the same uvicorn; they are asked turn and turn
-about, and what is compared is the median. The clients are this process; `wrk` sends the messages where it is installed.
-Processor time is that of the server alone. The application parses what it is sent, answers, and keeps nothing.
+Daemon and bare application are processes of their own, on loopback, with the same uvicorn, asked one after the other
+or in pairs; what is compared is the median. The clients are this process; `wrk` sends the messages where it is
+installed. Processor time is the server's alone. The application parses what it is sent, answers, and keeps nothing.
 """
 
 import argparse
