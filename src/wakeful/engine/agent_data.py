@@ -18,6 +18,8 @@ from wakeful.engine.option_forms import CannotTravel, texts_read
 from wakeful.tools.local.names import Profile
 from wakeful.tools.tool import Tool
 
+_EXAMPLES = {"name": "ops", "model": "anthropic:claude-opus-4-7"}
+"""Fields without which no agent is read, and how one is written."""
 SAMPLING = ("temperature", "max_tokens")
 """Settings that stand at the top of a written configuration."""
 IDENTITY = ("name", "model", "instructions", "tools")
@@ -92,16 +94,17 @@ def arguments(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> dict[str, 
     """The constructor's arguments for a written configuration. Raises InvalidConfig or UnknownTool."""
     if not isinstance(data, Mapping):
         raise InvalidConfig(f"an agent's configuration is an object, not a {type(data).__name__}")
-    where = f"the configuration of agent {data.get('name')!r}"
+    where = f"the configuration of agent {data['name']!r}" if "name" in data else "the configuration of an agent"
     for field in data:
         if field == WORDS_FIELD:
             hint = "only a file of a home can name another one; give instructions"
             raise InvalidConfig(f"{where} names a file of instructions, and is no file", hint).within(field)
         if field not in WRITTEN and field != "hooks":  # they are code: only their absence can be written
             raise UnknownField(str(field), where).within(field)
-    for field in ("name", "model"):
+    for field, example in _EXAMPLES.items():
         if not isinstance(data.get(field), str):
-            raise InvalidConfig(f"{where}: {field} is missing or not a string", f"give {field}: ...").within(field)
+            fault = f"is {data[field]!r}, not a string" if field in data else "is missing"
+            raise InvalidConfig(f"{where}: {field} {fault}", f"give {field}: {example}").within(field)
     if not isinstance(data.get("instructions", ""), str):
         wrong = InvalidConfig(f"{where}: instructions are a string, not {data['instructions']!r}")
         raise wrong.within("instructions")

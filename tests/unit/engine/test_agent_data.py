@@ -245,7 +245,7 @@ def test_tools_travel_by_name_and_are_never_imported(tmp_path: Path, monkeypatch
     ("data", "said"),
     [
         ([], "is an object, not a list"),
-        ({"model": "a:b"}, "name is missing"),
+        ({"model": "a:b"}, "the configuration of an agent: name is missing"),
         ({"name": "a"}, "model is missing"),
         ({"name": "a", "model": "a:b", "instructions": 5}, "instructions are a string"),
         ({"name": "a", "model": "a:b", "tools": "add"}, "tools is a list of names"),
