@@ -3,8 +3,8 @@
 import json
 from inspect import getdoc
 
-from wakeful.service.operations.example_bodies import BODIES
 from wakeful.service.operations.routes import ROUTES, WITHOUT_ROUTE, HttpRoute, fields_of
+from wakeful.surfaces.http.openapi_document import BODIES
 
 INTRO = """\
 # HTTP

@@ -15,10 +15,10 @@ import pytest
 
 from kit.surfaces.served_home import HomeClient, ServedHome, served
 from kit.surfaces.served_tokens import make_token
-from wakeful.service.operations.example_bodies import BODIES
 from wakeful.service.operations.pages import PAGES
 from wakeful.service.operations.routes import ROUTES
 from wakeful.settings.access_tokens import FILE, remove_token
+from wakeful.surfaces.http.openapi_document import BODIES
 from wakeful.surfaces.http.operation_routes import ELSEWHERE
 
 NAME = re.compile(r"{\w+}")

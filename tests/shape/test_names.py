@@ -21,11 +21,20 @@ NOT_PAST_TENSE = {
     "quota.low",
 }
 """The runtime standard's own names. This list only shrinks."""
-IRREGULAR = {"forgotten", "given", "hit"}
+IRREGULAR = {"forgotten", "given", "hit", "seen"}
 """Past tense without its usual ending."""
-FIXED_BY_CONTRACT = {"callback_event", "http_callback_enqueue", "http_callback_wake", '"callback"', "/callbacks/"}
-"""Literal identifiers of the message and trigger contracts. The last two: the `kind` of an origin, as JSON has it,
-and where the routes of triggers begin."""
+FIXED_BY_CONTRACT = {
+    "callback_event",
+    "http_callback_enqueue",
+    "http_callback_wake",
+    '"callback"',
+    "/callbacks/",
+    "callback_query",
+    "callback_data",
+    "answerCallbackQuery",
+}
+"""Literal identifiers of the message and trigger contracts. `"callback"` is the `kind` of an origin, as JSON has it;
+`/callbacks/` is where the routes of triggers begin. The last three are Telegram's own."""
 
 
 def sources(root: Path) -> list[Path]:

@@ -59,7 +59,7 @@ class ChannelUpdate(NamedTuple):
     """Of a button: what the service wants acknowledged."""
 
 
-class Received(NamedTuple):
+class ChannelUpdates(NamedTuple):
     """What one look brought, and where to look from next time."""
 
     updates: tuple[ChannelUpdate, ...]

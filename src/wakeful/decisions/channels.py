@@ -42,7 +42,7 @@ class Words(NamedTuple):
     text: str
 
 
-class Asked(NamedTuple):
+class ChannelQuestion(NamedTuple):
     """What of an approval or a question a phone shows, and its codes are bound to."""
 
     action_id: str
@@ -119,7 +119,9 @@ def read_words(text: str) -> Words | None:
     return None
 
 
-def question_for(asked: Asked, secret: bytes, channel: str, generation: int, *, buttons: int) -> ChannelMessage:
+def question_for(
+    asked: ChannelQuestion, secret: bytes, channel: str, generation: int, *, buttons: int
+) -> ChannelMessage:
     """An approval or a question on a phone. Where no button may be shown, it says what to type in the terminal."""
     title = f"{asked.agent} asks" if asked.is_question else f"{asked.agent} wants to call {asked.tool}"
     lines = [asked.prompt]

@@ -8,9 +8,9 @@ from wakeful.contracts.channels import (
     ChannelScope,
     ChannelState,
     ChannelUpdate,
+    ChannelUpdates,
     ChannelVerb,
     InputState,
-    Received,
     caller_of,
 )
 from wakeful.ports.tables import RowQuery, Rows, Table
@@ -39,7 +39,7 @@ class Channel(Protocol):
         """Show another text in its place, without buttons."""
         ...
 
-    async def receive(self, cursor: str) -> Received:
+    async def receive(self, cursor: str) -> ChannelUpdates:
         """What came after the cursor; waits for a while when there is nothing. Blank: from the beginning."""
         ...
 

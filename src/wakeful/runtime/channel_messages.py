@@ -15,13 +15,13 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, InvalidConfig
 from wakeful.contracts.events import ActionRequired, ActionResolved, ChannelMessageAttempted, ChannelMessageClosed
 from wakeful.contracts.notices import NotifyTarget
-from wakeful.decisions.channels import Asked, code_of, cut, decided_words, pairing_code, question_for
+from wakeful.decisions.channels import ChannelQuestion, code_of, cut, decided_words, pairing_code, question_for
 from wakeful.decisions.notices import pause_before
 from wakeful.engine.run_request import Engine
 from wakeful.ports import ActionRow, WakeRow
 from wakeful.ports.channels import ChannelFailure, ChannelRow
 from wakeful.ports.notices import NoticeRow
-from wakeful.runtime.channel_listening import DECIDED_BY_PEOPLE, CarryOut, ChannelListening, Connect
+from wakeful.runtime.channel_listeners import DECIDED_BY_PEOPLE, CarryOut, ChannelListeners, Connect
 from wakeful.runtime.parked_providers import append_to_runtime
 
 
@@ -139,7 +139,7 @@ class ChannelMessages:
         (entry,) = await self.engine.store.read(action.agent_id, after=action.required_seq - 1, limit=1)
         event = entry.fact.event
         assert isinstance(event, ActionRequired)
-        asked = Asked(
+        asked = ChannelQuestion(
             action_id=action.action_id,
             binding=event.binding,
             is_question=event.action_type == "question",
@@ -174,7 +174,7 @@ class ChannelDesk:
     def __init__(self, engine: Engine, connect: Connect, carry_out: CarryOut) -> None:
         self._store = engine.store
         self._messages = ChannelMessages(engine, connect)
-        self._listening = ChannelListening(engine, connect, carry_out, self._messages.tell)
+        self._listening = ChannelListeners(engine, connect, carry_out, self._messages.tell)
 
     async def run(self) -> None:
         """Listen until it is cancelled."""

@@ -21,7 +21,7 @@ from wakeful.engine.worktrees import settle_worktree
 from wakeful.ports import TurnRow, WakeRow
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
-from wakeful.runtime.channel_listening import Connect
+from wakeful.runtime.channel_listeners import Connect
 from wakeful.runtime.channel_messages import ChannelDesk
 from wakeful.runtime.child_agents import active_children
 from wakeful.runtime.child_places import keep_to_parent

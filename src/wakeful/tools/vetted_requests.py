@@ -19,7 +19,7 @@ class NotAnswered(Exception):
     """No answer came. The words name the host, and nothing of the path."""
 
 
-class Answer(NamedTuple):
+class VettedAnswer(NamedTuple):
     """A whole answer."""
 
     status: int
@@ -36,7 +36,7 @@ async def ask_vetted(
     allow_private: bool = False,
     seconds: float = 15.0,
     most: int = 1_000_000,
-) -> Answer:
+) -> VettedAnswer:
     """One request and its whole answer. Raises NotAnswered, AddressRefused or OSError."""
     async with open_vetted(
         method, url, headers=headers, body=body, allow_private=allow_private, seconds=seconds
@@ -46,7 +46,7 @@ async def ask_vetted(
             found += part
             if len(found) > most:
                 raise NotAnswered(f"{urlsplit(url).hostname} answered with more than {most:,} bytes")
-        return Answer(response.status_code, response.headers, found)
+        return VettedAnswer(response.status_code, response.headers, found)
 
 
 @asynccontextmanager

@@ -27,7 +27,7 @@ from wakeful.views.chat_messages import (
     ClientToolEnded,
     Interjection,
     SuspendedTurn,
-    TurnContinuation,
+    TurnResumption,
 )
 from wakeful.views.wire import WireView
 
@@ -120,7 +120,7 @@ class ChatView:
             case TurnSuspended() as rests:
                 return SuspendedTurn(**ids, reason=rests.reason, waiting_for=rests.waiting_for)
             case TurnResumed() as resumed:
-                return TurnContinuation(**ids, cause=resumed.cause)
+                return TurnResumption(**ids, cause=resumed.cause)
         return None
 
 

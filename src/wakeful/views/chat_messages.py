@@ -114,7 +114,7 @@ class SuspendedTurn(ThreadWireMessage):
     waiting_for: tuple[str, ...] = ()
 
 
-class TurnContinuation(ThreadWireMessage):
+class TurnResumption(ThreadWireMessage):
     """The turn continues, after a rest or after its process died."""
 
     type: Literal["turn_resumed"] = "turn_resumed"
@@ -141,7 +141,7 @@ _AnyMessage: TypeAlias = (
     | ApprovalResolved
     | Interjection
     | SuspendedTurn
-    | TurnContinuation
+    | TurnResumption
     | ReplayIncomplete
     | CostSummary
     | TurnTerminal

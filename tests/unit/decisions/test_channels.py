@@ -4,7 +4,7 @@ import pytest
 
 from wakeful.contracts.channels import Button
 from wakeful.decisions.channels import (
-    Asked,
+    ChannelQuestion,
     Words,
     action_of,
     code_of,
@@ -21,7 +21,7 @@ from wakeful.decisions.channels import (
 
 SECRET = b"s" * 32
 APPROVAL = "appr_01KA8Z6Q0M3V5T7W9Y1B2C4D6E"
-ASKED = Asked(
+ASKED = ChannelQuestion(
     action_id=APPROVAL,
     binding="b1",
     is_question=False,
@@ -42,7 +42,7 @@ def genuine(
     return found is not None and is_genuine(secret, channel, generation, action_of(found), binding, found)
 
 
-def buttons(asked: Asked = ASKED, most: int = 3) -> tuple[Button, ...]:
+def buttons(asked: ChannelQuestion = ASKED, most: int = 3) -> tuple[Button, ...]:
     return question_for(asked, SECRET, "phone", 1, buttons=most).buttons
 
 

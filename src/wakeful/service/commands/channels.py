@@ -33,7 +33,7 @@ from wakeful.decisions.ingress import Arrival
 from wakeful.decisions.network_addresses import is_loopback
 from wakeful.engine.run_request import Engine
 from wakeful.ports.channels import ChannelInputRow, ChannelRow, Channels
-from wakeful.runtime.channel_listening import Settlement
+from wakeful.runtime.channel_listeners import InputSettlement
 from wakeful.runtime.parked_providers import append_to_runtime
 from wakeful.service.commands.agents import agent_named, pause_agent, receive_message
 from wakeful.service.commands.approvals import decide
@@ -172,12 +172,12 @@ def subscription(engine: Engine, row: ChannelRow) -> str | None:
     return f"{row.server}/{topic_of(engine.store.secret, row.name, row.generation, 'out')}"
 
 
-async def carry_out(engine: Engine, row: ChannelInputRow) -> Settlement:
+async def carry_out(engine: Engine, row: ChannelInputRow) -> InputSettlement:
     """Do what a paired phone wanted. The same again changes nothing."""
     try:
         match row.verb:
             case "ok":
-                return Settlement("done")
+                return InputSettlement("done")
             case "send":
                 return await _send(engine, row)
             case "pause":
@@ -189,26 +189,26 @@ async def carry_out(engine: Engine, row: ChannelInputRow) -> Settlement:
             case "answer":
                 return await _decide(engine, row, Answer(row.words))
     except (ForTheCaller, NotEntitled) as problem:
-        return Settlement("refused", problem.message)
+        return InputSettlement("refused", problem.message)
 
 
-async def _decide(engine: Engine, row: ChannelInputRow, decided: Decided) -> Settlement:
+async def _decide(engine: Engine, row: ChannelInputRow, decided: Decided) -> InputSettlement:
     assert row.action_id is not None
     outcome = await decide(engine, row.action_id, decided, by=row.caller)
     if outcome.duplicate and outcome.approval.decided_by != row.caller:
-        return Settlement("late", f"it was {outcome.approval.status} by {outcome.approval.decided_by}")
-    return Settlement("done")
+        return InputSettlement("late", f"it was {outcome.approval.status} by {outcome.approval.decided_by}")
+    return InputSettlement("done")
 
 
-async def _pause(engine: Engine, row: ChannelInputRow) -> Settlement:
+async def _pause(engine: Engine, row: ChannelInputRow) -> InputSettlement:
     agent = await agent_named(engine.store, row.target)
     if agent.changed_at >= row.received_at:  # paused for this before a kill, or somebody decided otherwise since
-        return Settlement("done" if agent.changed_by == row.caller else "late", f"{row.target} is {agent.control}")
+        return InputSettlement("done" if agent.changed_by == row.caller else "late", f"{row.target} is {agent.control}")
     await pause_agent(engine, row.target, by=row.caller, reason="asked for on a phone")
-    return Settlement("done")
+    return InputSettlement("done")
 
 
-async def _send(engine: Engine, row: ChannelInputRow) -> Settlement:
+async def _send(engine: Engine, row: ChannelInputRow) -> InputSettlement:
     """It is a message of a channel: words from outside, whoever holds the phone."""
     arrival = Arrival(
         surface="http_public_enqueue",
@@ -217,7 +217,7 @@ async def _send(engine: Engine, row: ChannelInputRow) -> Settlement:
         origin=ChannelOrigin(channel_id=row.channel, sender_id=row.caller),
     )
     await receive_message(engine, row.target, row.words, arrival, key=row.input_id)
-    return Settlement("done")
+    return InputSettlement("done")
 
 
 def _opened(engine: Engine, name: str, by: str) -> Fact:

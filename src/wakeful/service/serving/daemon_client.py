@@ -63,7 +63,7 @@ class DaemonAddress(NamedTuple):
         return self.where.startswith(("http://", "https://"))
 
 
-class Answered(NamedTuple):
+class DaemonAnswer(NamedTuple):
     """A whole answer."""
 
     body: bytes
@@ -105,7 +105,7 @@ class DaemonClient:
 
     def ask(
         self, method: str, where: str, body: Mapping[str, Any] | None = None, query: Mapping[str, Any] | None = None
-    ) -> Answered:
+    ) -> DaemonAnswer:
         """One request and its answer."""
         self.greet()
         answer = self._send(method, where, body, query)
@@ -209,7 +209,7 @@ class DaemonClient:
             self.close()
             raise self._no_answer(error) from None
 
-    def _whole(self, answer: http.client.HTTPResponse) -> Answered:
+    def _whole(self, answer: http.client.HTTPResponse) -> DaemonAnswer:
         try:
             data = answer.read()
         except (OSError, http.client.HTTPException) as error:
@@ -217,7 +217,7 @@ class DaemonClient:
             raise self._no_answer(error) from None
         if answer.status >= 400:
             raise self._refused(answer.status, data)
-        return Answered(data, {name.lower(): value for name, value in answer.getheaders()})
+        return DaemonAnswer(data, {name.lower(): value for name, value in answer.getheaders()})
 
     def _refused(self, status: int, data: bytes) -> ControlRefused:
         words: dict[str, Any] = {}

@@ -19,7 +19,7 @@ from wakeful.service.operations.operation import IDENTITY, Operation
 from wakeful.service.operations.pages import PAGES
 from wakeful.service.operations.routes import ROUTES, HttpRoute, field_of_path
 from wakeful.service.operations.turns import LIST_TURNS, TurnQuery
-from wakeful.service.serving.daemon_client import Answered, ControlRefused, DaemonClient, NoAnswer
+from wakeful.service.serving.daemon_client import ControlRefused, DaemonAnswer, DaemonClient, NoAnswer
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -169,7 +169,7 @@ def _with_turn(client: DaemonClient, operation: Operation[Any, Any], asked: Any)
     return dataclasses.replace(asked, turn=newest[0].turn_id)
 
 
-def _decoded(client: DaemonClient, route: HttpRoute, answer: Answered) -> Any:
+def _decoded(client: DaemonClient, route: HttpRoute, answer: DaemonAnswer) -> Any:
     from pydantic import ValidationError
 
     try:

@@ -3,12 +3,16 @@
 import asyncio
 import logging
 import re
-from typing import Annotated
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
 
 from wakeful._version import __version__
 from wakeful.contracts.errors import WakefulError
@@ -23,8 +27,9 @@ from wakeful.surfaces.http.event_streams import OpenStreams
 from wakeful.surfaces.http.guard import API_VERSION, caller_of
 from wakeful.surfaces.http.openapi_document import describe
 from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router, require
-from wakeful.surfaces.http.route_index import add_routes
 
+_Place: TypeAlias = tuple[str, int, str]
+"""First word, number of words, method."""
 _log = logging.getLogger("wakeful.http")
 _CODES = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
 SAFE = ("text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
@@ -174,3 +179,41 @@ async def _framework(request: Request, error: Exception) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     _log.error("a request failed: %s %s", request.method, request.url.path, exc_info=error)
     return _answer(problem_of(error))
+
+
+class RouteIndex:
+    """The routes of an application by first word and number of words: a hundred are not tried one after the other.
+
+    A request that the index does not know goes the framework's way, which says what is wrong with it.
+    """
+
+    def __init__(self, router: APIRouter) -> None:
+        self._router = router
+        self._routes: dict[_Place, list[Route]] = defaultdict(list)
+        for route in router.routes:
+            if isinstance(route, Route) and not route.path.startswith("/{"):
+                for method in route.methods or ():
+                    self._routes[_place(route.path, method)].append(route)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope.setdefault("router", self._router)
+            for route in self._routes.get(_place(scope["path"], scope["method"]), ()):
+                match, found = route.matches(scope)
+                if match == Match.FULL:
+                    scope.update(found)
+                    await route.handle(scope, receive, send)
+                    return
+        await self._router.app(scope, receive, send)
+
+
+def add_routes(app: FastAPI, routers: Sequence[APIRouter]) -> None:
+    """All routes of the routers, to be found by an index. Nothing is added afterwards."""
+    flat: list[BaseRoute] = [route for router in routers for route in router.routes]
+    app.router.routes.extend(flat)
+    app.router.middleware_stack = RouteIndex(app.router)
+
+
+def _place(path: str, method: str) -> _Place:
+    first, _, rest = path[1:].partition("/")
+    return first, rest.count("/") + bool(rest), method

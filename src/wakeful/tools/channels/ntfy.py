@@ -7,7 +7,7 @@ to be open. Whoever can read a topic can see what is in it: a server of your own
 from dataclasses import dataclass
 from typing import Any
 
-from wakeful.contracts.channels import TOPIC, ChannelMessage, ChannelUpdate, Received
+from wakeful.contracts.channels import TOPIC, ChannelMessage, ChannelUpdate, ChannelUpdates
 from wakeful.ports.channels import ChannelFailure
 from wakeful.tools.channels.service_calls import ServiceCalls
 
@@ -36,17 +36,17 @@ class NtfyChannel:
         """Servers from 2.16 on replace the message; older ones show another one."""
         await self.calls.ask("POST", "/", {**self._body(message), "sequence_id": ref})
 
-    async def receive(self, cursor: str) -> Received:
+    async def receive(self, cursor: str) -> ChannelUpdates:
         waited = f"/{self.reply_topic}/json?since={cursor or self.since}"
         async with self.calls.lines(waited, seconds=WAIT_SECONDS) as lines:
             async for line in lines:
                 if isinstance(line, dict) and line.get("event") == "message":
                     break
             else:
-                return Received((), cursor)
+                return ChannelUpdates((), cursor)
         return await self._waiting(cursor)
 
-    async def _waiting(self, cursor: str) -> Received:
+    async def _waiting(self, cursor: str) -> ChannelUpdates:
         """Everything that came, together: a flood is looked at at once, and not line by line."""
         found: list[ChannelUpdate] = []
         async with self.calls.lines(
@@ -57,7 +57,7 @@ class NtfyChannel:
                     said = line.get("message")
                     text = said if isinstance(said, str) else ""
                     found.append(ChannelUpdate(line["id"], TOPIC, text))
-        return Received(tuple(found), found[-1].update_id if found else cursor)
+        return ChannelUpdates(tuple(found), found[-1].update_id if found else cursor)
 
     async def acknowledge(self, update: ChannelUpdate, words: str) -> None:
         """The button says by itself that it was pressed."""

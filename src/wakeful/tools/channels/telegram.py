@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from wakeful.contracts.channels import ChannelMessage, ChannelUpdate, Received
+from wakeful.contracts.channels import ChannelMessage, ChannelUpdate, ChannelUpdates
 from wakeful.ports.channels import ChannelFailure
 from wakeful.tools.channels.service_calls import ServiceCalls
 
@@ -33,7 +33,7 @@ class TelegramChannel:
             if "not modified" not in problem.words:
                 raise
 
-    async def receive(self, cursor: str) -> Received:
+    async def receive(self, cursor: str) -> ChannelUpdates:
         asked = {"timeout": WAIT_SECONDS, "limit": MOST_AT_ONCE, "allowed_updates": ["message", "callback_query"]}
         if cursor:
             asked["offset"] = int(cursor)
@@ -46,7 +46,7 @@ class TelegramChannel:
         updates = [each for each in found if isinstance(each, dict) and isinstance(each.get("update_id"), int)]
         newest = max((each["update_id"] for each in updates), default=None)
         taken = tuple(update for each in updates if (update := _update(each)) is not None)
-        return Received(taken, cursor if newest is None else str(newest + 1))
+        return ChannelUpdates(taken, cursor if newest is None else str(newest + 1))
 
     async def acknowledge(self, update: ChannelUpdate, words: str) -> None:
         if update.press_id:

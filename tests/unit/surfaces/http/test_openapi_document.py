@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 
 from wakeful.bootstrap import new_engine
-from wakeful.service.operations.example_bodies import BODIES
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.operations.routes import ROUTES, field_of_path, fields_of
 from wakeful.store.memory import MemoryStore
 from wakeful.surfaces.http.application import application
+from wakeful.surfaces.http.openapi_document import BODIES
 
 JSON = "application/json"
 

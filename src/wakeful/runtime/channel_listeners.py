@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from wakeful.contracts.channels import MOST_CANDIDATES, ChannelUpdate, InputState, Received
+from wakeful.contracts.channels import MOST_CANDIDATES, ChannelUpdate, ChannelUpdates, InputState
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, InvalidConfig, StoreProblem
 from wakeful.contracts.events import (
@@ -41,14 +41,14 @@ Connect: TypeAlias = Callable[[ChannelRow], Channel]
 """Raises InvalidConfig for a token that is not there."""
 
 
-class Settlement(NamedTuple):
+class InputSettlement(NamedTuple):
     """What became of what a phone wanted."""
 
     outcome: InputState
     words: str = ""
 
 
-CarryOut: TypeAlias = Callable[[ChannelInputRow], Awaitable[Settlement]]
+CarryOut: TypeAlias = Callable[[ChannelInputRow], Awaitable[InputSettlement]]
 Tell: TypeAlias = Callable[[ChannelRow, str], Awaitable[None]]
 """Shows a phone some words, if that can be done."""
 
@@ -65,7 +65,7 @@ class _Looked:
 
 
 @dataclass(slots=True)
-class ChannelListening:
+class ChannelListeners:
     """Listens to every channel of a store."""
 
     engine: Engine
@@ -165,7 +165,7 @@ class ChannelListening:
             with suppress(StoreProblem, EventRefused):
                 await self._write(ChannelTroubled(channel=row.name, words=hidden))
 
-    async def _take_in(self, row: ChannelRow, looked: _Looked, found: Received) -> None:
+    async def _take_in(self, row: ChannelRow, looked: _Looked, found: ChannelUpdates) -> None:
         if found.cursor == looked.cursor and not found.updates:
             return
         events: list[AnyEvent] = []
