@@ -28,14 +28,14 @@ FILE = "runs.db"
 Q = TypeVar("Q")
 A = TypeVar("A")
 connect_to: ContextVar[str | None] = ContextVar("connect_to", default=None)
-"""What `--connect` says in this command."""
+"""The value of `--connect` in this command."""
 _clients: "dict[DaemonAddress, DaemonClient]" = {}
 """One connection for all that a command asks."""
 
 
 @contextmanager
 def asking(connect: str | None) -> "Iterator[None]":
-    """What one command asks: at the place that `--connect` says, over connections that end with it."""
+    """The daemon that one command asks, at the place of `--connect`, over connections that end with the command."""
     token = connect_to.set(connect)
     try:
         yield
@@ -98,7 +98,7 @@ def client_of(place: StoreAddress) -> "DaemonClient":
 
 
 def local_name() -> str:
-    """Who acts in this process, as the kernel says."""
+    """The user of this process, by the word of the kernel."""
     return f"local:{os.getuid()}"
 
 
