@@ -28,7 +28,7 @@ from wakeful.surfaces.http.guard import API_VERSION, caller_of
 from wakeful.surfaces.http.openapi_document import describe
 from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router, require
 
-_Place: TypeAlias = tuple[str, int, str]
+_RoutePlace: TypeAlias = tuple[str, int, str]
 """First word, number of words, method."""
 _log = logging.getLogger("wakeful.http")
 _CODES = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
@@ -189,16 +189,16 @@ class RouteIndex:
 
     def __init__(self, router: APIRouter) -> None:
         self._router = router
-        self._routes: dict[_Place, list[Route]] = defaultdict(list)
+        self._routes: dict[_RoutePlace, list[Route]] = defaultdict(list)
         for route in router.routes:
             if isinstance(route, Route) and not route.path.startswith("/{"):
                 for method in route.methods or ():
-                    self._routes[_place(route.path, method)].append(route)
+                    self._routes[_route_place(route.path, method)].append(route)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             scope.setdefault("router", self._router)
-            for route in self._routes.get(_place(scope["path"], scope["method"]), ()):
+            for route in self._routes.get(_route_place(scope["path"], scope["method"]), ()):
                 match, found = route.matches(scope)
                 if match == Match.FULL:
                     scope.update(found)
@@ -214,6 +214,6 @@ def add_routes(app: FastAPI, routers: Sequence[APIRouter]) -> None:
     app.router.middleware_stack = RouteIndex(app.router)
 
 
-def _place(path: str, method: str) -> _Place:
+def _route_place(path: str, method: str) -> _RoutePlace:
     first, _, rest = path[1:].partition("/")
     return first, rest.count("/") + bool(rest), method
