@@ -21,7 +21,7 @@ from typing import Any
 from reporting import Aim, aims_table, measure, number
 
 from wakeful import Agent, Runtime
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import BriefCreated, MessageAdmitted, TurnStarted
 from wakeful.testing import scripted

@@ -40,7 +40,7 @@ def run() -> Cost:
 
 
 async def _cell() -> Cost:
-    from wakeful.bootstrap import new_engine
+    from wakeful.bootstrap.engines import new_engine
     from wakeful.processes.supervised_command import SupervisedCommand
     from wakeful.runtime.tasks import RuntimeTasks
     from wakeful.sandbox import level_probe

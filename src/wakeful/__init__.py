@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from wakeful._version import __version__
 
 if TYPE_CHECKING:
-    from wakeful.bootstrap import trust as trust
+    from wakeful.bootstrap.trusted_files import trust as trust
     from wakeful.contracts.approvals import Always as Always
     from wakeful.contracts.approvals import Answer as Answer
     from wakeful.contracts.approvals import Approval as Approval
@@ -175,7 +175,7 @@ _WHERE = {
     "submit_result": "wakeful.surfaces.library.client_requests",
     "timeout_request": "wakeful.surfaces.library.client_requests",
     "tool": "wakeful.tools.decorator",
-    "trust": "wakeful.bootstrap",
+    "trust": "wakeful.bootstrap.trusted_files",
     "web_search": "wakeful.tools.web_search",
 }
 

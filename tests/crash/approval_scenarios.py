@@ -28,7 +28,7 @@ from wakeful import (
     run,
     tool,
 )
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.approvals import Decided
 from wakeful.contracts.probes import ProbeAnswer
 from wakeful.ports import Store

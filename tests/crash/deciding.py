@@ -13,7 +13,7 @@ from typing import Any
 
 from crash.approval_scenarios import ASKED, Paid, calls, check, shop
 from wakeful import Approve, Edit, Reject, resume_all, run
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.service.commands.approvals import approvals, decide
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import Ledger

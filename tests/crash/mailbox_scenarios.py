@@ -7,7 +7,7 @@ from typing import Any
 
 from crash.scenarios import model
 from wakeful import Agent, run
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact

@@ -14,7 +14,8 @@ import httpx2  # noqa: F401  loaded once, before the runs are forked
 from crash.paid_models import ANSWER, FIRST, GEMINI, SECOND, WORLD, Paid, bill
 from crash.scenarios import check, refund, send_letter
 from wakeful import Agent, RunResult
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptTimeline, Reply

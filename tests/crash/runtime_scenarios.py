@@ -16,7 +16,7 @@ from typing import Any
 from kit.runs.deliveries import SECRET, standard
 from kit.runs.repositories import branches, repository
 from wakeful import Agent, RunContext, Runtime, tool
-from wakeful.bootstrap import open_runtime
+from wakeful.bootstrap.runtimes import open_runtime
 from wakeful.ports import ModelRequest, Store
 from wakeful.service import Places
 from wakeful.service.commands.agents import send_message

@@ -16,7 +16,7 @@ from typing import Any
 
 from kit.runs.store_facts import claimed, started
 from wakeful import Agent, RunContext, SpendWindow, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Fact

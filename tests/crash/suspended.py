@@ -9,7 +9,7 @@ import signal
 import sys
 
 from wakeful import Agent, Budget, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.engine.run_request import RunRequest
 from wakeful.service.commands.turns import run_turn
 from wakeful.store.memory import MemoryStore

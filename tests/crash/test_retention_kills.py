@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.testing.crash_rows import find_misfits
 
 POINTS = int(os.environ.get("WAKEFUL_KILL_POINTS", "8"))
@@ -21,7 +21,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 
 from wakeful import Agent, Retention, run, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.runtime.retention import RetentionPass
 from wakeful.testing import FixedClock, scripted
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from crash.scenarios import _check_fold, look_up, refund, send_letter
 from wakeful import Agent, Approval, Approve, RunContext, RunResult, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import (
     ModelCompleted,
     ModelRequested,

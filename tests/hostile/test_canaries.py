@@ -15,7 +15,7 @@ from kit.runs.engine_runs import calls
 from kit.runs.whole_views import run_stream, transcript
 from kit.surfaces.command_line import command_line
 from wakeful import Agent, RunResult, run, stream, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.service.queries.turns import EventReader, find_turn, turn_events, wire
 from wakeful.testing import scripted
 from wakeful.views.audit_entry import audit_entry

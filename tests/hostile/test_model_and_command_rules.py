@@ -7,7 +7,8 @@ import pytest
 
 from kit.gates.hostile_model import COMMAND, attack
 from wakeful import Always, RunResult, hook
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.decisions.policy.command_tools import BATCHES
 from wakeful.decisions.policy.permissions import default_policy

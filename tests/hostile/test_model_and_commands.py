@@ -12,7 +12,8 @@ from kit.gates.confined_commands import PYTHON, marker
 from kit.gates.hostile_model import READ, attack, command, everything, is_running
 from kit.runs.engine_runs import calls as asked_for
 from wakeful import Agent, Approval, RunResult, run
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.events import SandboxApplied, SandboxViolation, ToolFailed, ToolResult, ToolStarted
 from wakeful.contracts.policies import GatePolicy
 from wakeful.decisions.policy.permissions import default_policy

@@ -17,7 +17,8 @@ from kit.gates.planted import SOURCES, path_without_bubblewrap
 from kit.runs.engine_runs import calls as asked
 from kit.runs.engine_runs import of_kind
 from wakeful import Agent, GatePolicy, RunResult, SandboxSettings, run, tool
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.events import SandboxApplied, ToolFailed
 from wakeful.contracts.tools import Confinement
 from wakeful.decisions.policy.permissions import default_policy

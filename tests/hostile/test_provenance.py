@@ -7,7 +7,8 @@ import pytest
 
 from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, RunResult, run, tool
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.events import ActionRequired, MessageAdmitted, PermissionEvaluated
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy

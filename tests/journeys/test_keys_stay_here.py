@@ -19,7 +19,9 @@ from kit.surfaces.command_line import command_line
 from kit.wires.model_requests import a_request, reply_of
 from kit.wires.provider_server import EVENTS, JSON, Answer, ProviderServer, refusal
 from wakeful import Agent, RunResult, doctor, run
-from wakeful.bootstrap import opened_store, try_model, without_keys
+from wakeful.bootstrap.keys import without_keys
+from wakeful.bootstrap.models import try_model
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
 from wakeful.providers.model_references import model_from_reference
 

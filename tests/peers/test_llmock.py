@@ -12,7 +12,7 @@ from kit.wires.wire_formats import ALL, CHAT, GEMINI, KEY, MESSAGES, WireFormat
 from peers.aimock import Aimock
 from peers.asking import SOON, agent_on, asked, get_time, get_weather, lost
 from wakeful import RunResult
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.conversation import ToolItem
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied
 from wakeful.engine.run_request import RunRequest

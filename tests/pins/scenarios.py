@@ -29,7 +29,7 @@ from wakeful import (
     submit_result,
     tool,
 )
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.approvals import Decided
 from wakeful.ports import ModelRequest, Store
 from wakeful.service.commands.approvals import decide

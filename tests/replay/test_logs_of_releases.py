@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from wakeful import Approve, pending_requests, resume, run, submit_result
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.service.commands.approvals import approvals, decide
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.sqlite import SqliteStore

@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 from os import PathLike
 from typing import Any
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine

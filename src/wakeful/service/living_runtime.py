@@ -74,7 +74,7 @@ WATCHDOG_SECONDS = 60.0
 
 @dataclass(slots=True)
 class LivingRuntime:
-    """Agents at work. Made by `bootstrap.open_runtime`."""
+    """Agents at work. Made by `bootstrap.runtimes`."""
 
     engine: Engine
     supply: AgentSupply

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from wakeful.bootstrap import resolve_model
+from wakeful.bootstrap.engines import resolve_model
 from wakeful.contracts.conversation import ITEM
 from wakeful.contracts.errors import InvalidConfig, ModelFailure
 from wakeful.contracts.model_settings import stored_settings

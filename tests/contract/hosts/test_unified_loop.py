@@ -11,7 +11,7 @@ import pytest
 from kit.runs.engine_runs import calls
 from kit.runs.level_scripts import LevelModel, Shown, note, subtask
 from wakeful import Budget, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.budgets import MAX_DEPTH
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import InvalidConfig, StoreFull

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.hosts.actions.records import OwnPendingActionStore
 from wakeful.service.client_tools.store import OwnRequestStore
 from wakeful.store.memory import Memory, MemoryStore

@@ -11,7 +11,7 @@ import pytest
 
 from kit.surfaces.command_line import Wakeful
 from kit.surfaces.served_home import AGENTS, served
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.service.serving.options import ServeOptions
 
 LARGE = b"a large word " * 200_000

@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 from kit.surfaces.command_line import Wakeful
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact

@@ -10,7 +10,7 @@ from kit.runs.engine_runs import calls, of_kind
 from kit.runs.level_scripts import SCHEMA, LevelModel, children, ends, finish, subtask, told
 from kit.runs.long_runs import Asked, look, looking
 from wakeful import Agent, Budget, RunResult, SpendWindow, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import CompactionCompleted, LimitChanged, ToolFailed, ToolResult, ToolStarted, TurnStarted
 from wakeful.engine.run_request import RunRequest
 from wakeful.service.commands.turns import run_turn

@@ -11,7 +11,7 @@ from kit.runs.asked_runs import REFUND, World, agent
 from kit.runs.engine_runs import Died, Dying, of_kind
 from kit.runs.level_scripts import LevelModel
 from wakeful import Agent, cancel, hook, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import HookFailed, SandboxApplied, ToolFailed, ToolResult, ToolStarted
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.tool_catalog import CatalogEntry, CatalogOwner

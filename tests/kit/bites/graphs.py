@@ -12,7 +12,7 @@ from kit.bites.declared import side_by_side
 from kit.hosts.chat_server import BUILDING, EDITOR, Client, Server, designing
 from kit.runs.asked_runs import World, agent
 from wakeful import Agent, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import InvalidValue, InvalidWorkflow
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.workflows import MAX_EDGES, MAX_NODES, WorkflowGraph

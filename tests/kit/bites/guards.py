@@ -13,7 +13,7 @@ from kit.runs.asked_runs import REFUND, World, agent, asked, say
 from kit.runs.engine_runs import calls, of_kind
 from kit.runs.level_scripts import SCHEMA, LevelModel, children, finish, job, note, parallel, subtask, told
 from wakeful import Agent, Approve, Reject, run
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import InvalidConfig, NotEntitled
 from wakeful.contracts.events import ToolFailed
 from wakeful.engine.run_request import RunRequest

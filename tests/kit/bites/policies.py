@@ -10,7 +10,7 @@ from kit.runs.asked_runs import REFUND, World, agent, asked, say
 from kit.runs.engine_runs import of_kind
 from kit.runs.level_scripts import LevelModel
 from wakeful import Agent, Approve, RunResult, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import NotEntitled
 from wakeful.contracts.events import PermissionEvaluated, ToolFailed
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy, Rule, ToolPolicy

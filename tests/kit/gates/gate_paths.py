@@ -13,7 +13,7 @@ from kit.runs.engine_runs import calls, facts_of
 from kit.runs.level_scripts import LevelModel, job, parallel, subtask
 from kit.runs.long_runs import PLAN
 from wakeful import Agent, Approve, HookVerdict, hook, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import PermissionEvaluated, RuntimeToolRequested, ToolFailed, ToolStarted
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy

@@ -8,7 +8,7 @@ from typing import Any
 
 from kit.runs.engine_runs import calls
 from wakeful import Agent, RunResult
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import TurnStarted
 from wakeful.engine.state_loader import load_config
 from wakeful.engine.workflow_parts import workflow_registry

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from wakeful import Agent
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
 from wakeful.hosts.abilities.registry import Ability
 from wakeful.hosts.host import Host

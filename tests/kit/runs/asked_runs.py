@@ -6,7 +6,7 @@ from typing import Any
 
 from kit.runs.engine_runs import calls
 from wakeful import Agent, RunResult, Tool, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.ports import Store
 from wakeful.providers.scripted import ScriptedModel

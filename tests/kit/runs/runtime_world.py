@@ -20,7 +20,7 @@ from typing import Any
 from kit.runs.runtime_invariants import HOUR_US, overspent, what_is_left, what_is_wrong_between, what_is_wrong_with
 from kit.runs.world_agents import AGENTS, HOURLY, SPENDER, WORDS, WORKER, Deeds, Fault, agents_of
 from wakeful import Approve, Runtime
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.messages import Priority
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.spending import agent_scope

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 import wakeful.contracts
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts import audit, outcomes, principals, transcript
 from wakeful.contracts.policies import ActionPolicy
 from wakeful.contracts.schema import event_schema

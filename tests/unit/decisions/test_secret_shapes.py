@@ -7,7 +7,7 @@ import pytest
 from kit.runs.engine_runs import calls
 from kit.runs.whole_views import run_stream, transcript
 from wakeful import Agent, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.decisions.secret_shapes import hide_shapes
 from wakeful.service.commands.approvals import kept_secrets
 from wakeful.service.queries.explanation import why_call

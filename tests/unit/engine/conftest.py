@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.ports import Store
 from wakeful.store.memory import MemoryStore
 from wakeful.testing.validating_store import ValidatingStore

@@ -9,7 +9,7 @@ import pytest
 from kit.runs.engine_runs import calls
 from kit.runs.level_scripts import LevelModel, Shown, subtask
 from wakeful import Agent, HookInput, HookVerdict, RunResult, hook, run, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.service.queries.replay import replay_turn
 
 NAME = re.compile(r'read_artifact\(artifact="([0-9a-f]{12})"\)')

@@ -7,7 +7,7 @@ from typing import Any
 from kit.runs.asked_runs import World, agent, check_replay, say
 from kit.runs.engine_runs import calls, check_ends, kinds
 from wakeful import Approval, Approve, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.engine.run_request import RunRequest
 from wakeful.gate.locks import LockTable

@@ -11,7 +11,7 @@ import pytest
 from kit.gates.confined_commands import alive, marker, until
 from kit.runs.engine_runs import calls, check_ends, facts_of, kinds, of_kind, until_known
 from wakeful import Agent, Budget, RunContext, RunResult, cancel, interrupt, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import (

@@ -20,7 +20,7 @@ from kit.runs.engine_runs import calls, check_ends, facts_of, of_kind
 from kit.runs.level_scripts import LevelModel, subtask
 from kit.runs.long_runs import PLAN
 from wakeful import Agent, Budget, RunResult, hook, run, stream, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.content import Image, Prompt, Text
 from wakeful.contracts.errors import InvalidConfig, InvalidValue
 from wakeful.contracts.events import PlanningCompleted, Terminal, ToolFailed

@@ -8,7 +8,7 @@ from kit.runs.asked_runs import REFUND, World
 from kit.runs.engine_runs import Died, Dying, calls, check_ends, cut, facts_of, folded
 from kit.runs.level_scripts import LevelModel, subtask
 from wakeful import Agent, RunResult, resume_all, run
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import StoreDamaged, StoreProblem, TurnUnreadable
 from wakeful.contracts.events import Terminal, TurnStarted

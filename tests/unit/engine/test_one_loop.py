@@ -10,7 +10,7 @@ import pytest
 from kit.runs.engine_runs import calls, check_ends, of_kind
 from kit.runs.level_scripts import SCHEMA, LevelModel, child_ends, children, ends, finish, job, parallel, subtask
 from wakeful import Agent, Budget, RunResult, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.events import AssistantRecorded, LimitChanged, Terminal, ToolFailed, ToolResult
 from wakeful.contracts.models import TextDelta

@@ -13,7 +13,7 @@ from kit.runs.engine_runs import calls
 from kit.runs.long_runs import PLAN, Asked, Seen, events_of, look
 from wakeful import Agent, Approve, Budget, run, tool
 from wakeful import stream as streamed
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.envelope import published
 from wakeful.contracts.errors import InvalidConfig

@@ -10,7 +10,7 @@ import pytest
 
 from kit.runs.engine_runs import calls, check_ends, facts_of, folded, kinds, of_kind, until_known
 from wakeful import Agent, Budget, RunContext, cancel, resume, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import StoreFull

@@ -8,7 +8,7 @@ import pytest
 
 from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, ToolRetry, run, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.events import ToolFailed
 from wakeful.gate.call_failures import MAX_CHARS
 from wakeful.service.queries.explanation import why_call

@@ -9,7 +9,7 @@ import pytest
 from kit.runs.engine_runs import calls, check_ends, of_kind
 from kit.runs.level_scripts import LevelModel, Shown, child_ends, ends, subtask
 from wakeful import Agent, Approve, Budget, RunResult, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.budgets import MAX_WALL_CLOCK_MS
 from wakeful.contracts.events import LimitChanged, ModelFailed, ModelRequested, ToolFailed, TurnFailed
 from wakeful.engine.run_request import RunRequest

@@ -10,7 +10,7 @@ from kit.runs.asked_runs import REFUND, World
 from kit.runs.engine_runs import calls, check_ends, facts_of, kinds
 from kit.runs.level_scripts import LevelModel, subtask
 from wakeful import Agent, Approve, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreFull

@@ -10,7 +10,7 @@ import pytest
 
 from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, RunResult, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import InvalidConfig, InvalidRequest
 from wakeful.contracts.events import (
     FilesTainted,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kit.runs.asked_runs import REFUND, World, agent, check_replay, say
 from kit.runs.engine_runs import Died, Dying, of_kind
 from wakeful import Approve, RunContext, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import PermissionEvaluated, ToolFailed, ToolResult
 from wakeful.engine.run_request import RunRequest
 from wakeful.gate.locks import LockTable

@@ -7,7 +7,7 @@ import pytest
 
 from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, open_store, run, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.budgets import MAX_TOOL_RESULT_BYTES
 from wakeful.contracts.envelope import published
 from wakeful.contracts.events import EVENTS, OutputExpired, OutputRedacted, OutputSpilled, OutputTruncated, ToolResult

@@ -6,7 +6,7 @@ import pytest
 
 from kit.runs.engine_runs import calls
 from wakeful import Agent, run
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.guidance import LoadedGuidance, load_guidance
 from wakeful.guidance.guidance_files import MAX_BYTES, MAX_FILE_BYTES

@@ -12,7 +12,7 @@ from kit.runs.engine_runs import of_kind
 from kit.runs.whole_views import run_stream, transcript
 from kit.wires.wire_formats import CHAT, MESSAGES, RESPONSES, WireFormat
 from wakeful import Agent, RunResult
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (

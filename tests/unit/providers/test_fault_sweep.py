@@ -13,7 +13,7 @@ import pytest
 from kit.runs.engine_runs import of_kind
 from kit.wires.wire_formats import ALL, KEY, WireFormat
 from wakeful import Agent, RunResult
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import ModelCompleted, ModelFailed, RoutingFallbackApplied, TurnFailed
 from wakeful.contracts.models import RETRYABLE
 from wakeful.decisions.failures import PROTOCOL

@@ -9,7 +9,7 @@ import pytest
 from kit.runs.engine_runs import of_kind
 from kit.wires.wire_formats import ALL, CHAT, MESSAGES, RESPONSES, WireFormat
 from wakeful import Agent, RunResult
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import ModelCompleted, ModelFailed, QuotaBlocked, QuotaLow, RateLimitHit, TurnFailed
 from wakeful.contracts.models import ProviderLimit
 from wakeful.engine.run_request import RunRequest

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, Retention, Runtime, tool
-from wakeful.bootstrap import perform
+from wakeful.bootstrap.store_operations import perform
 from wakeful.errors import InvalidConfig, InvalidRequest, UnknownTool
 from wakeful.service.operations.runtime import TEST_NOTICE, AgentControlRequest
 from wakeful.testing import scripted

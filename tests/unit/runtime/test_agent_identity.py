@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from wakeful import Agent, Runtime, run, tool
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import AgentCreated
 from wakeful.errors import AgentNotFound

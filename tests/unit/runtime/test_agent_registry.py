@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, Runtime, open_store, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import AgentCreated, ToolResult, TurnStarted
 from wakeful.errors import AgentNotFound, AgentStopped, EventRefused, InvalidConfig, InvalidRequest, UnknownProvider

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wakeful import Agent, Runtime
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import StoreFull
 from wakeful.runtime.heartbeat import Heartbeat
 from wakeful.settings.heartbeat import HeartbeatTerms

@@ -8,7 +8,7 @@ import pytest
 
 from kit.runs.store_facts import AGENT, NOON, THREAD, ended, message, session, started
 from wakeful import Agent, Retention, Runtime, open_store, run, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import BY_KIND, ContextResolved, RetentionApplied, StoreSizeNoticed
 from wakeful.decisions.evolve import facts as evolving

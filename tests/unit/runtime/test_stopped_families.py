@@ -7,7 +7,8 @@ import pytest
 
 from kit.runs.child_agents import calls, family, heard, name_of, of_kind, only_task, spawning, until_over
 from wakeful import Agent, Runtime, tool
-from wakeful.bootstrap import opened_store, perform
+from wakeful.bootstrap.store_operations import perform
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import MessageAdmitted, TaskEnded, TaskStatusChanged
 from wakeful.errors import AgentStopped

@@ -11,7 +11,7 @@ import pytest
 
 from kit.runs.engine_runs import calls
 from wakeful import Agent, Runtime, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.events import MessageAdmitted, WorkItemEnqueued, WorkQueueActivated
 from wakeful.errors import AgentStopped, InvalidRequest
 from wakeful.ports import ModelRequest

@@ -7,7 +7,7 @@ import pytest
 
 from kit.runs.asked_runs import agent, asked, opened
 from wakeful import HookVerdict, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.service.commands.approvals import edited_arguments, kept_secrets
 from wakeful.store.sqlite import SqliteStore
 

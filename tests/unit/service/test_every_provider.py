@@ -19,7 +19,7 @@ from kit.wires.provider_server import (
     serving,
 )
 from wakeful import Agent, RunResult, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import ModelFailed, ToolResult
 from wakeful.hosts.chat.messages import answer_message
 from wakeful.providers.endpoints import BUILT_IN, Endpoint

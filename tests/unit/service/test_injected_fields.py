@@ -9,7 +9,7 @@ import pytest
 from kit.runs.asked_runs import World, again, agent, asked, say
 from kit.runs.engine_runs import of_kind
 from wakeful import Agent, Approve, Edit, Reject, RunContext, Tool, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.envelope import published

@@ -8,7 +8,7 @@ import pytest
 
 import wakeful
 from wakeful import Agent, tool
-from wakeful.bootstrap import perform
+from wakeful.bootstrap.store_operations import perform
 from wakeful.contracts.approvals import Approve
 from wakeful.contracts.errors import WakefulError
 from wakeful.service.operations.answers import AnswerQuery

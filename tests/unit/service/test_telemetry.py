@@ -12,7 +12,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 
 from wakeful import Agent, run, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.ports import ModelRequest
 from wakeful.service.ended_turns import EndedTurns, cursor_at
 from wakeful.service.telemetry import TelemetryReader

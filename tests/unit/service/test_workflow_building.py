@@ -7,7 +7,7 @@ import pytest
 
 from kit.runs.engine_runs import Died, Dying, calls
 from wakeful import Agent, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import AnswerRejected, ToolFailed, ToolResult
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
 from wakeful.engine.run_request import RunRequest, WorkflowTerms

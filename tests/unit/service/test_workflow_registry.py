@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from kit.runs.workflow_graphs import PROBLEMS, PUBLISH, SEARCH, TYPES, edge, edges, graph
 from wakeful import Agent, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import InvalidConfig, InvalidWorkflow, WorkflowNotFound
 from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.workflows import GraphCode, WorkflowReference

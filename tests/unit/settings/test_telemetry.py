@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.bootstrap import check_home
+from wakeful.bootstrap.homes import check_home
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.telemetry import DaemonLog, Telemetry
 from wakeful.settings.telemetry import endpoint_headers, owner_log, owner_telemetry, place_of
@@ -67,7 +67,7 @@ import asyncio, sys
 sys.modules["opentelemetry"] = sys.modules["prometheus_client"] = None
 from pathlib import Path
 from wakeful import Agent, Runtime
-from wakeful.bootstrap import check_home
+from wakeful.bootstrap.homes import check_home
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.testing import scripted
 home = Path(sys.argv[1])

@@ -7,7 +7,7 @@ import pytest
 
 from kit.runs.asked_runs import agent
 from wakeful import Tool, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import ToolResult, ToolStarted
 from wakeful.contracts.policies import GatePolicy

@@ -7,7 +7,7 @@ import pytest
 from kit.runs.asked_runs import say
 from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, Approval, ask_person, run
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.approvals import Answer, Approve, Reject
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import ActionRequired, ToolFailed, ToolResult

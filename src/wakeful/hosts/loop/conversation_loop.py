@@ -6,7 +6,8 @@ The mediation of one turn by itself is one turn of the one loop, so that its cal
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from wakeful.bootstrap import new_engine, opened_store, own_price
+from wakeful.bootstrap.engines import new_engine, own_price
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.transcript import Message, check_pairing, normalise_all
 from wakeful.hosts.loop.conversation_result import ConversationResult

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import back_up_home, restore_home
+from wakeful.bootstrap.backups import back_up_home, restore_home
 from wakeful.surfaces.cli.options import JsonOption
 from wakeful.surfaces.cli.shown_values import counted, json_text, out, plain, size
 

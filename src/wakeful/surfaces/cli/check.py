@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import check_home
+from wakeful.bootstrap.homes import check_home
 from wakeful.contracts.file_problems import FilesReport
 from wakeful.service.code_loader import load
 from wakeful.surfaces.cli.file_words import problem_lines

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.prompts import InstructionSource
 from wakeful.service import Agent
 from wakeful.service.code_loader import load

@@ -21,7 +21,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from wakeful.bootstrap import without_keys
+from wakeful.bootstrap.keys import without_keys
 from wakeful.surfaces.cli.problems import NeedsPerson
 from wakeful.surfaces.cli.screen import folded, width
 from wakeful.surfaces.cli.shown_values import plain

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import doctor
+from wakeful.bootstrap.installation import doctor
 from wakeful.contracts.catalogue import ProviderState
 from wakeful.service.queries.doctor import DoctorReport
 from wakeful.surfaces.cli.model_words import key_words, probe_lines, retry_words

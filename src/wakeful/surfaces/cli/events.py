@@ -10,7 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from wakeful.bootstrap import opened_store, own_keys
+from wakeful.bootstrap.keys import own_keys
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import RuntimeEvent, StoredFact
 from wakeful.service import Store, TurnRow, redact
 from wakeful.service.operations.turns import LIST_EVENTS, LIST_TURNS, EventQuery, TurnQuery

@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.host import Host

@@ -10,7 +10,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from wakeful.bootstrap import check_home, model_catalogue, try_model
+from wakeful.bootstrap.homes import check_home
+from wakeful.bootstrap.models import model_catalogue, try_model
 from wakeful.contracts.catalogue import ProviderState
 from wakeful.service.operations.runtime import (
     LIST_NOTICES,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import mcp_approve, mcp_login, mcp_states, mcp_tools, mcp_untrusted
+from wakeful.bootstrap.mcp_servers import mcp_approve, mcp_login, mcp_states, mcp_tools, mcp_untrusted
 from wakeful.contracts.mcp import McpServerState
 from wakeful.surfaces.cli.options import JsonOption, McpConfigOption, McpServerArgument, WideOption
 from wakeful.surfaces.cli.outcomes import FAILED

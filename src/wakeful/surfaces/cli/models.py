@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import model_catalogue, model_page, try_model
+from wakeful.bootstrap.models import model_catalogue, model_page, try_model
 from wakeful.contracts.catalogue import Catalogue, ListPrice, ModelPage, ModelState
 from wakeful.surfaces.cli.model_words import can, key_words, million, probe_lines, retry_words, tokens
 from wakeful.surfaces.cli.options import JsonOption, ModelArgument, TimeoutOption, WideOption

@@ -75,7 +75,7 @@ def ask(operation: Operation[Q, A], asked: Q, place: StoreAddress) -> A:
         _check_near(place, operation)
     import asyncio
 
-    from wakeful.bootstrap import perform
+    from wakeful.bootstrap.store_operations import perform
 
     return asyncio.run(perform(operation, asked, place.path, caller=local_name()))
 
@@ -136,7 +136,7 @@ def store_to_read(named: Path | None, made_by: str = 'wakeful run "hello"') -> S
     if path.is_dir():
         raise WrongRequest(f"{path} is a folder, not a store", f"name a file: --store {path / FILE}")
     if not path.exists():
-        from wakeful.bootstrap import check_not_lost
+        from wakeful.bootstrap.stores import check_not_lost
 
         check_not_lost(path)
         where = f"nothing was run yet: there is no store {path}" if place.is_default else f"there is no store {path}"

@@ -8,7 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from wakeful.bootstrap import new_engine, opened_store, resolve_model
+from wakeful.bootstrap.engines import new_engine, resolve_model
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing, WakefulError
 from wakeful.contracts.workflows import WorkflowRunResult
 from wakeful.hosts.agent_registry import AgentRegistry

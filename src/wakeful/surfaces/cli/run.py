@@ -10,7 +10,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from wakeful.bootstrap import new_engine, opened_store, resolve_model
+from wakeful.bootstrap.engines import new_engine, resolve_model
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.bootstrap import script_schema
+from wakeful.bootstrap.models import script_schema
 from wakeful.contracts.schema import event_schema
 from wakeful.service.queries.schemas import agent_schema, chat_schema, owner_schema, run_result_schema, wire_schema
 from wakeful.surfaces.cli.problems import WrongRequest

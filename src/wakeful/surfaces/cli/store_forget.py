@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import forget_store_end
+from wakeful.bootstrap.stores import forget_store_end
 from wakeful.surfaces.cli.options import JsonOption
 from wakeful.surfaces.cli.places import any_place
 from wakeful.surfaces.cli.problems import WrongRequest

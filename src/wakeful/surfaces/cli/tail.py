@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.cells import cell_len, set_cell_size
 
-from wakeful.bootstrap import reading_store
+from wakeful.bootstrap.store_operations import reading_store
 from wakeful.service.operations.operator_feed import (
     LIST_FEED,
     SHOW_TAIL,

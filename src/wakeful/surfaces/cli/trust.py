@@ -22,7 +22,7 @@ def command(
     that act outside the workspace need approval. Servers of the workspace's mcp.json do not start. A file whose content
     changes has to be trusted again.
     """
-    from wakeful.bootstrap import accepted_files, trust
+    from wakeful.bootstrap.trusted_files import accepted_files, trust
 
     found = [each for path in paths for each in trust(path)] if paths else accepted_files()
     if json:

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.workflows import NodeType
 from wakeful.service import workflow_registry
 from wakeful.surfaces.cli.options import (

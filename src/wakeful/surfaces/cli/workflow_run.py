@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.workflows import SavedWorkflow
 from wakeful.service import MessageOrigin, RunRequest, WorkflowTerms, fitted, workflow_registry
 from wakeful.service.code_loader import code_options

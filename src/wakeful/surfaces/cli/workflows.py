@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.errors import InvalidWorkflow
 from wakeful.contracts.workflows import GraphProblem, SavedWorkflow, WorkflowGraph
 from wakeful.service import as_lines, as_mermaid, read_graph, workflow_registry

@@ -20,7 +20,9 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wakeful._version import __version__
-from wakeful.bootstrap import doctor, open_runtime, own_keys
+from wakeful.bootstrap.installation import doctor
+from wakeful.bootstrap.keys import own_keys
+from wakeful.bootstrap.runtimes import open_runtime
 from wakeful.contracts.errors import InvalidRequest, WakefulError
 from wakeful.service import Places, default_store
 from wakeful.service.access import TokenBook, token_of_digest

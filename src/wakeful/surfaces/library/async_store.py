@@ -16,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
-from wakeful import bootstrap
+from wakeful.bootstrap.store_operations import perform, reading_store
+from wakeful.bootstrap.stores import check_not_lost, opened_store
 from wakeful.contracts.approvals import Always, Answer, Approve, Edit, Reject
 from wakeful.contracts.budgets import Money
 from wakeful.contracts.errors import AlreadyDecided, InvalidRequest, StoreProblem
@@ -162,7 +163,7 @@ class AsyncStore(PathLike[str]):
 
     async def __aenter__(self) -> Self:
         stack = AsyncExitStack()
-        await stack.enter_async_context(bootstrap.opened_store(self._path, reading=True))
+        await stack.enter_async_context(opened_store(self._path, reading=True))
         self._held.append(stack)
         return self
 
@@ -237,7 +238,7 @@ class AsyncStore(PathLike[str]):
         the `sequence` of the last event you have, `limit` the number of events you want.
         """
         asked = EventQuery(turn, after, None if limit is None else _count(limit), reveal)
-        async with bootstrap.reading_store(self._path) as opened:
+        async with reading_store(self._path) as opened:
             async for event in read_events(opened, asked, follow_it=follow):
                 yield event
 
@@ -251,7 +252,7 @@ class AsyncStore(PathLike[str]):
         `after` is the cursor of the last entry you have. With `follow`, new entries are yielded as they are stored, by
         whatever process. `display="info"` gives results alone. Raises CursorGone.
         """
-        async with bootstrap.reading_store(self._path) as opened:
+        async with reading_store(self._path) as opened:
             if follow:
                 async for entry in follow_feed(opened, FeedQuery(after, display=display)):
                     yield entry
@@ -538,7 +539,7 @@ class AsyncStore(PathLike[str]):
         return await self._perform(GRANT, asked)
 
     async def _perform(self, operation: Operation[Q, A], asked: Q) -> A:
-        return await bootstrap.perform(operation, asked, self._path)
+        return await perform(operation, asked, self._path)
 
 
 def checked_path(path: "str | PathLike[str]", *, must_exist: bool) -> str:
@@ -550,7 +551,7 @@ def checked_path(path: "str | PathLike[str]", *, must_exist: bool) -> str:
         raise InvalidRequest("a store in memory ends with its run", 'name a file: open_store("runs.db")')
     location = fspath(given)
     if must_exist and not Path(location).exists():
-        bootstrap.check_not_lost(location)
+        check_not_lost(location)
         raise StoreProblem(f"there is no store {location}", "check the path, or leave out must_exist=True to make one")
     return location
 

@@ -6,7 +6,8 @@ Each ends a request once, from whatever process; whoever comes later changes not
 from collections.abc import Mapping
 from typing import Any
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.service.commands import client_requests
 from wakeful.service.commands.client_requests import RequestOutcome

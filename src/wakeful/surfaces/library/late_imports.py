@@ -3,7 +3,8 @@
 A program that only defines agents and tools, or imports them, does not pay for the machinery that runs them.
 """
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.service.commands.client_requests import time_out_late_requests
 from wakeful.service.commands.interruption import cancel_turn, interrupt_turn
 from wakeful.service.commands.steering import interject, pause_turn

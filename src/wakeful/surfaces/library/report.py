@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from os import PathLike, fspath
 
-from wakeful import bootstrap
+from wakeful.bootstrap import installation
 from wakeful.service.queries.doctor import DoctorReport
 
 
@@ -14,4 +14,4 @@ async def doctor(
 
     Nothing is sent to a provider, except one tiny call to each model in `live`, which waits for `timeout` seconds.
     """
-    return await bootstrap.doctor(fspath(store), live, timeout=timeout)
+    return await installation.doctor(fspath(store), live, timeout=timeout)

@@ -103,7 +103,7 @@ def existing_store(store: StorePlace) -> StorePlace:
     if _is_memory(store):
         raise InvalidRequest("no store was named, and memory holds no earlier turns", 'name it: "runs.db"')
     if isinstance(store, str | PathLike) and not Path(fspath(store)).exists():
-        from wakeful.bootstrap import check_not_lost
+        from wakeful.bootstrap.stores import check_not_lost
 
         check_not_lost(fspath(store))
         raise StoreProblem(f"there is no store {fspath(store)}", "name the one that the turns were run with")

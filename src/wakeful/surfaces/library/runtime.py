@@ -109,14 +109,14 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
 
         It can be asked before the runtime is opened, and writes nothing.
         """
-        from wakeful.bootstrap import check_home
+        from wakeful.bootstrap.homes import check_home
 
         if self._home is None:
             raise InvalidRequest("this runtime has a store and no home, so no files", "Give it a home: Runtime('home')")
         return check_home(self._home, self._tools)
 
     async def __aenter__(self) -> "Runtime":
-        from wakeful.bootstrap import open_runtime
+        from wakeful.bootstrap.runtimes import open_runtime
         from wakeful.service import Places
 
         store = self._store
@@ -385,7 +385,7 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
 
     async def follow(self, agent: str, *, after: int = 0) -> "AsyncIterator[RuntimeEvent]":
         """An agent's events: those that are stored, then those to come, each once and in order."""
-        from wakeful.bootstrap import own_keys
+        from wakeful.bootstrap.keys import own_keys
         from wakeful.service.queries.runtime_agents import follow_agent
 
         async for event in follow_agent(self._here.engine.store, agent, after=after, keys=own_keys()):

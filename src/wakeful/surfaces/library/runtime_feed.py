@@ -27,7 +27,7 @@ class RuntimeFeed:
         yielded as they are stored: no gap, each once. `display="info"` gives results alone. Raises CursorGone when
         entries behind the cursor have left (`Retention.feed`).
         """
-        from wakeful.bootstrap import own_keys
+        from wakeful.bootstrap.keys import own_keys
         from wakeful.service.queries.operator_feed import FeedReader
         from wakeful.service.queries.shared_tails import PAGE
 
@@ -68,7 +68,7 @@ class RuntimeFeed:
     @property
     def _opened(self) -> "OpenStore":
         """The store of this runtime, for operations that only read it."""
-        from wakeful.bootstrap import own_keys
+        from wakeful.bootstrap.keys import own_keys
         from wakeful.service.operations.operation import OpenStore
 
         engine = self._here.engine

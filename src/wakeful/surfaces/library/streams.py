@@ -16,7 +16,8 @@ from typing import Any, Generic, Self, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import InvalidRequest

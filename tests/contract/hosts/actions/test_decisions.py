@@ -8,7 +8,7 @@ import pytest
 from contract.waiting.test_pending_action_stores import action
 from kit.runs.engine_runs import calls
 from wakeful import Agent, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import InvalidValue
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.hosts import OwnPendingActionStore, PendingAction, PendingActionError, PendingActions

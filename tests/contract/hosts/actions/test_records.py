@@ -8,7 +8,8 @@ import pytest
 from contract.waiting.test_pending_action_stores import action
 from kit.runs.engine_runs import calls
 from wakeful import Agent, resume, run, tool
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import iso
 from wakeful.engine.run_request import RunRequest
 from wakeful.hosts import Abilities, Ability, OwnPendingActionStore

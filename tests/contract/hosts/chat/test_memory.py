@@ -7,7 +7,7 @@ import pytest
 
 from kit.runs.engine_runs import calls
 from wakeful import Agent, TextFiles
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.budgets import Budget
 from wakeful.contracts.events import (
     ContextResolved,

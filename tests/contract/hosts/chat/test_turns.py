@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, RunResult, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import InvalidConfig, InvalidRequest, InvalidValue, NotEntitled
 from wakeful.contracts.events import MessageAdmitted, ModelRequested, TurnStarted
 from wakeful.engine.state_loader import load_config

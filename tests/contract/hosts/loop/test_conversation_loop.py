@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kit.hosts.loop_host import SEARCH, Host, calling, search
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.principals import ExecutionPrincipal
 from wakeful.contracts.transcript import Message

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kit.hosts.loop_host import SEARCH, Host, calling, search
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.transcript import check_pairing, normalise_all
 from wakeful.service.client_tools.lifecycle import RuntimeToolLifecycle

@@ -8,7 +8,7 @@ import pytest
 
 from kit.gates.tool_starters import check_one_door
 from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import PermissionEvaluated, ToolCatalogResolved, ToolMediationFailed, ToolResult
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.hosts import (

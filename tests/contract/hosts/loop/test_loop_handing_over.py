@@ -7,7 +7,7 @@ import pytest
 from kit.hosts.loop_host import SEARCH, Host, calling, search
 from kit.runs.engine_runs import calls
 from wakeful import Agent, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.approvals import Approve
 from wakeful.contracts.events.tools import Elsewhere, Opinion
 from wakeful.contracts.runtime_tools import RuntimeToolRequest

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.hosts import ConversationRequest, IterationBudget
 from wakeful.service.commands.interruption import cancel_turn
 

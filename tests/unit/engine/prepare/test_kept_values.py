@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from wakeful import Agent, Budget, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import TurnStarted
 from wakeful.contracts.policies import PolicyContext, Rule

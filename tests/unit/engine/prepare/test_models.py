@@ -12,7 +12,7 @@ from kit.hosts.chat_server import EDITOR, Client, Server, played
 from kit.runs.engine_runs import calls, cut, kinds, of_kind
 from kit.runs.level_scripts import SCHEMA, LevelModel, ends, finish, subtask, told
 from wakeful import Agent, Budget, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.content import Image, Prompt, Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.errors import InvalidConfig, KeyMissing, ModelFailure

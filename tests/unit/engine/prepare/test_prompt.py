@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from kit.runs.engine_runs import calls, cut, folded, kinds, of_kind
 from wakeful import Agent, TextFiles, resume, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import (
     ContextOmission,

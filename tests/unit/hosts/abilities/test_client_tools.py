@@ -8,7 +8,8 @@ import pytest
 
 from kit.hosts.client_tools import agent
 from wakeful import Principal, run
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
 from wakeful.hosts.abilities.client_tools import MANAGE, RuntimeToolAbilities

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, Runtime
-from wakeful.bootstrap import back_up_home, opened_store, restore_home
+from wakeful.bootstrap.backups import back_up_home, restore_home
+from wakeful.bootstrap.stores import opened_store
 from wakeful.ports import ModelRequest
 from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.testing import scripted

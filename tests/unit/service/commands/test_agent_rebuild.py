@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, Budget, ask_person, run, tool
-from wakeful.bootstrap import new_engine, resolve_model
+from wakeful.bootstrap.engines import new_engine, resolve_model
 from wakeful.contracts.approvals import Always
 from wakeful.contracts.content import Text
 from wakeful.contracts.controls import CompactionPolicy

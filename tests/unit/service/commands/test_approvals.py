@@ -11,7 +11,7 @@ from kit.runs.asked_runs import REFUND, World, again, agent, answers, asked, che
 from kit.runs.engine_runs import Died, Dying, calls, check_ends, facts_of, kinds, of_kind
 from kit.runs.whole_views import run_stream
 from wakeful import Agent, Always, Answer, Approval, Approve, Edit, Reject, RunContext, Tool, cancel, resume, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import is_approver
 from wakeful.contracts.conversation import CallPart

@@ -24,7 +24,8 @@ from wakeful import (
     timeout_request,
     tool,
 )
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.errors import InvalidValue, RequestNotFound
 from wakeful.contracts.events import (

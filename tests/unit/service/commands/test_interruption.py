@@ -7,7 +7,7 @@ import pytest
 
 from kit.runs.engine_runs import calls, check_ends, facts_of, of_kind
 from wakeful import Agent, cancel, interrupt, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import InvalidConfig, InvalidValue, TurnNotFound
 from wakeful.contracts.events import (

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.errors import InvalidRequest, KeyReused, RequestUndecided, StoreFull
 from wakeful.contracts.retention import Retention
 from wakeful.engine.run_request import Engine

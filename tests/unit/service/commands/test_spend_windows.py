@@ -12,7 +12,7 @@ import pytest
 from kit.runs.engine_runs import facts_of, kinds, of_kind
 from kit.runs.store_facts import NOON, claimed
 from wakeful import Agent, Budget, SpendWindow, resume_all, run
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Fact, StoredFact

@@ -7,7 +7,7 @@ import pytest
 
 from kit.runs.engine_runs import calls, check_ends, facts_of, kinds, of_kind
 from wakeful import Agent, cancel, interject, pause, resume, resume_all, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import TurnNotFound, TurnOver
 from wakeful.contracts.events import TurnInterjected, TurnSuspended
 from wakeful.ports import AdmissionAnswer, ModelRequest

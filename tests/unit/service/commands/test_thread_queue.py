@@ -11,7 +11,7 @@ import pytest
 from kit.runs.engine_runs import calls
 from kit.runs.store_facts import message
 from wakeful import Agent, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentBusy, EventRefused, KeyReused, NotEntitled, RestRefused
 from wakeful.contracts.events import MessageAdmitted, MessageDeferred, TurnStarted

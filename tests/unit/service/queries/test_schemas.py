@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from wakeful import Agent
-from wakeful.bootstrap import check_home
+from wakeful.bootstrap.homes import check_home
 from wakeful.contracts.errors import WakefulError
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.telemetry import DaemonLog, Telemetry

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from kit.runs.asked_runs import World, agent, check_replay, say
 from kit.runs.engine_runs import calls, facts_of, of_kind
 from wakeful import Agent, Approval, run, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.approvals import Always, Approve
 from wakeful.contracts.errors import AgentMissing
 from wakeful.contracts.events import ModelRequested, ToolCatalogResolved, ToolFailed

@@ -8,7 +8,7 @@ import pytest
 
 from kit.runs.engine_runs import calls, facts_of
 from wakeful import Agent, Budget, RunResult, cancel, run, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import MAIN_THREAD, StoredFact
 from wakeful.contracts.errors import TurnNotFound
 from wakeful.service.queries.history import messages

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from kit.runs.asked_runs import say
 from kit.runs.engine_runs import Died, Dying, calls
 from wakeful import Agent, Budget, HookInput, HookVerdict, RunContext, hook, tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.approvals import Answer, Approve, Reject
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from wakeful import Agent, RunContext, run, tool
-from wakeful.bootstrap import doctor
+from wakeful.bootstrap.installation import doctor
 from wakeful.contracts.errors import StoreProblem, WakefulError
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.store.sqlite import SqliteStore

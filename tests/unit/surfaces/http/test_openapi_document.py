@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.operations.routes import ROUTES, field_of_path, fields_of
 from wakeful.store.memory import MemoryStore

@@ -7,7 +7,7 @@ import pytest
 
 from kit.runs.engine_runs import calls
 from wakeful import Agent, Approval, HookInput, RunContext, hook, pending_requests, run, stream, tool
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.service.queries.explanation import why_call
 from wakeful.service.queries.turns import find_turn, latency_of
 from wakeful.testing import scripted

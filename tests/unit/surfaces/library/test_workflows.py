@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from wakeful import Agent, KeyReused, run_workflow, tool
-from wakeful.bootstrap import new_engine, opened_store
+from wakeful.bootstrap.engines import new_engine
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.errors import InvalidValue, InvalidWorkflow, WorkflowNotFound
 from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.engine.workflow_parts import workflow_registry

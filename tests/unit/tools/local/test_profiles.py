@@ -11,7 +11,7 @@ from pydantic import ConfigDict, create_model
 
 from kit.wires.model_requests import a_request
 from wakeful import tool
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.providers.anthropic.encode import AnthropicEncoder

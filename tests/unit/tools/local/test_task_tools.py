@@ -13,7 +13,7 @@ import pytest
 from kit.gates.confined_commands import alive, level, marker, place_outside, until
 from kit.runs.store_facts import AGENT, THREAD, TURN, claimed
 from unit.tools.local.test_commands import Call
-from wakeful.bootstrap import new_engine
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.errors import EventRefused, ToolReported
 from wakeful.contracts.events import MessageAdmitted, TaskCreated, TaskEnded
 from wakeful.contracts.tasks import CommandSpec

@@ -7,7 +7,7 @@ import pytest
 
 from kit.runs.whole_views import run_stream
 from wakeful import Agent, from_mcp, stream
-from wakeful.bootstrap import opened_store
+from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import StoredFact
 from wakeful.testing import scripted
 from wakeful.views.run_stream import RunStream

@@ -1,0 +1,1 @@
+"""Settings to a running system: the only room that names concrete classes."""
