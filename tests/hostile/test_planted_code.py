@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from kit.gates.planted import SOURCES, environment_in, path_without_bubblewrap, 
 from kit.surfaces.command_line import command_line
 from wakeful import Agent, run
 from wakeful.contracts.errors import ModuleRefused
+from wakeful.contracts.telemetry import Telemetry
 from wakeful.sandbox.import_guard import ImportGuard
 from wakeful.sandbox.late_imports import load_late_imports
 from wakeful.sandbox.own_code import NEW_ENVIRONMENT, code_places
+from wakeful.telemetry.packages import load_packages
 from wakeful.testing import scripted
 
 PROGRAM = """
@@ -195,20 +198,32 @@ print(result.status, Listening.looked_for)
             assert done.stdout == "completed []\n", (kind, done.stdout, done.stderr)
 
 
-def test_whatever_wakeful_imports_inside_a_function_is_among_what_is_loaded_early() -> None:
-    spared = {"testing", "cli", "foreign"}
+def imported_late(files: Iterable[Path]) -> set[str]:
+    """Names of modules that functions import."""
     late: set[str] = set()
-    for file in (SOURCES / "wakeful").rglob("*.py"):
-        if spared & set(file.parts) or file.name in ("guard.py", "launcher.py"):
-            continue
+    for file in files:
         for function in ast.walk(ast.parse(file.read_text())):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for node in ast.walk(function):
                     late |= {each.name for each in node.names} if isinstance(node, ast.Import) else set()
                     late |= {node.module} if isinstance(node, ast.ImportFrom) and node.module else set()
+    return {name for name in late if not name.startswith("wakeful")}
+
+
+def test_whatever_wakeful_imports_inside_a_function_is_among_what_is_loaded_early() -> None:
+    spared = {"testing", "cli", "foreign", "telemetry"}
+    files = [file for file in (SOURCES / "wakeful").rglob("*.py") if not spared & set(file.parts)]
+    late = imported_late(file for file in files if file.name not in ("guard.py", "launcher.py"))
     load_late_imports()
-    assert sorted(name for name in late if not name.startswith("wakeful") and name not in sys.modules) == []
+    assert sorted(late - sys.modules.keys()) == []
     assert {"referencing", "httpx2"} <= late, "there are such imports"
+
+
+def test_the_packages_of_telemetry_are_loaded_before_a_runtime_begins() -> None:
+    late = imported_late((SOURCES / "wakeful" / "telemetry").glob("*.py"))
+    load_packages(Telemetry(endpoint="http://127.0.0.1:4318", metrics_route=True))
+    assert sorted(late - sys.modules.keys()) == []
+    assert "opentelemetry.sdk.trace" in late, "there are such imports"
 
 
 # --- the command line -------------------------------------------------------------------------------------------------

@@ -106,9 +106,9 @@ def _telemetry(engine: Engine) -> "TelemetryReader | None":
     wanted = owner_telemetry()
     if not wanted.is_on:
         return None
-    from wakeful.telemetry.packages import check_packages
+    from wakeful.telemetry.packages import load_packages
 
-    check_packages(wanted)
+    load_packages(wanted)
     from wakeful.service.telemetry import TelemetryReader, cursor_name
     from wakeful.telemetry.meters import open_meters
     from wakeful.telemetry.span_sender import otlp_sender, telemetry_resource

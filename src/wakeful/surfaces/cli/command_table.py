@@ -59,7 +59,7 @@ COMMANDS = {
     "agent create": Command(_AGENT, "agent create AGENT", "create an agent, with a home from a template",
                             "wakeful agent create ops --model openai:gpt-5.5 --template wakeful-default", "create"),
     "agent new": Command("agent_new", "agent new NAME --say TEXT", "write the file of an agent that wakes by itself",
-                         'wakeful agent new ops --at "weekdays 07:00" --workspace ~/shop --say "Check the backups."'),
+                         'wakeful agent new ops --at "weekdays 07:00" --say "Check the backups."'),
     "agent model": Command(_AGENT, "agent model AGENT [MODEL]", "show or change an agent's model",
                            "wakeful agent model ops anthropic:claude-opus-4-7\nwakeful agent model ops --clear",
                            "model"),
