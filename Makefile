@@ -53,7 +53,7 @@ worlds: $(READY)  ## random lives of agents on a virtual clock: 10,000, or as ma
 	WAKEFUL_SIMULATED_WORLDS=$(WORLDS) WAKEFUL_FIRST_WORLD=$(FIRST) $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/unit/runtime/test_simulation.py
 
 kills: $(READY)  ## kill lives of agents at every commit, and a daemon under load 60 times; `make test` takes a few points, by the day's seed
-	WAKEFUL_KILL_POINTS=0 $(BIN)/python -m pytest -q --timeout=0 tests/crash/test_runtime_sweeps.py
+	WAKEFUL_KILL_POINTS=0 $(BIN)/python -m pytest -q --timeout=0 tests/crash/test_runtime_sweeps.py tests/crash/test_task_sweeps.py
 	WAKEFUL_DAEMON_KILLS=60 $(BIN)/python -m pytest -q -s --timeout=0 tests/crash/test_daemon_kills.py
 
 pins: $(READY)  ## record the goldens of tests/pins anew, and see that they come out the same again

@@ -1,0 +1,80 @@
+"""A runtime is killed at a commit of the life of a task, and started again.
+
+The ends differ: a command that was no task yet dies with its runtime, and its outcome is unknown. A call whose task was
+made and whose result was not stored is unknown as well, and its task is told. This holds everywhere: the command ran at
+most once, each task ended once and was told once, and no process is left.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from kit.gates.confined_commands import alive, marker, place_outside, until
+from wakeful.contracts.events import AnyEvent, MessageAdmitted, TaskEnded, ToolFailed
+from wakeful.store.sqlite import SqliteStore
+
+SCRIPT = Path(__file__).with_name("swept_task.py")
+SEED = int(os.environ.get("WAKEFUL_KILL_SEED", datetime.now(UTC).toordinal()))
+POINTS = int(os.environ.get("WAKEFUL_KILL_POINTS", "6"))
+"""Kills; 0: all there are."""
+
+
+def lived(folder: Path, name: str, *point: str) -> int:
+    """One process of the runtime, to its end; the status that it ended with."""
+    command = f": {name}; echo ran >> ran; sleep 0.3; echo done"
+    line = [sys.executable, str(SCRIPT), str(folder), command, *point]
+    (folder / "work").mkdir(exist_ok=True)
+    return subprocess.run(line, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False).returncode
+
+
+async def log_of(folder: Path) -> list[AnyEvent]:
+    store = await SqliteStore.open(str(folder / "home" / "wakeful.db"))
+    try:
+        return [entry.fact.event for entry in await store.read("ops")]
+    finally:
+        await store.close()
+
+
+def is_gone(name: str) -> bool:
+    return alive(name) == []
+
+
+def ran(folder: Path) -> int:
+    file = folder / "work" / "ran"
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+async def test_a_task_that_is_killed_anywhere_runs_once_and_is_told_once() -> None:
+    ends: Counter[str] = Counter()
+    with place_outside() as folder:
+        assert lived(folder, marker()) == 0
+        points = [tuple(map(str, each)) for each in json.loads((folder / "points.json").read_text())]
+        assert ran(folder) == 1
+    assert len(points) > 20
+    chosen = random.Random(SEED).sample(points, min(POINTS, len(points))) if POINTS else points
+    print(f"again: WAKEFUL_KILL_SEED={SEED} pytest tests/crash/test_task_sweeps.py")  # noqa: T201
+    for point in chosen:
+        with place_outside() as folder:
+            name = marker()
+            status = lived(folder, name, *point)
+            assert status in (-9, 0), point  # a commit that another one was joined to is not reached
+            if status:
+                assert lived(folder, name) == 0, point
+            events = await log_of(folder)
+            over = [each.task_id for each in events if isinstance(each, TaskEnded)]
+            told = [each.task_id for each in events if isinstance(each, MessageAdmitted) and each.task_id is not None]
+            unknown = [each for each in events if isinstance(each, ToolFailed) and each.effects == "unknown"]
+            assert told == over == list(dict.fromkeys(over)), point
+            assert len(over) <= 1, point
+            assert over or unknown, point
+            assert ran(folder) == 1 if over else ran(folder) <= 1, point
+            assert await until(partial(is_gone, name)), point
+            ends["told" if over else "unknown"] += 1
+    assert ends["told"] > 0
+    print(f"{len(chosen)} of {len(points)} points: {dict(ends)}")  # noqa: T201
