@@ -6,7 +6,7 @@ None of them has a token; a client that has one is answered while they are there
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -51,14 +51,17 @@ def is_served(operator: HomeClient, key: str) -> bool:
 def answer_to(port: int, request: bytes) -> bytes:
     """Everything that comes back until the connection is closed."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
-        found = b""
-        try:
+        with suppress(ConnectionError):  # it may be closed while it is still being spoken to
             wire.sendall(request)
-            while data := wire.recv(65536):
-                found += data
-        except ConnectionError:
-            pass  # it was closed while it was still being spoken to
-        return found
+        return read_to_end(wire)
+
+
+def read_to_end(wire: socket.socket) -> bytes:
+    found = b""
+    with suppress(ConnectionError):
+        while data := wire.recv(65536):
+            found += data
+    return found
 
 
 def head(token: str, *lines: str) -> bytes:
@@ -85,7 +88,7 @@ def test_a_body_that_comes_too_slowly_is_let_go(home: ServedHome, operator: Home
     """It waits as long as a client may take; others are answered meanwhile."""
     with crowd(home.port, 1, head(str(operator.token), "Content-Length: 100") + b"{") as (wire,):
         assert is_served(operator, "slow")
-        assert b'"too_slow"' in wire.recv(65536), "after its time"
+        assert b'"too_slow"' in read_to_end(wire), "after its time"
     assert home.client.get("/control/runtime/status").body["refused"]["too_slow"] >= 1
 
 

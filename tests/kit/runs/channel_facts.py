@@ -21,6 +21,7 @@ from wakeful.contracts.events import (
     HeartbeatChanged,
     NoticeAttempted,
     NoticeRequested,
+    PackageReplaced,
     ResultChanged,
 )
 from wakeful.contracts.events.holds import RUNTIME_STREAM
@@ -67,7 +68,7 @@ CHANNELS: list[list[AnyEvent]] = [
     [added("old"), ChannelRemoved(channel="old", removed_by="ada")],
     [added("old", generation=2), ChannelRemoved(channel="old", removed_by="ada")],
     [ChannelMessageAttempted(channel="old", purpose="test")],
-    [HeartbeatChanged(ok=False, error="HTTP 503")],
+    [HeartbeatChanged(ok=False, error="HTTP 503"), PackageReplaced(running="0.1.0", installed="0.2.0")],
 ]
 """In the runtime's own stream."""
 RESULTS: list[AnyEvent] = [
@@ -81,10 +82,14 @@ CLOSED: list[AnyEvent] = [
 ]
 
 
+def fact_of(event: AnyEvent) -> Fact:
+    return Fact(event, NOON, "main" if event.needs else None)
+
+
 async def tell_channels(store: Store, agent: str) -> None:
     """Of an agent of a runtime that is there."""
     for events in CHANNELS:
-        await store.admit(RUNTIME_STREAM, [Fact(event, NOON) for event in events])
+        await store.admit(RUNTIME_STREAM, [fact_of(event) for event in events])
     await store.admit(agent, [Fact(NoticeRequested(requested_by="ada"), NOON)])
     (notice, *_) = await store.notices(agent)
     for ref, action_id in (("m1", "appr_p1"), ("m2", "appr_p1"), ("m3", "appr_p2")):
@@ -96,4 +101,4 @@ async def tell_channels(store: Store, agent: str) -> None:
 
 
 def told_channels() -> list[list[Fact]]:
-    return [[Fact(event, NOON) for event in events] for events in (*CHANNELS, CLOSED, RESULTS)]
+    return [[fact_of(event) for event in events] for events in (*CHANNELS, CLOSED, RESULTS)]
