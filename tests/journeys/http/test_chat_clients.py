@@ -117,6 +117,8 @@ def test_a_reader_sees_no_real_arguments_and_a_foreign_cursor_is_refused(
             seen = others.until("client_tool_call")
             assert "hunter2" not in str(seen) and "password" in seen[-1].data["args"]
         assert "hunter2" not in str(observer.get(f"/turns/{asked['turn_id']}/chat").body)
+        for path in ("/requests", f"/requests/{asked['request_id']}"):
+            assert (observer.get(path).status, client.get(path).status) == (403, 200), path
         client.post(f"/requests/{asked['request_id']}/result", {"error": "no such safe"})
         assert "hunter2" not in str(frames.all())
     wrong = client.post("/agents/clerk/chat", {"text": "hello"}, headers={"last-event-id": "yesterday"})

@@ -2,7 +2,7 @@
 
 A name in a path is a field of the request: `{agent_id}` is `agent`. Of the other fields, those of a GET are its query
 and those of everything else its body. Who acts is never a field: it is the caller that was authenticated. Reading needs
-`observe`, everything else and `/control` needs `operate`.
+`observe`, everything else, `/control` and the real arguments of calls need `operate`.
 """
 
 import dataclasses
@@ -72,9 +72,12 @@ class HttpRoute(NamedTuple):
     look: str = ""
     """Where somebody sees whether it had its effect, when it was cut off and may not be done again by itself."""
 
+    needs: Scope | None = None
+    """A scope beyond that of the operation."""
+
     @property
     def scope(self) -> Scope:
-        return "operate" if self.path.startswith("/control") else self.operation.scope
+        return self.needs or ("operate" if self.path.startswith("/control") else self.operation.scope)
 
 
 class RequestField(NamedTuple):
@@ -239,8 +242,9 @@ ROUTES = (
     HttpRoute("GET", "/unknown", calls.LIST_UNKNOWN),
     HttpRoute("POST", "/calls/{call_id}/outcome", calls.RESOLVE),
     HttpRoute("GET", "/calls/{call_id}/why", calls.EXPLAIN),
-    HttpRoute("GET", "/requests", client_requests.LIST_REQUESTS),
-    HttpRoute("GET", "/requests/{request_id}", client_requests.SHOW_REQUEST),
+    # with their real arguments, so they are for those who may answer; chats and events have them redacted
+    HttpRoute("GET", "/requests", client_requests.LIST_REQUESTS, needs="operate"),
+    HttpRoute("GET", "/requests/{request_id}", client_requests.SHOW_REQUEST, needs="operate"),
     HttpRoute("POST", "/requests/{request_id}/result", client_requests.SUBMIT_RESULT, _ended, _ENDED),
     HttpRoute("POST", "/requests/{request_id}/timeout", client_requests.END_REQUEST, _ended, _ENDED, _LATE),
     HttpRoute("POST", "/requests/{request_id}/cancel", client_requests.END_REQUEST, _ended, _ENDED, _CANCELLED),
