@@ -57,6 +57,7 @@ READS = [
     ("agent", "show", "ops"),
     ("agent", "history", "ops"),
     ("agent", "model", "ops"),
+    ("work", "ops"),
     ("approvals",),
     ("approvals", "--all"),
     ("approvals", "rules"),
@@ -194,6 +195,29 @@ def test_timers_triggers_memory_and_workspaces_are_changed_through_the_daemon(
     ok(wakeful("resume", "--all"))
     ok(wakeful("reload"))
     ok(wakeful("notify", "test", "clerk"))
+
+
+def test_work_is_queued_and_skills_are_shown_through_the_daemon(
+    wakeful: Wakeful, home: ServedHome, file: tuple[str, str]
+) -> None:
+    skill = home.folder / "tricks" / "tidy" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: tidy\ndescription: How to tidy up.\n---\nBegin with the attic.\n")
+    definition = {"name": "maid", "model": "scripted:demo", "work_items": True, "skills": [str(skill.parent.parent)]}
+    home.client.post("/agents", {"definition": definition})
+    added = told(wakeful("work", "add", "maid", "Make the beds.", "--json"))
+    words = ok(wakeful("work", "maid"))
+    assert words.splitlines()[0].split() == ["ITEM", "STATE", "AGE", "OBJECTIVE", "BLOCKED", "BY"]
+    assert "Make the beds." in words
+    assert [each["id"] for each in told(wakeful("work", "maid", "--json", *file))] == [added["id"]]
+    assert ok(wakeful("work", "maid", "--completed")) == "no work items\n"
+    assert wakeful("work", "add", "ops", "Rest.").code == 2, "an agent without work items"
+    (found,) = (each for each in told(wakeful("skills", "maid", "--json")) if each["name"] == "tidy")
+    assert "How to tidy up." in ok(wakeful("skills", "maid"))
+    assert ok(wakeful("skills", "show", "maid", "tidy")) == skill.read_text()
+    assert found["entrypoint_path"] == str(skill)
+    assert told(wakeful("skills", "maid", "--json", *file)) == told(wakeful("skills", "maid", "--json"))
+    assert wakeful("skills", "show", "maid", "no-such-skill").code == 2
 
 
 def test_a_turn_is_steered_and_followed_through_the_daemon(wakeful: Wakeful, home: ServedHome) -> None:

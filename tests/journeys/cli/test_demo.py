@@ -61,7 +61,7 @@ def test_the_approval_demo_is_killed_while_it_waits_and_pays_what_was_approved_o
     assert [line for line in lines if line.startswith("$ ") and "cat" not in line] == [
         "$ CRASH=1 python refund.py",
         "$ wakeful approvals --store runs.db",
-        f"$ wakeful approvals approve {approval} --as ana --note checked --store runs.db",
+        f"$ wakeful approvals approve {approval} --note checked --store runs.db",
         "$ python refund.py",
         "$ wakeful why call_2_1 --store runs.db",
         f'$ wakeful approvals reject {approval} "too late" --store runs.db',

@@ -52,7 +52,7 @@ OF_THE_STANDARD = [
     "turn.interrupt.ignored",
     "turn.interrupt.requested",
 ]
-NOT_HERE = ("job", "channel", "benchmark")
+NOT_HERE = ("job", "benchmark")
 """Families of things that there are none of."""
 
 
