@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.surfaces.command_line import Done, Wakeful, command_line
+from kit.surfaces.command_line import ME, Done, Wakeful, command_line
 from kit.wires.provider_server import ProviderServer, messages_words, refusal, serving
 
 KEY = "sk-ant-of-a-test"
@@ -99,8 +99,8 @@ def test_a_home_is_set_up_by_flags_checked_started_and_its_owner_reached(
     assert "now: wakeful timer run ops" in new.out
     (timer,) = json.loads(wakeful("timer", "list", "ops", "--json").out)
     assert (timer["cron"], timer["timezone"], timer["state"]) == ("0 7 * * 1-5", "Europe/Berlin", "armed")
-    ran = json.loads(wakeful("timer", "run", "ops", "--as", "anna", "--json").out)
-    assert (ran["agent"], ran["say"], ran["armed_by"]) == ("ops", "Check the backups.", "anna")
+    ran = json.loads(wakeful("timer", "run", "ops", "--json").out)
+    assert (ran["agent"], ran["say"], ran["armed_by"]) == ("ops", "Check the backups.", ME)
     twice = wakeful("agent", "new", "ops", "--say", "Something else.")
     assert twice.code == 2
     assert "is there already" in twice.err

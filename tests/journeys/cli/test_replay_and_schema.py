@@ -50,5 +50,6 @@ def test_an_unknown_schema_is_answered_with_those_there_are(wakeful: Wakeful) ->
     done = wakeful("schema", "event")
     assert (done.code, done.err) == (
         2,
-        "Error: there is no schema 'event'\nHint: there are: events, run-result, wire, agent, owner, script\n",
+        "Error: there is no schema 'event'\nHint: there are: events, standard-events, run-result, wire, chat, agent, "
+        "owner, script\n",
     )

@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from kit.runs.engine_runs import calls
-from kit.surfaces.command_line import Wakeful, command_line
+from kit.surfaces.command_line import ME, Wakeful, command_line
 from wakeful import Agent, Runtime, tool
 from wakeful.ports import ModelRequest
 from wakeful.testing import scripted
@@ -101,7 +101,7 @@ def test_new_lines_are_printed_as_they_come(wakeful: Wakeful, home: Path) -> Non
     wakeful("send", "desk", "Not for this one.")
     wakeful("send", "ops", "And B2?")
     came = json.loads(following.stdout.readline())
-    assert came["presentation"]["summary"] == "message from the operator: And B2?"
+    assert came["presentation"]["summary"] == f"message from {ME}: And B2?"
     following.send_signal(signal.SIGINT)
     following.communicate()
     assert following.returncode == 130

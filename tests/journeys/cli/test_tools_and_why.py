@@ -129,7 +129,7 @@ def test_why_tells_a_refusal_with_its_rule_and_a_wait_with_its_record(wakeful: W
         ("ran", ""),
         ("outcome", ""),
     ]
-    assert "allow: approved by ana: fine" in steps[-3]["words"]
+    assert f"allow: approved by {ME}: fine" in steps[-3]["words"]
 
 
 def test_a_call_that_several_turns_have_or_none_is_asked_back(wakeful: Wakeful) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.surfaces.command_line import Wakeful
+from kit.surfaces.command_line import ME, Wakeful
 from kit.surfaces.served_home import ServedHome, served
 
 
@@ -58,10 +58,10 @@ def test_bare_why_tells_of_everything_that_is_not_at_rest(here: ServedHome, wake
     listed = wakeful("approvals")
     assert listed.out.splitlines()[0].startswith("#  ID")
     assert wakeful("approve", "2").code == 2
-    done = wakeful("approve", "1", "--as", "anna")
+    done = wakeful("approve", "1")
     assert done.code == 0, done.err
     (decided,) = [each for each in json.loads(wakeful("approvals", "--all", "--json").out) if each["thread"] == "first"]
-    assert (decided["status"], decided["decided_by"]) == ("approved", "anna")
+    assert (decided["status"], decided["decided_by"]) == ("approved", ME)
 
 
 def test_a_row_is_rejected_with_words(here: ServedHome, wakeful: Wakeful) -> None:

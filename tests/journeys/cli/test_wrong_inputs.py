@@ -147,7 +147,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "mcp tools github": ("there is no MCP server 'github' in ", "add one: docs/guides/mcp.md"),
     "mcp approve github": ("no tool of an MCP server 'github' was ever seen", "list the servers: wakeful mcp list"),
     "trust nope": ("nope cannot be read: No such file or directory", "name a file or a folder."),
-    "schema event": ("there is no schema 'event'", "there are: events, run-result"),
+    "schema event": ("there is no schema 'event'", "there are: events, standard-events"),
     "demo crsh": ("there is no demo 'crsh'", "list them: wakeful demo"),
     "demo replay": ("the demo 'replay' is not available", "list those there are: wakeful demo"),
     "workflow show nope": ("there is no workflow 'nope' in ", "none is saved in this store."),

@@ -298,7 +298,7 @@ def _test_notice() -> str:
     import time
 
     place = place_to_ask(None)
-    ask(TEST_NOTICE, AgentControlRequest(MAIN, "init"), place)
+    ask(TEST_NOTICE, AgentControlRequest(MAIN), place)
     until = time.monotonic() + TEST_SECONDS
     while time.monotonic() < until:
         for each in ask(LIST_NOTICES, NoticeQuery(MAIN, 5), place):
