@@ -23,10 +23,14 @@ from wakeful.decisions.workflows.graph_reader import read_graph
 from wakeful.providers.endpoint_settings import provider_settings
 from wakeful.providers.endpoints import endpoint
 from wakeful.service.owner_hooks import owner_hooks
+from wakeful.settings.connect_profiles import connect_profiles
+from wakeful.settings.heartbeat import owner_heartbeat
 from wakeful.settings.model_rules import model_rules
 from wakeful.settings.notify_targets import owner_targets
+from wakeful.settings.owner_file import owner_file
 from wakeful.settings.retention import owner_retention
 from wakeful.settings.spend_windows import owner_windows
+from wakeful.settings.telemetry import owner_log, owner_telemetry
 from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES
 from wakeful.testing import scripted
 
@@ -170,6 +174,10 @@ READERS: dict[str, Callable[[dict[str, str]], object]] = {
     "retention": owner_retention,
     "hooks": lambda environ: owner_hooks(environ, frozenset),
     "notify": owner_targets,
+    "heartbeat": lambda environ: owner_heartbeat({**environ, "HEARTBEAT_URL": "https://ping.example/1"}),
+    "telemetry": owner_telemetry,
+    "log": owner_log,
+    "connect": lambda environ: connect_profiles(owner_file(environ)),
     "providers": lambda environ: endpoint(next(iter(provider_settings(environ)[1])), environ=environ),
 }
 
@@ -202,7 +210,7 @@ def test_every_json_in_the_documents_is_what_it_says(text: str) -> None:
 
 # --- commands and links -----------------------------------------------------------------------------------------------
 
-_TYPED = re.compile(r"(?<!from )\bwakeful ([a-z]+)((?: [^`\n\"|]*)?)")
+_TYPED = re.compile(r"(?<!from )(?<!exec )\bwakeful ([a-z]+)((?: [^`\n\"|]*)?)")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 _FILE = re.compile(r"`([a-z_]+(?:/[a-z_]+)+\.py)`")
@@ -225,7 +233,7 @@ def wrong_commands(text: str) -> Iterator[str]:
         two = " ".join([first, *rest.split()[:1]])
         name = two if two in COMMANDS else first
         if name not in COMMANDS:
-            if name not in FAMILIES:
+            if name not in (*FAMILIES, "help"):
                 yield f"wakeful {name}"
             continue
         options = set(_OPTION.findall(rest))

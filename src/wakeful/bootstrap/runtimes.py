@@ -135,11 +135,11 @@ def _channel(store: Store, row: "ChannelRow") -> "Channel":
     from wakeful.tools.channels.service_calls import ServiceCalls
     from wakeful.tools.channels.telegram import TelegramChannel
 
-    token = os.environ.get(row.token_env, "") if row.token_env is not None else ""
-    if row.token_env is not None and not token:
+    token = os.environ.get(row.key_variable, "") if row.key_variable is not None else ""
+    if row.key_variable is not None and not token:
         raise InvalidConfig(
-            f"the channel {row.name} needs its token, and the variable {row.token_env} is not set",
-            f"Write {row.token_env}=... in secrets.env of the home, and restart: wakeful daemon restart",
+            f"the channel {row.name} needs its token, and the variable {row.key_variable} is not set",
+            f"Write {row.key_variable}=... in secrets.env of the home, and restart: wakeful daemon restart",
         )
     if row.kind == "telegram":
         return TelegramChannel(ServiceCalls(row.server, row.allow_private, hides=(token,)), token)

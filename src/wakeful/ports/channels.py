@@ -56,7 +56,7 @@ class ChannelRow(NamedTuple):
     """The runtime's own stream."""
     kind: ChannelKind
     server: str
-    token_env: str | None
+    key_variable: str | None
     scopes: tuple[ChannelScope, ...]
     allow_private: bool
     generation: int

@@ -22,7 +22,7 @@ class ChannelAdded(_ChannelFact):
 
     channel_kind: ChannelKind
     server: str
-    token_env: str | None = None
+    key_variable: str | None = None
     """The variable that holds the token of the service."""
     scopes: tuple[ChannelScope, ...] = ("decide",)
     allow_private: bool = False

@@ -77,7 +77,7 @@ async def add_channel(
         channel=name,
         channel_kind=kind,
         server=_checked_server(server or SERVERS[kind], allow_private),
-        token_env=token_env,
+        key_variable=token_env,
         scopes=_checked_scopes(scopes),
         allow_private=allow_private,
         generation=1 if known is None else known.generation + 1,

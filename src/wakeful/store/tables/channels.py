@@ -64,7 +64,7 @@ def _added(entry: LogEntry, event: ChannelAdded, rows: AtHand) -> list[ChannelRo
             agent_id=entry.agent_id,
             kind=event.channel_kind,
             server=event.server,
-            token_env=event.token_env,
+            key_variable=event.key_variable,
             scopes=event.scopes,
             allow_private=event.allow_private,
             generation=event.generation,

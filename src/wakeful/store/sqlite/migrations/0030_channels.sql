@@ -4,7 +4,7 @@ CREATE TABLE channels (
     agent INTEGER NOT NULL,
     kind TEXT NOT NULL,
     server TEXT NOT NULL,
-    token_env TEXT,
+    key_variable TEXT,
     scopes TEXT NOT NULL,
     allow_private INTEGER NOT NULL,
     generation INTEGER NOT NULL,
