@@ -109,7 +109,7 @@ def test_status_prompt_tools_context_latency_and_the_log_are_those_of_the_comman
     assert (status.agent, status.open_turns, status.pending_actions) == ("clerk", 1, 1)
     with pytest.raises(InvalidConfig, match="there is no agent 'nobody'"):
         store.status("nobody")
-    assert command(place, "status")["agents"] == [status.model_dump(mode="json")]
+    assert command(place, "status", "clerk")["agents"] == [status.model_dump(mode="json")]
     assert command(place, "debug", "prompt", "--turn", "t1") == store.prompt("t1").model_dump(mode="json")
     assert [tool.tool_name for tool in store.tools("t1").catalog.entries] == ["refund"]
     assert store.context("t1", 1) == command(place, "context", "t1", "--step", "1")
