@@ -124,7 +124,7 @@ def test_a_daemon_under_which_wakeful_was_replaced_says_so_and_the_next_takes_up
     assert before["problems"] == [] and before["version"] == wakeful.__version__
     home.client.post("/agents/clerk/messages", {"text": "refund 5", "thread": "waits"})
     until(lambda: home.client.get("/approvals").body)
-    home.client.post("/agents/clerk/messages", {"text": "slow 20", "thread": "runs"})
+    home.client.post("/agents/clerk/messages", {"text": "slow 120", "thread": "runs"})
     until(lambda: turns(home).get("runs") == "running")
     home.begin_upgrade()
 

@@ -4,7 +4,8 @@ It reads what it is told and keeps nothing: a stream that broke off is asked for
 """
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,12 +42,8 @@ class SocketClient:
     async def ask(self, method: str, where: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
         """One request and its answer."""
         asked = {name: value for name, value in query.items() if value is not None}
-        import httpx2
-
-        try:
+        with self._told():
             answer = await self._http.request(method, where, json=body, params=asked)
-        except (httpx2.HTTPError, OSError) as error:
-            raise self._no_answer(error) from None
         return _answered(self.path, answer, answer.content)
 
     async def stream(self, where: str, last: str | None = None, **query: Any) -> AsyncGenerator[StreamEvent, None]:
@@ -56,7 +53,7 @@ class SocketClient:
         headers = {"accept": "text/event-stream"} | ({"last-event-id": last} if last is not None else {})
         asked = {name: value for name, value in query.items() if value is not None}
         patience = httpx2.Timeout(SECONDS, read=SILENCE_SECONDS)
-        try:
+        with self._told():
             async with self._http.stream("GET", where, params=asked, headers=headers, timeout=patience) as answer:
                 if answer.status_code != 200:
                     _answered(self.path, answer, await answer.aread())
@@ -68,14 +65,21 @@ class SocketClient:
                     elif "data" in found and not line:
                         yield StreamEvent(found.get("id", ""), json.loads(found["data"]))
                         found = {}
-        except (httpx2.HTTPError, OSError) as error:
-            raise self._no_answer(error) from None
 
     async def close(self) -> None:
         await self._http.aclose()
 
-    def _no_answer(self, error: Exception) -> NoAnswer:
-        return NoAnswer(f"no daemon answers at {self.path}: {str(error) or type(error).__name__}", START)
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """A connection that cannot be made, breaks, or was closed here while somebody still asked: NoAnswer."""
+        import httpx2
+
+        try:
+            yield
+        except (httpx2.HTTPError, OSError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not self._http.is_closed:
+                raise
+            raise NoAnswer(f"no daemon answers at {self.path}: {str(error) or type(error).__name__}", START) from None
 
 
 def _answered(path: Path, answer: "httpx2.Response", data: bytes) -> Any:
