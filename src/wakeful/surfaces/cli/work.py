@@ -43,7 +43,7 @@ def listed(
 
 def add(
     agent: AgentArgument,
-    objective: Annotated[str, typer.Argument(metavar="OBJECTIVE", help="What is to be achieved.")],
+    objective: Annotated[str, typer.Argument(metavar="OBJECTIVE", help="The result that is wanted.")],
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
