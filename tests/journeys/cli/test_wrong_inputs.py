@@ -149,7 +149,6 @@ WRONG: dict[str, tuple[str, str]] = {
     "trust nope": ("nope cannot be read: No such file or directory", "name a file or a folder."),
     "schema event": ("there is no schema 'event'", "there are: events, standard-events"),
     "demo crsh": ("there is no demo 'crsh'", "list them: wakeful demo"),
-    "demo replay": ("the demo 'replay' is not available", "list those there are: wakeful demo"),
     "workflow show nope": ("there is no workflow 'nope' in ", "none is saved in this store."),
     "workflow validate nope.json": ("nope.json cannot be read: No such file or directory", "name a JSON file"),
     "workflow validate shop.py": ("shop.py is not a valid workflow", "invalid_graph: not JSON"),
