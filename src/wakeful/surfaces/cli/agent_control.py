@@ -39,11 +39,12 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List the agents of a runtime: whether they run, since when, and why not."""
-    found = ask(LIST_AGENTS, AgentQuery(agent, private, archived), place_to_ask(store))
+    place = place_to_ask(store)
+    found = ask(LIST_AGENTS, AgentQuery(agent, private, archived), place)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:
-        prose("no agents yet; a program makes them with Runtime(home, agents=[...])")
+        prose(f"no agents yet; make one: wakeful agent create NAME{place.flag}")
     else:
         cells = [
             (plain(each.agent), each.status, age_cell(int(each.changed_at * 1e6)), each.source, _why(each))
