@@ -25,9 +25,9 @@ async def test_hostile_text_is_shown_harmless_in_every_pane(
 ) -> None:
     async with watching(home.socket, agent="keeper", size=size) as screen:
         await screen.type("/display debug")
-        for text in HOSTILE:
+        for sent, text in enumerate(HOSTILE):
             client.post("/agents/keeper/messages", {"text": text})
-        await screen.until(lambda: len(client.get("/agents/keeper/briefs?limit=50").body) >= len(HOSTILE))
+            await screen.until(lambda sent=sent: len(client.get("/agents/keeper/briefs?limit=50").body) > sent)
         await screen.until(lambda: "xxxx" in screen.text.rpartition("keeper you said:")[2])
         seen = []
         for key in ("pageup", "pageup", "f3", "pagedown", "pagedown", "f5", "v", "pageup", "pageup"):
