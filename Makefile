@@ -37,8 +37,10 @@ peers: .peers/.ready  ## install the servers that tests/peers talks to (needs np
 test: $(READY)  ## run all tests
 	$(BIN)/python -m pytest -n auto
 
-newest:  ## unit, contract and hostile tests on the newest Python that is installed (in .venv-newest); NEWEST_TESTS=... for others
-	@./.ci/newest $(NEWEST_TESTS)
+SHARE ?= 1
+
+newest:  ## unit, contract and hostile tests on the newest Python that is installed (in .venv-newest); SHARE=4 for a quarter of them, NEWEST_TESTS=... for others
+	@SHARE=$(SHARE) ./.ci/newest $(NEWEST_TESTS)
 
 TREES ?= 10000
 
@@ -52,9 +54,8 @@ FIRST ?= 0
 worlds: $(READY)  ## random lives of agents on a virtual clock: 10,000, or as many as WORLDS= says, from seed FIRST= on
 	WAKEFUL_SIMULATED_WORLDS=$(WORLDS) WAKEFUL_FIRST_WORLD=$(FIRST) $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/unit/runtime/test_simulation.py
 
-kills: $(READY)  ## kill lives of agents at every commit, and a daemon under load 60 times; `make test` takes a few points, by the day's seed
-	WAKEFUL_KILL_POINTS=0 $(BIN)/python -m pytest -q --timeout=0 tests/crash/test_runtime_sweeps.py tests/crash/test_task_sweeps.py
-	WAKEFUL_DAEMON_KILLS=60 $(BIN)/python -m pytest -q -s --timeout=0 tests/crash/test_daemon_kills.py
+kills: $(READY)  ## kill every scenario at every point, and a daemon under load 60 times; `make test` takes some points, by the day's seed
+	WAKEFUL_KILL_POINTS=0 WAKEFUL_DAEMON_KILLS=60 $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/crash
 
 pins: $(READY)  ## record the goldens of tests/pins anew, and see that they come out the same again
 	WAKEFUL_RECORD_PINS=1 $(BIN)/python -m pytest -q -n 2 tests/pins

@@ -1,6 +1,8 @@
 """What every suite shares: the marks that say which rule a test shows, and the documents those rules stand in."""
 
+import os
 import re
+import zlib
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 RULE = re.compile(r"[A-Z]{2,5}-[A-Z0-9]+-\d{2,3}")
 MOST_RULES_IN_A_MARK = 4
+SHARE = tuple(map(int, os.environ.get("WAKEFUL_TEST_SHARE", "0/1").split("/")))
+"""Which share of the tests runs, of how many: every file has tests in each."""
 
 
 def pytest_configure() -> None:
@@ -21,8 +25,11 @@ def pytest_configure() -> None:
     settings.load_profile("patient")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A mark names at most four rules, each written as rules are written: a crowded mark shows nothing."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A mark names at most four rules, each written as rules are written: a crowded mark shows nothing.
+
+    Where a share is asked for, the others are left out.
+    """
     wrong = []
     for item in items:
         for mark in item.iter_markers("spec"):
@@ -31,6 +38,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             wrong += [f"{item.nodeid}: {rule!r} is no rule" for rule in mark.args if not RULE.fullmatch(str(rule))]
     if wrong:
         raise pytest.UsageError("spec marks: " + "; ".join(wrong))
+    which, of = SHARE
+    if left_out := [item for item in items if zlib.crc32(item.nodeid.encode()) % of != which % of]:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % of == which % of]
 
 
 @pytest.fixture(scope="session")

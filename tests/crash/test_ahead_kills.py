@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from crash import ahead_scenarios
-from crash.reached import assert_reached
 from crash.storms import storm
+from crash.sweeps import sweep
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import ToolStarted
 from wakeful.contracts.tools import Effect
@@ -29,7 +29,7 @@ from wakeful.testing.wrapped_store import WrappedStore
 
 @pytest.mark.parametrize("scenario", ahead_scenarios.ALL, ids=lambda scenario: scenario.__name__)
 def test_a_run_whose_calls_begin_ahead_is_killed_anywhere_and_finishes(scenario: Callable[..., Any]) -> None:
-    assert_reached(kill_everywhere(scenario))
+    sweep(scenario)
 
 
 @pytest.mark.parametrize("scenario", [ahead_scenarios.stormy], ids=lambda scenario: scenario.__name__)
@@ -102,7 +102,7 @@ async def misdeclared(path: Path, effect: Effect) -> Store:
 
 
 def test_a_pure_call_that_runs_ahead_passes() -> None:
-    assert_reached(kill_everywhere(ahead_scenarios.one_glance))
+    sweep(ahead_scenarios.one_glance)
 
 
 @pytest.mark.parametrize("effect", ["keyed", "irreversible"])

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from crash import approval_scenarios as scenarios
-from crash.reached import assert_reached
 from crash.storms import storm
+from crash.sweeps import sweep
 from wakeful.testing import kill_everywhere
 
 STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "1")))
@@ -19,8 +19,7 @@ STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "1")))
 
 @pytest.mark.parametrize(("decision", "gated"), scenarios.CALLS, ids=map("-".join, scenarios.CALLS))
 def test_a_gated_call_that_is_killed_anywhere_ends_as_it_was_decided(decision: str, gated: str) -> None:
-    report = kill_everywhere(partial(scenarios.gated_call, decision=decision, gated=gated))
-    assert_reached(report)
+    sweep(partial(scenarios.gated_call, decision=decision, gated=gated))
 
 
 def test_a_tool_that_asks_nobody_is_found_out() -> None:
@@ -31,8 +30,7 @@ def test_a_tool_that_asks_nobody_is_found_out() -> None:
 
 @pytest.mark.parametrize("scenario", scenarios.OTHERS, ids=lambda scenario: scenario.__name__)
 def test_whatever_waits_for_a_person_is_killed_anywhere(scenario: Callable[..., Any]) -> None:
-    report = kill_everywhere(scenario)
-    assert_reached(report)
+    sweep(scenario)
 
 
 @pytest.mark.parametrize("seed", STORMS)

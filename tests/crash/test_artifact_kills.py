@@ -2,10 +2,10 @@
 
 import hashlib
 
-from crash.reached import assert_reached
+from crash.sweeps import sweep
 from wakeful import Agent, RunContext, run, tool
 from wakeful.ports import Store
-from wakeful.testing import Ledger, kill_everywhere, scripted
+from wakeful.testing import Ledger, scripted
 
 WHOLE = "".join(f"line {number}\n" for number in range(30_000))
 ARTIFACT = hashlib.sha256(WHOLE.encode()).hexdigest()[:12]
@@ -30,4 +30,4 @@ async def reads_a_page(store: Store, ledger: Ledger) -> None:
 
 
 def test_a_page_that_was_cut_off_is_read_again() -> None:
-    assert_reached(kill_everywhere(reads_a_page))
+    sweep(reads_a_page)

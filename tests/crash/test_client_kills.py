@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from crash import client_scenarios
-from crash.reached import assert_reached
 from crash.storms import storm
+from crash.sweeps import sweep
 from wakeful.testing import kill_everywhere
 
 
 @pytest.mark.parametrize("scenario", client_scenarios.ALL, ids=lambda scenario: scenario.__name__)
 def test_a_client_is_asked_once_and_answers_once_wherever_the_process_is_killed(scenario: Callable[..., Any]) -> None:
-    assert_reached(kill_everywhere(scenario), more_than=40)
+    sweep(scenario, more_than=40)
 
 
 def test_inversion_a_client_that_forgets_what_it_was_asked_does_it_twice() -> None:

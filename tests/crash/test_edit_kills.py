@@ -6,16 +6,15 @@ from pathlib import Path
 import pytest
 
 from crash import edit_scenarios
-from crash.reached import assert_reached
 from crash.storms import storm
+from crash.sweeps import sweep
 from wakeful.testing import kill_everywhere
 
 STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "2")))
 
 
 def test_a_killed_edit_is_neither_lost_nor_doubled() -> None:
-    report = kill_everywhere(edit_scenarios.edits)
-    assert_reached(report, more_than=40)
+    report = sweep(edit_scenarios.edits, more_than=40)
     assert report.unknown == 0
 
 

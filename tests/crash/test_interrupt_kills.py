@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from crash import interrupt_scenarios
-from crash.reached import assert_reached
 from crash.storms import storm
-from wakeful.testing import kill_everywhere
+from crash.sweeps import sweep
 
 
 @pytest.mark.parametrize("scenario", interrupt_scenarios.ALL, ids=lambda scenario: scenario.__name__)
 def test_a_turn_that_is_steered_and_killed_ends_as_it_was_told_to(scenario: Callable[..., Any]) -> None:
-    assert_reached(kill_everywhere(scenario))
+    sweep(scenario)
 
 
 @pytest.mark.parametrize("scenario", interrupt_scenarios.ALL, ids=lambda scenario: scenario.__name__)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from crash import long_scenarios
-from crash.reached import assert_reached
 from crash.storms import storm
+from crash.sweeps import sweep
 from crash.test_controls import without_requests
 from wakeful.testing import KillPoint, kill_everywhere
 
@@ -18,13 +18,11 @@ STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "1")))
 
 @pytest.mark.parametrize("scenario", long_scenarios.ALL, ids=lambda scenario: scenario.__name__)
 def test_a_run_that_is_killed_in_any_phase_finishes_as_if_nothing_had_happened(scenario: Callable[..., Any]) -> None:
-    report = kill_everywhere(scenario)
-    assert_reached(report, more_than=20)
+    sweep(scenario, more_than=20)
 
 
 def test_a_thread_that_is_killed_while_it_is_put_into_pages_goes_on_with_every_word_of_it() -> None:
-    report = kill_everywhere(long_scenarios.thread_in_pages)
-    assert_reached(report, more_than=10)
+    sweep(long_scenarios.thread_in_pages, more_than=10)
 
 
 @pytest.mark.parametrize("seed", STORMS)

@@ -7,28 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from crash import mailbox_scenarios as scenarios
-from crash.reached import assert_reached
+from crash.sweeps import sweep
 from kit.runs.store_facts import AGENT, NOON, deferred, message, queued, session, started
 from kit.runs.table_facts import rests
 from wakeful.store.sqlite import SqliteStore
-from wakeful.testing import kill_everywhere
 from wakeful.testing.crash_rows import find_misfits
 
 
 def test_messages_that_are_killed_anywhere_are_each_answered_once() -> None:
-    assert_reached(kill_everywhere(scenarios.a_queue_in_one_thread))
+    sweep(scenarios.a_queue_in_one_thread)
 
 
 def test_messages_without_a_turn_that_are_killed_anywhere_are_each_taken_once() -> None:
-    assert_reached(kill_everywhere(scenarios.messages_without_a_turn))
+    sweep(scenarios.messages_without_a_turn)
 
 
 def test_messages_that_are_set_aside_and_killed_anywhere_are_shown_once_or_expire() -> None:
-    assert_reached(kill_everywhere(scenarios.messages_that_are_set_aside))
+    sweep(scenarios.messages_that_are_set_aside)
 
 
 def test_two_owners_of_one_queue_that_are_killed_anywhere_take_each_message_once() -> None:
-    assert_reached(kill_everywhere(scenarios.two_owners_of_one_queue))
+    sweep(scenarios.two_owners_of_one_queue)
 
 
 async def test_inversion_rows_that_a_kill_had_left_behind_are_found(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from crash.paid_models import FIRST, GEMINI, paid_models
 from crash.provider_scenarios import retries_and_fallbacks
-from crash.reached import assert_reached
 from crash.storms import storm
+from crash.sweeps import sweep
 from crash.test_controls import without_requests
 from wakeful.testing import KillPoint, kill_everywhere
 
@@ -28,8 +28,7 @@ WIRES = pytest.mark.parametrize("wire", [FIRST, GEMINI])
 
 @WIRES
 def test_a_run_that_is_killed_between_and_within_its_attempts_pays_for_no_answer_twice(models: str, wire: str) -> None:
-    report = kill_everywhere(partial(retries_and_fallbacks, models, "k", wire=wire))
-    assert_reached(report, more_than=40)
+    sweep(partial(retries_and_fallbacks, models, "k", wire=wire), more_than=40)
 
 
 @WIRES

@@ -1,22 +1,16 @@
 """A runtime's process is killed at every commit of a story and started again: the same end, nothing lost or done twice.
 
-A share of the points here, chosen by the day's seed, which is printed; all of them: `make kills`.
+A share of the points here; all of them: `make kills`.
 """
 
-import os
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from crash import runtime_scenarios as scenarios
-from crash.reached import assert_reached
-from wakeful.testing import kill_everywhere
+from crash.sweeps import sweep
 
-SEED = int(os.environ.get("WAKEFUL_KILL_SEED", datetime.now(UTC).toordinal()))
-POINTS = int(os.environ.get("WAKEFUL_KILL_POINTS", "20"))
-"""Kills of each story; 0: all there are."""
 STORIES = [
     scenarios.messages_and_pauses,
     scenarios.a_timer_and_a_wait,
@@ -32,5 +26,4 @@ STORIES = [
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_a_life_that_is_killed_anywhere_comes_to_the_same_end(story: Callable[..., Any]) -> None:
-    print(f"again: WAKEFUL_KILL_SEED={SEED} pytest tests/crash/test_runtime_sweeps.py -k {story.__name__}")  # noqa: T201
-    assert_reached(kill_everywhere(story, most=POINTS or None, seed=SEED), more_than=min(POINTS or 10, 10) - 1)
+    sweep(story)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from crash import tree_scenarios as scenarios
-from crash.reached import assert_reached
 from crash.storms import storm
+from crash.sweeps import sweep
 from wakeful.testing import kill_everywhere
 
 STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "1")))
@@ -21,8 +21,7 @@ STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "1")))
 
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.__name__)
 def test_a_tree_that_is_killed_anywhere_finishes_as_if_nothing_had_happened(scenario: Callable[..., Any]) -> None:
-    report = kill_everywhere(scenario)
-    assert_reached(report, more_than=20)
+    sweep(scenario, more_than=20)
 
 
 def test_a_child_that_does_something_twice_is_found_out() -> None:

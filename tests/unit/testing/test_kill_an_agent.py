@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from crash.reached import assert_reached
+from crash.sweeps import assert_reached
 from wakeful import Agent, RunContext, run, run_sync, tool
 from wakeful.contracts.tools import Effect
 from wakeful.ports import Store
