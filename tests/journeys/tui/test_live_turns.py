@@ -54,7 +54,7 @@ async def test_a_cursor_that_is_gone_begins_anew_and_shows_everything_once(home:
     async with watching(home.socket, agent="keeper") as screen:
         await screen.type("before the cut")
         await screen.until(lambda: screen.text.count("before the cut") == 2)
-        screen.console._cursor = "feed-00000000-7"  # as after a time in which retention cut the feed
+        screen.console._feed.cursor = "feed-00000000-7"  # as after a time in which retention cut the feed
         home.kill()
         await screen.until("daemon away, reconnecting")
         home.start()
@@ -62,4 +62,4 @@ async def test_a_cursor_that_is_gone_begins_anew_and_shows_everything_once(home:
         await screen.type("after the cut")
         shown = await screen.until(lambda: screen.text.count("after the cut") == 2)
         assert shown is not None and screen.text.count("before the cut") == 2
-        assert screen.console._cursor != "feed-00000000-7"
+        assert screen.console._feed.cursor != "feed-00000000-7"

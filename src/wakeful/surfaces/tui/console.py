@@ -1,8 +1,7 @@
 """The terminal UI: keys, overlays, and the loops that keep the screen up to date.
 
-One loop follows the feed over all agents and comes back with its cursor when the process was away. One reads the
-overview again when something happened. Neither writes anything. The third carries out what a person typed, one after
-the other, so that typing never waits for an answer.
+One loop follows the feed over all agents, one reads the overview again when something happened: neither writes
+anything. The third carries out what a person typed, one after the other, so that typing never waits for an answer.
 """
 
 import asyncio
@@ -20,11 +19,12 @@ from textual.css.query import NoMatches
 from textual.widgets import Static
 
 from wakeful.contracts.errors import WakefulError
-from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer
+from wakeful.service.serving.daemon_client import NoAnswer
 from wakeful.surfaces.tui.approval_overlay import ApprovalOverlay, decision_fields
 from wakeful.surfaces.tui.composer import Composer
 from wakeful.surfaces.tui.conversation import Activity, AgentConversation, Line
 from wakeful.surfaces.tui.detail_overlays import CostOverlay, OutputOverlay
+from wakeful.surfaces.tui.feed_follower import FeedFollower
 from wakeful.surfaces.tui.home_client import HomeClient
 from wakeful.surfaces.tui.live_turn import TurnBudget, TurnListener
 from wakeful.surfaces.tui.overlays import (
@@ -44,12 +44,10 @@ from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.surfaces.tui.slash_commands import NO_AGENT, act, read_line
 from wakeful.surfaces.tui.wishes import CommandWish, DecisionWish, QuestionWish, Wish
 from wakeful.views.presentation.display_modes import DisplayMode, display_mode
-from wakeful.views.presentation.feed_entries import FeedEntry
 
 REFRESH_SECONDS = 5.0
 SETTLE_SECONDS = 0.2
 """Between two readings of the overview, however much happens."""
-AWAY_SECONDS = 0.5
 KEYS = (
     "Enter send  Tab agent  F1 help  F2 agents  F3 transcript  F4 tasks  F5 events  F6 approvals  F7 actions  F8 cost"
 )
@@ -105,10 +103,7 @@ class Console(App[None]):
         self._reader = OverviewReader(client, self._times)
         self._heard = TurnListener(client, self._draw_words)
         self._budget = TurnBudget(client)
-        self._conversations: dict[str, AgentConversation] = {}
-        self._activities: dict[str, Activity] = {}
-        self._cursor: str | None = None
-        self._begun = False
+        self._feed = FeedFollower(client, heard=self._hear, connected=self._connect, failed=self._say)
         self._stale = asyncio.Event()
         self._acts: asyncio.Queue[Act] = asyncio.Queue()
         self._unanswered: dict[tuple[str, str], str] = {}
@@ -131,7 +126,7 @@ class Console(App[None]):
         self.query_one("#talk", VerticalScroll).anchor()
         self.composer.claimed = self._claimed
         self.composer.focus()
-        for loop in (self._follow(), self._keep_overview(), self._carry_out_all()):
+        for loop in (self._feed.follow(), self._keep_overview(), self._carry_out_all()):
             self.run_worker(loop)
         self._draw()
 
@@ -154,45 +149,18 @@ class Console(App[None]):
 
     @property
     def conversation(self) -> AgentConversation:
-        name = self.selected or ""
-        return self._conversations.setdefault(name, AgentConversation(name))
+        return self._feed.conversation(self.selected or "")
 
     @property
     def activity(self) -> Activity:
-        return self._activities.setdefault(self.selected or "", Activity())
+        return self._feed.activity(self.selected or "")
 
     # The loops
 
-    async def _follow(self) -> None:
-        while True:
-            try:
-                if not self._begun:
-                    for entry in await self.client.tail():
-                        self._take(entry)
-                    self._begun = True
-                self._connect(True)
-                async for entry in self.client.feed(self._cursor):
-                    self._take(entry)
-                    with suppress(NoMatches):  # the screen is gone
-                        self._draw_talk()
-                    self._stale.set()
-            except NoAnswer:
-                pass
-            except ControlRefused as refused:
-                if refused.status == 410:  # the feed no longer has what comes after the cursor
-                    self._begun, self._cursor = False, None
-                else:
-                    self._say(refused)
-            except WakefulError as error:
-                self._say(error)
-            self._connect(False)
-            await asyncio.sleep(AWAY_SECONDS)
-
-    def _take(self, entry: FeedEntry) -> None:
-        name = entry.envelope.agent_id
-        self._cursor = entry.cursor
-        self._conversations.setdefault(name, AgentConversation(name)).take(entry)
-        self._activities.setdefault(name, Activity()).take(entry)
+    def _hear(self) -> None:
+        with suppress(NoMatches):  # the screen is gone
+            self._draw_talk()
+        self._stale.set()
 
     async def _keep_overview(self) -> None:
         while True:
@@ -376,7 +344,7 @@ class Console(App[None]):
     # Acts: each speaks to the process
 
     async def _send(self, agent: str, text: str, line: str, priority: str = "normal") -> None:
-        activity = self._activities.setdefault(agent, Activity())
+        activity = self._feed.activity(agent)
         key = self._unanswered.setdefault((agent, text), f"tui-{uuid.uuid4().hex}")
         try:
             found = await self.client.send(agent, text, key, priority)
@@ -409,7 +377,7 @@ class Console(App[None]):
             self._tell(told.words)
 
     async def _read_conversation(self, name: str) -> None:
-        known = self._conversations.setdefault(name, AgentConversation(name))
+        known = self._feed.conversation(name)
         for entry in await self.client.tail(name):
             known.take(entry)
         await self._read_selected()
