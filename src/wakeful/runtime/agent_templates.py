@@ -36,7 +36,7 @@ BUILTIN = "builtin:"
 MAX_BYTES = 1_000_000
 """Of a file of a template."""
 MAX_SKILL_BYTES, MAX_SKILL_FILES = 20_000_000, 1_000
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _GITHUB = re.compile(r"https://github\.com/[^/\s]+/[^/\s]+/tree/[^/\s]+/\S+")
 FORMS = "Give the id of a template in ~/.agents/templates, or the absolute path of a folder with an AGENTS.md."
 
@@ -86,13 +86,21 @@ def read_template(selector: str) -> Template:
     return Template(selector, folder, guidance, _skills(folder, selector))
 
 
+def unseeded(name: str) -> Template:
+    """One of the runtime's, as it will be written."""
+    files = BUILTIN_TEMPLATES[name]
+    refs = json.loads(files.get(SKILLS_JSON, "{}")).get("skill_refs", ())
+    skills = tuple(_skill(ref, f"template {name!r}: skill {ref!r}") for ref in refs)
+    return Template(name, templates_folder() / name, files[AGENTS_MD], skills)
+
+
 def _folder(selector: str) -> Path:
     if _GITHUB.fullmatch(selector):
         _refuse_remote(f"template {selector!r}")
     path = Path(selector)
     if path.is_absolute():
         return path
-    if not _ID.fullmatch(selector):
+    if not ID.fullmatch(selector):
         raise InvalidRequest(f"{selector!r} names no template", FORMS)
     return templates_folder() / selector
 
@@ -231,6 +239,15 @@ def seed_templates() -> None:
             _seed(templates_folder() / name, files)
     except OSError as error:
         LOG.warning("the builtin templates could not be written to %s: %s", templates_folder(), error)
+
+
+def is_as_seeded(name: str) -> bool:
+    """Is one of the runtime's as the runtime wrote it, or not written yet? Blocks on the disk."""
+    folder = templates_folder() / name
+    if not folder.exists():
+        return True
+    kept = _manifest(folder)
+    return kept is not None and kept.get("files") == _on_disk(folder)
 
 
 def _seed(folder: Path, files: Mapping[str, str]) -> None:

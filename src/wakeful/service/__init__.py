@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from wakeful.sandbox.import_guard import guard_imports as guard_imports
     from wakeful.settings.agent_homes import default_agent_id as default_agent_id
     from wakeful.settings.local_zone import local_zone as local_zone
+    from wakeful.settings.owner_file import settings_path as settings_path
     from wakeful.settings.store_file import default_store as default_store
     from wakeful.settings.store_file import home_store as home_store
     from wakeful.tools.context import RunContext as RunContext
@@ -112,6 +113,7 @@ _WHERE = {
     "home_store": "wakeful.settings.store_file",
     "read_graph": "wakeful.decisions.workflows.graph_reader",
     "redact": "wakeful.decisions.redaction",
+    "settings_path": "wakeful.settings.owner_file",
     "scope_words": "wakeful.decisions.spend_windows",
     "tool": "wakeful.tools.decorator",
     "tools_of_the_runtime": "wakeful.engine.agent_checks",

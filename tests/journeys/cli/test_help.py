@@ -29,6 +29,9 @@ def test_help_names_every_command_and_the_exit_codes(wakeful: Wakeful) -> None:
         "workspace",
         "channel",
         "task",
+        "template",
+        "config show",
+        "config check",
     } == set(COMMANDS)
     assert all(f"  {COMMANDS[name].usage} " in done.out for name in listed)
     assert "0 completed, 1 failed, 2 wrong request, 3 a person has to act" in done.out

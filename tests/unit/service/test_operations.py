@@ -30,6 +30,7 @@ from wakeful.service.operations.spending import CostQuestion
 from wakeful.service.operations.subjects import SubjectName
 from wakeful.service.operations.table import OPERATIONS
 from wakeful.service.operations.tasks import TaskName
+from wakeful.service.operations.templates import TemplateName
 from wakeful.service.operations.threads import MessageQuery
 from wakeful.service.operations.upkeep import TransferFile
 from wakeful.service.operations.work import WorkItemQuery
@@ -67,6 +68,7 @@ NEEDS_WORDS: dict[str, Any] = {
     "runtime.imported_agent": ImportedName("nothing"),
     "runtime.metrics": NoRequest(),
     "runtime.answer": AnswerQuery("nothing"),
+    "runtime.template": TemplateName("nothing"),
     "task.show": TaskName("nothing"),
     "task.output": TaskName("nothing"),
     "runtime.revisions": AgentTarget("nothing"),

@@ -67,6 +67,7 @@ PAGES: Mapping[str, Pages] = {
     "/dispatches": ByKey(("-created_at", "run_id")),
     "/packages": ByKey(("slug",)),
     "/channels": ByKey(("channel",)),
+    "/templates": ByKey(("template",)),
     "/why": ByKey(("agent",)),
     "/workflows": ByKey(("name", "workflow_id")),
 }

@@ -50,6 +50,8 @@ COMMANDS = {
                     'wakeful send ops "check the backups"', "send"),
     "chat": Command("chat", "chat AGENT", "talk to an agent of the daemon, line by line",
                     "wakeful chat ops"),
+    "prompt": Command("prompt", "prompt TEXT", "ask the default agent, and print its answer",
+                      'wakeful prompt "how are the backups?"\ncat error.log | wakeful prompt "what is this?"'),
     "agent": Command("agent_control", "agent [AGENT]", "list a runtime's agents and their states",
                      "wakeful agent\nwakeful agent list", "listed"),
     "agent list": Command("agent_control", "agent list [AGENT]", "the same as wakeful agent", "wakeful agent list",
@@ -79,6 +81,20 @@ COMMANDS = {
                             "wakeful agent resume ops", "resume"),
     "check": Command("check", "check [HOME]", "check the files of agents and wakeful.toml",
                      "wakeful check\nwakeful check home --tools shop:refund"),
+    "config": Command("config", "config [NAME]", "settings in force, and where each is from",
+                      "wakeful config\nwakeful config budget\nwakeful config --all", "show"),
+    "config show": Command("config", "config show [NAME]", "the same as wakeful config", "wakeful config show",
+                           "show"),
+    "config check": Command("check", "config check [HOME]", "the same as wakeful check", "wakeful config check"),
+    "config path": Command("config", "config path", "print the path of wakeful.toml",
+                           '"$EDITOR" "$(wakeful config path)"', "path"),
+    "template": Command("templates", "template", "the same as template list", "wakeful template", "listed"),
+    "template list": Command("templates", "template list", "what homes of agents can be made from",
+                             "wakeful template list", "listed"),
+    "template show": Command("templates", "template show TEMPLATE", "print what one tells its agents",
+                             "wakeful template show wakeful-developer", "show"),
+    "template add": Command("templates", "template add DIR", "copy a template from a folder",
+                            "wakeful template add ~/templates/desk", "add"),
     "tail": Command("tail", "tail [AGENT]", "the newest lines of all agents, or of one",
                     "wakeful tail\nwakeful tail ops --display verbose --follow", "tail"),
     "transcript": Command("tail", "transcript AGENT", "an agent's conversation with its operator",
@@ -325,15 +341,16 @@ GROUPS = {
         "interject", "cancel",
     ),
     "Agents of a runtime": (
-        "send", "chat", "agent", "agent new", "agent show", "agent create", "agent model", "agent history",
+        "send", "prompt", "chat", "agent", "agent new", "agent show", "agent create", "agent model", "agent history",
         "agent diff", "agent pause", "agent stop", "agent resume", "agent archive", "agent delete", "stop", "tail",
         "transcript", "timer list", "timer run", "timer cancel", "notices", "notify test", "memory list", "memory show",
-        "memory edit", "memory forget", "work", "work add", "skills", "skills show",
+        "memory edit", "memory forget", "work", "work add", "skills", "skills show", "template list", "template show",
+        "template add",
     ),
     "Tasks": ("task list", "task show", "task output", "task stop"),
     "Daemon": (
         "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "daemon install",
-        "tui", "check", "reload", "token create", "token list", "token revoke",
+        "tui", "config", "config path", "check", "reload", "token create", "token list", "token revoke",
     ),
     "Phones": ("channel list", "channel add", "channel pair", "channel test", "channel remove"),
     "Workspaces": (
@@ -382,6 +399,8 @@ OWN_PROCESS = (
     "store import", "artifacts show", "trigger deliver", "requests submit", "requests timeout", "requests cancel",
 )  # fmt: skip
 """Commands that work in their own process, on the file of a store: they take no `--connect`."""
+NO_STORE = ("prompt", "config", "config show", "template", "template list", "template show", "template add")
+"""Commands that ask a daemon and have no `--store`: what they are about is in no store, or no file could answer."""
 FAMILIES = ("daemon", "debug", "notify", "package", "store", "timer", "token")
 """First words that are no command by themselves."""
 ROWS = {

@@ -1,14 +1,16 @@
 """A turn that the daemon runs: a message for an agent, and the answer to it, as `wakeful run` would print it."""
 
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import typer
 
 from wakeful.service.operations.answers import ANSWER, AnswerQuery
+from wakeful.service.operations.calls import LIST_UNKNOWN
+from wakeful.service.operations.operation import NoRequest
 from wakeful.service.operations.runtime import SEND, MessageToAgent
 from wakeful.service.run_result import RunResult
-from wakeful.surfaces.cli.outcomes import INTERRUPTED
+from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
 from wakeful.surfaces.cli.places import StoreAddress, ask
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.screen import short
@@ -34,3 +36,14 @@ def turn_of_daemon(asked: MessageToAgent, place: StoreAddress, *, quiet: bool = 
         note(f"\nThe daemon goes on with it: wakeful transcript {sent.agent}{place.flag}")
         raise typer.Exit(INTERRUPTED) from None
     return DaemonTurn(sent, RunResult.from_dict(found.result))
+
+
+def answer_by_daemon(asked: MessageToAgent, place: StoreAddress, *, json: bool, quiet: bool = False) -> NoReturn:
+    """Send a message, print the answer to it as `wakeful run` does, and end the command with its exit code."""
+    result = turn_of_daemon(asked, place, quiet=quiet or json).result
+    if json:
+        tell_json(result)
+    else:
+        unknown = ask(LIST_UNKNOWN, NoRequest(), place) if result.unknown else []
+        tell(result, unknown, place, quiet=quiet)
+    raise typer.Exit(exit_code(result))

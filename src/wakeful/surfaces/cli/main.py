@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wakeful._version import __version__
-from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES, FIRST, GROUPS, OWN_PROCESS, ROWS
+from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES, FIRST, GROUPS, NO_STORE, OWN_PROCESS, ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,7 +175,7 @@ def _connecting(name: str, function: "Callable[..., Any]") -> "Callable[..., Any
     from inspect import Parameter, signature
 
     given = signature(function)
-    if "store" not in given.parameters:
+    if "store" not in given.parameters and name not in NO_STORE:
         return function
     from wakeful.surfaces.cli.options import ConnectOption
     from wakeful.surfaces.cli.places import asking

@@ -112,6 +112,11 @@ def place_to_fill(named: Path | None) -> StoreAddress:
     return _daemon_place(named) or store_to_write(named)
 
 
+def place_without_store() -> StoreAddress:
+    """A daemon that answers, else this machine: for what belongs to no store."""
+    return _daemon_place(None) or StoreAddress(":memory:", True)
+
+
 def store_to_write(named: Path | None) -> StoreAddress:
     """The store a run is written to. Raises WrongRequest with the command that mends it."""
     place = _place(named)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
@@ -29,14 +29,12 @@ from wakeful.service import (
 )
 from wakeful.service.code_loader import LoadedCode, code_options, load
 from wakeful.service.commands.turns import run_turn
-from wakeful.service.operations.calls import LIST_UNKNOWN
-from wakeful.service.operations.operation import NoRequest
 from wakeful.service.operations.runtime import MessageToAgent
 from wakeful.service.operations.runtime_agents import RUNNABLE_AGENT, AgentToRun
 from wakeful.service.queries.history import unknown_calls
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved
-from wakeful.surfaces.cli.daemon_turns import turn_of_daemon
+from wakeful.surfaces.cli.daemon_turns import answer_by_daemon
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     ApproveOption,
@@ -164,7 +162,6 @@ def command(
             "--create-agent": create_agent,
         }
         _run_by_daemon(name, asked, own, place, thread=thread, key=key, json=json, quiet=quiet)
-        return
     loaded = load(tools or [])
     for words in loaded.notes:
         note(words)
@@ -228,7 +225,7 @@ def _run_by_daemon(
     key: str | None,
     json: bool,
     quiet: bool,
-) -> None:
+) -> NoReturn:
     """The daemon runs its agent, as that is: what a run in this process could change about it is refused."""
     for option in (option for option, given in own.items() if given not in (None, False)):
         raise WrongRequest(
@@ -237,13 +234,7 @@ def _run_by_daemon(
         )
     if not isinstance(asked, str):
         raise WrongRequest("a message to an agent of the daemon is text", "put the file where the agent works")
-    result = turn_of_daemon(MessageToAgent(name, asked, thread or MAIN_THREAD, key), place, quiet=quiet).result
-    if json:
-        tell_json(result)
-    else:
-        unknown = ask(LIST_UNKNOWN, NoRequest(), place) if result.unknown else []
-        tell(result, unknown, place, quiet=quiet)
-    raise typer.Exit(exit_code(result))
+    answer_by_daemon(MessageToAgent(name, asked, thread or MAIN_THREAD, key), place, json=json, quiet=quiet)
 
 
 async def _run(
