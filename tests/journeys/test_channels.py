@@ -136,7 +136,12 @@ def test_a_code_is_good_once_for_its_approval_and_wrong_ones_get_silence_and_are
     until(lambda: channel(home, "phone")["refused"] >= before + 4)
     assert home.client.get(f"/approvals/{second}").body["status"] == "pending"
     assert decided(home, first)["status"] == "rejected"
-    assert len(ntfy.topics[topic]) <= there + 1  # what was decided is said, and to wrong codes nothing
+    told = [each["message"] for each in ntfy.topics[topic][there:]]
+    assert [words for words in told if "nothing was changed" not in words] in (
+        [],
+        ["refund: rejected by channel:ntfy:phone"],
+    )
+    assert len(told) <= 2  # what was decided is said, and how to speak to whoever wrote words; to wrong codes nothing
     ntfy.press(other, "Reject")
     assert decided(home, second)["decided_by"] == "channel:ntfy:phone"
 
@@ -186,6 +191,75 @@ def test_an_agent_is_paused_from_the_phone(home: ServedHome, ntfy: NtfyServer, t
     ntfy.press(message, "Approve")
     assert decided(home, approval)["status"] == "approved"
     assert control()[0] == "running"
+
+
+def asks_a_question(home: ServedHome, agent: str, words: str) -> str:
+    """An agent that wants to know something; the question."""
+    assert home.client.post(f"/agents/{agent}/messages", {"text": words, "thread": words}).status in (200, 201, 202)
+    found = until(lambda: [each for each in home.client.get("/approvals").body if words in each["prompt"]])
+    return str(found[0]["approval_id"])
+
+
+def questions(home: ServedHome, turn: str) -> list[dict[str, Any]]:
+    """What a turn waits for."""
+    return [each for each in home.client.get("/approvals").body if each["turn_id"] == turn]
+
+
+def code_in(text: str) -> str:
+    found = re.findall(r"[A-Z2-7]{4}-[A-Z2-7]{4}", text)
+    assert found, text
+    return str(found[-1])
+
+
+def test_a_question_is_answered_in_words_over_ntfy_and_the_words_are_no_operators(
+    home: ServedHome, ntfy: NtfyServer, topic: str
+) -> None:
+    question = asks_a_question(home, "planner", "mortgage")
+    message = ntfy.until(lambda: next((each for each in ntfy.shown(topic) if "mortgage" in each["message"]), None))
+    assert [each["label"] for each in message["actions"]] == ["Reject", "Pause", "Answer"]
+    assert message["actions"][2]["action"] == "view" and message["actions"][2]["url"] == message["click"]
+    ntfy.write(message, f"{code_in(message['message']).lower()} Friday")
+    record = decided(home, question)
+    assert (record["decision"], record["decided_by"]) == ("answer", "channel:ntfy:phone")
+    (asked,) = until(lambda: questions(home, record["turn_id"]))
+    assert asked["arguments"] == {"day": "Friday"} and "words of channel:ntfy:phone" in asked["reason"]
+    ntfy.until(lambda: any("ask_person: answered by channel:ntfy:phone" in e["message"] for e in ntfy.shown(topic)))
+    home.client.post(f"/approvals/{asked['approval_id']}/decision", {"decision": "approved"})
+    until(lambda: home.client.get(f"/turns/{record['turn_id']}").body["state"] == "completed")
+
+
+def test_inversion_the_same_answer_typed_at_the_terminal_is_the_operators(home: ServedHome) -> None:
+    question = asks_a_question(home, "planner", "taxes")
+    wakeful(home, "approvals", "answer", question, "Friday")
+    record = decided(home, question)
+    until(lambda: home.client.get(f"/turns/{record['turn_id']}").body["state"] == "completed")
+    events = home.client.get(f"/turns/{record['turn_id']}/events").body
+    found = [each["type"] for each in (events["items"] if isinstance(events, dict) else events)]
+    assert (found.count("action.required"), found.count("tool.result")) == (1, 2), "nothing but the question was asked"
+
+
+def test_words_that_fit_nothing_change_nothing_and_are_answered_with_what_would_fit(
+    home: ServedHome, ntfy: NtfyServer, topic: str
+) -> None:
+    approval = asks(home, "clerk", 107)
+    message = about(ntfy, topic, 107)
+    code = code_in(message["message"])
+
+    def is_told(words: str) -> bool:
+        return any(words in each["message"] for each in ntfy.shown(topic))
+
+    for said, told in (
+        ("is anybody there?", "write its code and your words"),
+        (f"{code} sounds good", "begin with approve or reject"),
+        ("AAAA-BBBB approve", "fits no question that is open"),
+    ):
+        ntfy.write(message, said)
+        ntfy.until(lambda told=told: is_told(told))  # type: ignore[misc]
+    assert home.client.get(f"/approvals/{approval}").body["status"] == "pending"
+    ntfy.write(message, f"{code} reject: not this customer")
+    record = decided(home, approval)
+    assert (record["status"], record["note"]) == ("rejected", "not this customer")
+    ntfy.until(lambda: is_told("refund: rejected by channel:ntfy:phone: not this customer"))
 
 
 # --- Telegram -----------------------------------------------------------------------------------------------------
@@ -248,6 +322,29 @@ def test_updates_that_are_delivered_again_over_a_kill_count_once(
     assert message["authority_class"] == "external_evidence"  # whoever holds the phone is not the operator
 
 
+def test_a_reply_in_a_chat_is_an_answer_once_whatever_is_killed(
+    home: ServedHome, telegram: TelegramServer, chat: int
+) -> None:
+    question = asks_a_question(home, "chatty", "insurance")
+    message = telegram.until(lambda: next((each for each in telegram.shown(chat) if "insurance" in each["text"]), None))
+    shown = {"text": message["text"]}
+    home.kill()
+    telegram.write(STRANGER, "Monday", reply_to=shown)
+    telegram.write(chat, "Sunday", reply_to=shown)
+    telegram.write(chat, "Saturday", reply_to=shown)
+    home.start()
+    record = decided(home, question)
+    assert (record["decision"], record["decided_by"]) == ("answer", "channel:telegram:chat")
+    (asked,) = until(lambda: questions(home, record["turn_id"]))
+    assert asked["arguments"] == {"day": "Sunday"}, "the first answer counts"
+    telegram.until(lambda: any("only the first answer counts" in each["text"] for each in telegram.shown(chat)))
+    answered = "wakeful/ask_person: answered by channel:telegram:chat"
+    telegram.until(lambda: any(answered in each["text"] for each in telegram.shown(chat)))
+    telegram.write(chat, "Saturday after all", reply_to=shown)
+    telegram.until(lambda: any("fits no question that is open" in each["text"] for each in telegram.shown(chat)))
+    assert telegram.shown(STRANGER) == []
+
+
 def phone_messages(home: ServedHome) -> list[dict[str, Any]]:
     """Messages of the agent that came over a channel."""
     events = home.client.get("/agents/desk/events?limit=500").body
@@ -308,7 +405,9 @@ def test_no_token_topic_or_code_is_in_the_log_or_in_what_the_process_says(
     raw = [each for each in home.folder.rglob("*") if each.is_file() and each.name != "secrets.env"]
     written = b"".join(each.read_bytes() for each in raw)
     assert b"channel.input_received" in written
-    codes = [action["body"] for each in ntfy.topics[topic] for action in each.get("actions", ())]
+    actions = [action for each in ntfy.topics[topic] for action in each.get("actions", ())]
+    codes = [action["body"] for action in actions if "body" in action]
+    codes += re.findall(r"[A-Z2-7]{4}-[A-Z2-7]{4}", "".join(each["message"] for each in ntfy.topics[topic]))
     pairing = [re.search(r"code is (\S+)", each["message"]) for each in ntfy.topics[topic]]
     secrets = [TelegramServer.TOKEN, topic, *ntfy.topics, *codes, *(found[1] for found in pairing if found)]
     assert len(codes) > 3

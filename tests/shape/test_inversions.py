@@ -43,6 +43,10 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "a code of a button decides about its own approval, with its own arguments": (
         "unit/decisions/test_channels.py::test_inversion_the_code_of_this_approval_with_these_arguments_is_taken",
     ),
+    "words from a phone are about one question, and are not the operator's": (
+        "unit/decisions/test_channel_answers.py::test_inversion_the_code_of_this_question_is_taken",
+        "journeys/test_channels.py::test_inversion_the_same_answer_typed_at_the_terminal_is_the_operators",
+    ),
     "notices go to no address of this network": (
         "unit/runtime/test_notices.py::test_inversion_an_address_that_is_allowed_is_spoken_to",
     ),

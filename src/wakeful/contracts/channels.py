@@ -17,6 +17,11 @@ SERVERS: Final[dict[ChannelKind, str]] = {"ntfy": "https://ntfy.sh", "telegram":
 """Where a channel is reached unless somebody says otherwise."""
 BUTTONS: Final[dict[ChannelKind, int]] = {"ntfy": 3, "telegram": 10}
 """How many a message may have."""
+HOW_TO_ANSWER: Final[dict[ChannelKind, str]] = {
+    "ntfy": "tap to open the topic, and write",
+    "telegram": "reply to this message, or write",
+}
+"""In words. What is written begins with a code."""
 SCOPES: Final[tuple[ChannelScope, ...]] = ("decide", "send")
 TOPIC: Final = "topic"
 """The peer of a channel whose topic is the secret."""
@@ -45,6 +50,8 @@ class ChannelMessage(NamedTuple):
     text: str
     buttons: tuple[Button, ...] = ()
     urgent: bool = False
+    wants_words: bool = False
+    """It can be answered in words, too."""
 
 
 class ChannelUpdate(NamedTuple):
@@ -57,6 +64,8 @@ class ChannelUpdate(NamedTuple):
     """A button's code, or words."""
     press_id: str = ""
     """Of a button: what the service wants acknowledged."""
+    reply_to: str = ""
+    """Of words: the message that they reply to."""
 
 
 class ChannelUpdates(NamedTuple):

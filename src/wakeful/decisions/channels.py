@@ -13,11 +13,13 @@ from typing import Final, NamedTuple
 
 from wakeful.contracts.channels import Button, ChannelMessage, ChannelVerb
 from wakeful.contracts.envelope import iso
+from wakeful.decisions.channel_answers import answer_code
 
 _PURPOSE: Final = b"wakeful channel"
 _CODE: Final = re.compile(r"(?P<subject>[A-Za-z0-9_-]{1,34})\.(?P<verb>[arpk]|[0-9])\.(?P<mac>[A-Za-z0-9_-]{22})")
 _VERBS: Final[dict[str, ChannelVerb]] = {"a": "approve", "r": "reject", "p": "pause", "k": "ok"}
 _PREFIX: Final = "appr_"
+_QUESTION: Final = "ask_"
 MOST_TEXT: Final = 1_500
 """Characters of a message: more does not help to decide on a phone."""
 MOST_CHOICES: Final = 10
@@ -93,8 +95,8 @@ def read_code(text: str) -> Code | None:
 
 
 def action_of(code: Code) -> str:
-    """The approval that a code names."""
-    return f"{_PREFIX}{code.subject}"
+    """The approval or the question that a code names."""
+    return code.subject if code.subject.startswith(_QUESTION) else f"{_PREFIX}{code.subject}"
 
 
 def is_genuine(secret: bytes, channel: str, generation: int, subject: str, binding: str, code: Code) -> bool:
@@ -120,32 +122,40 @@ def read_words(text: str) -> Words | None:
 
 
 def question_for(
-    asked: ChannelQuestion, secret: bytes, channel: str, generation: int, *, buttons: int
+    asked: ChannelQuestion, secret: bytes, channel: str, generation: int, *, buttons: int, how: str
 ) -> ChannelMessage:
-    """An approval or a question on a phone. Where no button may be shown, it says what to type in the terminal."""
+    """An approval or a question on a phone, and how to answer it in words. Where no button may be shown, it says what
+    to type in the terminal."""
     title = f"{asked.agent} asks" if asked.is_question else f"{asked.agent} wants to call {asked.tool}"
     lines = [asked.prompt]
     if asked.reason and not asked.is_question:
         lines.append(f"why it asks: {asked.reason}")
     if asked.working_directory:
         lines.append(f"in {asked.working_directory}")
-    lines.append(f"until {iso(asked.expires_at)}")
+    last = [f"until {iso(asked.expires_at)}"]
 
     def button(label: str, letter: str) -> Button:
         return Button(label[:40], code_of(secret, channel, generation, asked.action_id, asked.binding, letter))
 
     shown: list[Button] = []
-    fits = len(asked.action_id.removeprefix(_PREFIX)) <= 34 and asked.action_id.startswith(_PREFIX)
-    if not buttons or not fits:
-        lines.append(f"decide in the terminal: wakeful approvals show {asked.action_id}")
+    fits = len(asked.action_id.removeprefix(_PREFIX)) <= 34 and asked.action_id.startswith((_PREFIX, _QUESTION))
+    takes_words = bool(buttons) and fits
+    if not takes_words:
+        last.append(f"decide in the terminal: wakeful approvals show {asked.action_id}")
     elif not asked.is_question:
         shown = [button("Approve", "a"), button("Reject", "r"), button("Pause", "p")]
     elif 0 < len(asked.choices) <= min(buttons, MOST_CHOICES):
         shown = [button(choice, str(number)) for number, choice in enumerate(asked.choices)]
     else:
-        lines.append(f"answer in the terminal: wakeful approvals answer {asked.action_id} TEXT")
         shown = [button("Reject", "r"), button("Pause", "p")]
-    return ChannelMessage(title, cut("\n".join(lines)), tuple(shown), urgent=True)
+        last += [f"choices: {', '.join(asked.choices)}"] if asked.choices else []
+    if takes_words:
+        words = "your answer" if asked.is_question else "approve or reject, and a note"
+        code = answer_code(secret, channel, generation, asked.action_id, asked.binding)
+        last.append(f"in words: {how} {code} {words}")
+    ends = cut("\n".join(last), MOST_TEXT // 2)
+    text = f"{cut(chr(10).join(lines), MOST_TEXT - len(ends) - 1)}\n{ends}"
+    return ChannelMessage(title, text, tuple(shown), urgent=True, wants_words=takes_words)
 
 
 def decided_words(tool: str, status: str, by: str, note: str = "") -> str:

@@ -15,19 +15,19 @@ from wakeful.contracts.channels import MOST_CANDIDATES, ChannelUpdate, ChannelUp
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, InvalidConfig, StoreProblem
 from wakeful.contracts.events import (
-    ActionRequired,
     AnyEvent,
-    ChannelInputReceived,
     ChannelInputSettled,
     ChannelPeerSeen,
     ChannelPolled,
     ChannelTroubled,
 )
 from wakeful.contracts.events.holds import RUNTIME_STREAM
-from wakeful.decisions.channels import Code, action_of, input_id_of, is_genuine, read_code, read_words
+from wakeful.decisions.channel_answers import Refusal
+from wakeful.decisions.channels import read_code
 from wakeful.engine.run_request import Engine
 from wakeful.ports import WakeRow
 from wakeful.ports.channels import Channel, ChannelFailure, ChannelInputRow, ChannelRow
+from wakeful.runtime.channel_inputs import ChannelInputs, is_second
 from wakeful.runtime.parked_providers import append_to_runtime
 
 FIRST_PAUSE = 1.0
@@ -35,7 +35,6 @@ LONGEST_PAUSE = 300.0
 LEAST_WAIT = 1.0
 FAILURES_TO_TELL = 5
 """Failures in a row after which people are told of what may mend itself."""
-DECIDED_BY_PEOPLE = ("approval", "question")
 
 Connect: TypeAlias = Callable[[ChannelRow], Channel]
 """Raises InvalidConfig for a token that is not there."""
@@ -62,6 +61,8 @@ class _Looked:
     refused: int = 0
     counted: int = 0
     """Of both, since this process began."""
+    told: set[str] = field(default_factory=set)
+    """Why words fitted nothing, since some did: each is told once, so that nonsense is not answered line by line."""
 
 
 @dataclass(slots=True)
@@ -72,6 +73,7 @@ class ChannelListeners:
     connect: Connect
     carry_out: CarryOut
     tell: Tell
+    inputs: ChannelInputs
     _looked: dict[tuple[str, int], _Looked] = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -109,8 +111,12 @@ class ChannelListeners:
         with suppress(EventRefused):
             await append_to_runtime(self.engine, Fact(event, self.engine.clock.now()))
         channel = await self.engine.store.channel(row.channel)
-        if found.outcome == "refused" and channel is not None and channel.state == "paired":
+        if channel is None or channel.state != "paired":
+            return
+        if found.outcome == "refused":
             await self.tell(channel, f"that was refused: {found.words}")
+        elif found.outcome == "late" and row.words:
+            await self.tell(channel, f"that came too late: {found.words}")
 
     # --- one channel -------------------------------------------------------------------------------------------------
 
@@ -170,6 +176,7 @@ class ChannelListeners:
             return
         events: list[AnyEvent] = []
         accepted: list[ChannelUpdate] = []
+        refusals: list[str] = []
         strangers, refused = looked.strangers, looked.refused
         for update in found.updates:
             if not row.peer or update.peer != row.peer:
@@ -177,9 +184,11 @@ class ChannelListeners:
                 events += [seen] if seen is not None else []
                 strangers += seen is None
                 continue
-            event = await self._wanted(row, update)
-            if event is None or event in events:
+            event = await self.inputs.wanted(row, update)
+            if isinstance(event, Refusal) or is_second(event, events):
                 refused += 1
+                told = event.words if isinstance(event, Refusal) else "only the first answer counts"
+                refusals += [told] if told and read_code(update.text) is None else []
             else:
                 events.append(event)
                 accepted.append(update)
@@ -193,6 +202,12 @@ class ChannelListeners:
         for update in accepted:
             with suppress(ChannelFailure):
                 await self.connect(row).acknowledge(update, "noted")
+        if accepted:
+            looked.told.clear()
+        fresh = [words for words in dict.fromkeys(refusals) if words not in looked.told]
+        looked.told.update(fresh)
+        if fresh:
+            await self.tell(row, f"nothing was changed: {'; '.join(fresh)}")
 
     def _candidate(self, row: ChannelRow, update: ChannelUpdate, before: list[AnyEvent]) -> ChannelPeerSeen | None:
         """Somebody who starts the bot while pairing is open, and is not known yet."""
@@ -201,58 +216,6 @@ class ChannelListeners:
         if not is_open or update.peer in known or not update.text.startswith("/start"):
             return None
         return ChannelPeerSeen(channel=row.name, peer=update.peer)
-
-    async def _wanted(self, row: ChannelRow, update: ChannelUpdate) -> ChannelInputReceived | None:
-        """What a paired phone asks for, if it may, and if it was not asked for before."""
-        code = read_code(update.text)
-        if code is not None:
-            event = await self._pressed(row, code, input_id_of("code", update.text.strip()))
-        else:
-            event = self._said(row, update)
-        if event is None or await self.engine.store.channel_input(event.input_id) is not None:
-            return None
-        return event
-
-    async def _pressed(self, row: ChannelRow, code: Code, input_id: str) -> ChannelInputReceived | None:
-        secret, name, generation = self.engine.store.secret, row.name, row.generation
-        if code.verb == "ok":
-            if not is_genuine(secret, name, generation, code.subject, "test", code):
-                return None
-            return ChannelInputReceived(channel=name, input_id=input_id, caller=row.caller, verb="ok")
-        action = await self.engine.store.action(action_of(code))
-        if action is None or action.kind not in DECIDED_BY_PEOPLE or "decide" not in row.scopes:
-            return None
-        if action.status != "pending" or action.expires_at <= self.engine.clock.now():
-            return None
-        (entry,) = await self.engine.store.read(action.agent_id, after=action.required_seq - 1, limit=1)
-        asked = entry.fact.event
-        assert isinstance(asked, ActionRequired)
-        if not is_genuine(secret, name, generation, action.action_id, asked.binding, code):
-            return None
-        if code.verb == "answer" and code.choice >= len(asked.choices):
-            return None
-        return ChannelInputReceived(
-            channel=name,
-            input_id=input_id,
-            caller=row.caller,
-            verb=code.verb,
-            action_id=action.action_id,
-            agent_id=action.agent_id,
-            words=asked.choices[code.choice] if code.verb == "answer" else "",
-        )
-
-    def _said(self, row: ChannelRow, update: ChannelUpdate) -> ChannelInputReceived | None:
-        said = read_words(update.text)
-        if said is None or ("send" if said.verb == "send" else "decide") not in row.scopes:
-            return None
-        return ChannelInputReceived(
-            channel=row.name,
-            input_id=input_id_of(row.name, str(row.generation), update.update_id),
-            caller=row.caller,
-            verb=said.verb,
-            agent_id=said.agent,
-            words=said.text,
-        )
 
     async def _write(self, *events: AnyEvent) -> None:
         at = self.engine.clock.now()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from wakeful.contracts.channels import BUTTONS, TOPIC, Button, ChannelMessage, SayPurpose
+from wakeful.contracts.channels import BUTTONS, HOW_TO_ANSWER, TOPIC, Button, ChannelMessage, SayPurpose
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, InvalidConfig
 from wakeful.contracts.events import ActionRequired, ActionResolved, ChannelMessageAttempted, ChannelMessageClosed
@@ -21,7 +21,8 @@ from wakeful.engine.run_request import Engine
 from wakeful.ports import ActionRow, WakeRow
 from wakeful.ports.channels import ChannelFailure, ChannelRow
 from wakeful.ports.notices import NoticeRow
-from wakeful.runtime.channel_listeners import DECIDED_BY_PEOPLE, CarryOut, ChannelListeners, Connect
+from wakeful.runtime.channel_inputs import DECIDED_BY_PEOPLE, ChannelInputs
+from wakeful.runtime.channel_listeners import CarryOut, ChannelListeners, Connect
 from wakeful.runtime.parked_providers import append_to_runtime
 
 
@@ -153,15 +154,17 @@ class ChannelMessages:
         )
         may_decide = "decide" in channel.scopes and (not event.approvers or channel.caller in event.approvers)
         secret, buttons = self.engine.store.secret, BUTTONS[channel.kind] if may_decide else 0
-        return self._hidden(question_for(asked, secret, channel.name, channel.generation, buttons=buttons))
+        how = HOW_TO_ANSWER[channel.kind]
+        return self._hidden(question_for(asked, secret, channel.name, channel.generation, buttons=buttons, how=how))
 
     async def _decided(self, action: ActionRow) -> str:
-        note = ""
+        note, status = "", action.status
         if action.resolved_seq is not None:
             (entry,) = await self.engine.store.read(action.agent_id, after=action.resolved_seq - 1, limit=1)
             event = entry.fact.event
-            note = event.reason or "" if isinstance(event, ActionResolved) else ""
-        return decided_words(action.tool_name, action.status, action.decided_by or "", note)
+            if isinstance(event, ActionResolved):
+                note, status = event.reason, "answered" if event.decision == "answer" else status
+        return decided_words(action.tool_name, status, action.decided_by or "", note)
 
     def _hidden(self, message: ChannelMessage) -> ChannelMessage:
         hide = self.engine.keys().hide
@@ -174,7 +177,7 @@ class ChannelDesk:
     def __init__(self, engine: Engine, connect: Connect, carry_out: CarryOut) -> None:
         self._store = engine.store
         self._messages = ChannelMessages(engine, connect)
-        self._listening = ChannelListeners(engine, connect, carry_out, self._messages.tell)
+        self._listening = ChannelListeners(engine, connect, carry_out, self._messages.tell, ChannelInputs(engine))
 
     async def run(self) -> None:
         """Listen until it is cancelled."""

@@ -170,6 +170,10 @@ class NtfyServer(PhoneServer):
             found[each.get("sequence_id", each["id"])] = each
         return list(found.values())
 
+    def write(self, message: dict[str, Any], text: str) -> None:
+        """Tap a message, which opens the topic of its answers, and write there."""
+        self.publish({"topic": urlsplit(message["click"]).path[1:], "message": text})
+
     def press(self, message: dict[str, Any], label: str) -> str:
         """Press a button, as the app does; the code that it posted."""
         (button,) = [each for each in message["actions"] if each["label"] == label]
@@ -254,9 +258,10 @@ class TelegramServer(PhoneServer):
     def shown(self, chat: int) -> list[dict[str, Any]]:
         return list(self.chats.get(chat, {}).values())
 
-    def write(self, chat: int, text: str) -> None:
-        """Somebody writes to the bot."""
-        self._arrives({"message": {"message_id": 1, "chat": {"id": chat, "type": "private"}, "text": text}})
+    def write(self, chat: int, text: str, *, reply_to: dict[str, Any] | None = None) -> None:
+        """Somebody writes to the bot, or replies to a message of it."""
+        before = {"reply_to_message": {"message_id": 1, "text": reply_to["text"]}} if reply_to is not None else {}
+        self._arrives({"message": {"message_id": 1, "chat": {"id": chat, "type": "private"}, "text": text, **before}})
 
     def press(self, chat: int, label: str) -> str:
         """Somebody presses a button of the newest message that has it; the code that it carries."""

@@ -3,6 +3,7 @@
 import pytest
 
 from wakeful.contracts.channels import Button
+from wakeful.decisions.channel_answers import answer_code
 from wakeful.decisions.channels import (
     ChannelQuestion,
     Words,
@@ -20,7 +21,9 @@ from wakeful.decisions.channels import (
 )
 
 SECRET = b"s" * 32
+HOW = "reply, or write"
 APPROVAL = "appr_01KA8Z6Q0M3V5T7W9Y1B2C4D6E"
+QUESTION = "ask_01KA8Z6Q0M3V5T7W9Y1B2C4D6E"
 ASKED = ChannelQuestion(
     action_id=APPROVAL,
     binding="b1",
@@ -43,7 +46,7 @@ def genuine(
 
 
 def buttons(asked: ChannelQuestion = ASKED, most: int = 3) -> tuple[Button, ...]:
-    return question_for(asked, SECRET, "phone", 1, buttons=most).buttons
+    return question_for(asked, SECRET, "phone", 1, buttons=most, how=HOW).buttons
 
 
 def test_a_code_fits_a_button_of_telegram_and_names_its_approval_and_what_it_decides() -> None:
@@ -82,19 +85,25 @@ def test_a_code_for_one_decision_or_approval_is_none_for_another() -> None:
     ] * 5
 
 
-def test_choices_of_a_question_are_buttons_while_they_fit_and_a_free_answer_is_typed_in_the_terminal() -> None:
-    question = ASKED._replace(is_question=True, choices=("today", "tomorrow", "never", "later"))
+def test_choices_of_a_question_are_buttons_while_they_fit_and_else_they_are_words() -> None:
+    question = ASKED._replace(action_id=QUESTION, is_question=True, choices=("today", "tomorrow", "never", "later"))
+    assert {action_of(read) for each in buttons(question, 10) if (read := read_code(each.code))} == {QUESTION}
+    assert all(len(each.code.encode()) <= 64 and genuine(each.code) for each in buttons(question, 10))
     assert [each.label for each in buttons(question, 10)] == ["today", "tomorrow", "never", "later"]
     assert [read.choice for each in buttons(question, 10) if (read := read_code(each.code))] == [0, 1, 2, 3]
-    shown = question_for(question, SECRET, "phone", 1, buttons=3)
+    shown = question_for(question, SECRET, "phone", 1, buttons=3, how=HOW)
     assert [each.label for each in shown.buttons] == ["Reject", "Pause"]
-    assert f"wakeful approvals answer {APPROVAL} TEXT" in shown.text
-    assert question_for(ASKED, SECRET, "phone", 1, buttons=0).buttons == ()
+    code = answer_code(SECRET, "phone", 1, QUESTION, "b1")
+    assert shown.text.endswith(f"choices: today, tomorrow, never, later\nin words: reply, or write {code} your answer")
+    silent = question_for(ASKED, SECRET, "phone", 1, buttons=0, how=HOW)
+    assert (silent.buttons, silent.wants_words, code in silent.text) == ((), False, False)
 
 
 def test_long_words_are_cut() -> None:
-    shown = question_for(ASKED._replace(prompt="x" * 9_000), SECRET, "phone", 1, buttons=3)
-    assert len(shown.text) <= 1_500 and shown.text.endswith("(cut here)")
+    shown = question_for(ASKED._replace(prompt="x" * 9_000), SECRET, "phone", 1, buttons=3, how=HOW)
+    code = answer_code(SECRET, "phone", 1, APPROVAL, "b1")
+    assert len(shown.text) <= 1_500 and "(cut here)\nuntil" in shown.text
+    assert shown.text.endswith(f"{code} approve or reject, and a note")
 
 
 def test_a_pairing_code_is_typed_as_people_type_and_holds_for_one_peer_and_one_time() -> None:

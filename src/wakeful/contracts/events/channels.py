@@ -98,7 +98,7 @@ class ChannelInputReceived(_ChannelFact):
     """The approval or the question."""
     agent_id: str = ""
     words: str = ""
-    """Of an answer or a message."""
+    """Of an answer, a note or a message."""
 
 
 class ChannelInputSettled(_ChannelFact):

@@ -20,6 +20,7 @@ from wakeful.contracts.events import (
     UnknownResolved,
     WaitCreated,
 )
+from wakeful.decisions.channel_answers import words_from_outside
 from wakeful.decisions.evolve.conversations import advise, refers
 from wakeful.decisions.evolve.rounds import round_complete, watch_repeats
 from wakeful.decisions.levels import Call, Level, OutsideRequest, as_child, unsatisfied
@@ -60,7 +61,11 @@ def said_outside(state: TurnState, fact: Fact, event: ActionResolved | RuntimeTo
         if isinstance(event, ActionResolved):
             if event.rule is not None:
                 state.rules.standing.append(event.rule)
-            if event.resolver != RUNTIME:
+            assert isinstance(call.pending.asked, ActionRequired)
+            choices = call.pending.asked.choices
+            if cause := words_from_outside(event.resolver, event.reason, event.answer or event.answer_ref, choices):
+                state.thread.exposure = merged(state.thread.exposure, Exposure(untrusted=cause))
+            elif event.resolver != RUNTIME:
                 state.thread.owner_said.add(event.reason, fact.turn_id or "")
                 state.thread.owner_said.add(event.answer if isinstance(event.answer, str) else "", fact.turn_id or "")
         if call.taken_up:

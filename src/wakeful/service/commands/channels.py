@@ -183,9 +183,9 @@ async def carry_out(engine: Engine, row: ChannelInputRow) -> InputSettlement:
             case "pause":
                 return await _pause(engine, row)
             case "approve":
-                return await _decide(engine, row, Approve())
+                return await _decide(engine, row, Approve(note=row.words))
             case "reject":
-                return await _decide(engine, row, Reject())
+                return await _decide(engine, row, Reject(note=row.words))
             case "answer":
                 return await _decide(engine, row, Answer(row.words))
     except (ForTheCaller, NotEntitled) as problem:
@@ -195,7 +195,8 @@ async def carry_out(engine: Engine, row: ChannelInputRow) -> InputSettlement:
 async def _decide(engine: Engine, row: ChannelInputRow, decided: Decided) -> InputSettlement:
     assert row.action_id is not None
     outcome = await decide(engine, row.action_id, decided, by=row.caller)
-    if outcome.duplicate and outcome.approval.decided_by != row.caller:
+    decided_at = round((outcome.approval.decided_at or 0.0) * 1e6)
+    if outcome.duplicate and (outcome.approval.decided_by != row.caller or decided_at < row.received_at):
         return InputSettlement("late", f"it was {outcome.approval.status} by {outcome.approval.decided_by}")
     return InputSettlement("done")
 

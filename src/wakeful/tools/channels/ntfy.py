@@ -7,12 +7,13 @@ to be open. Whoever can read a topic can see what is in it: a server of your own
 from dataclasses import dataclass
 from typing import Any
 
-from wakeful.contracts.channels import TOPIC, ChannelMessage, ChannelUpdate, ChannelUpdates
+from wakeful.contracts.channels import BUTTONS, TOPIC, ChannelMessage, ChannelUpdate, ChannelUpdates
 from wakeful.ports.channels import ChannelFailure
 from wakeful.tools.channels.service_calls import ServiceCalls
 
 WAIT_SECONDS = 100.0
 """It says that it is alive every 45 seconds."""
+MOST_ACTIONS = BUTTONS["ntfy"]
 
 
 @dataclass(slots=True)
@@ -66,16 +67,21 @@ class NtfyChannel:
         body: dict[str, Any] = {"topic": self.topic, "title": message.title, "message": message.text}
         if message.urgent:
             body["priority"] = 4
-        if message.buttons:
-            body["actions"] = [
-                {
-                    "action": "http",
-                    "label": button.label,
-                    "url": f"{self.calls.server}/{self.reply_topic}",
-                    "method": "POST",
-                    "body": button.code,
-                    "clear": True,
-                }
-                for button in message.buttons
-            ]
+        answers = f"{self.calls.server}/{self.reply_topic}"
+        actions: list[dict[str, Any]] = [
+            {
+                "action": "http",
+                "label": button.label,
+                "url": answers,
+                "method": "POST",
+                "body": button.code,
+                "clear": True,
+            }
+            for button in message.buttons
+        ]
+        if message.wants_words:  # the page of the topic has a field to write in
+            body["click"] = answers
+            actions += [{"action": "view", "label": "Answer", "url": answers}] if len(actions) < MOST_ACTIONS else []
+        if actions:
+            body["actions"] = actions
         return body

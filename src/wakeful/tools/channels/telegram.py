@@ -85,5 +85,7 @@ def _update(given: dict[str, Any]) -> ChannelUpdate | None:
         chat, said = message.get("chat"), message.get("text")
         is_private = isinstance(chat, dict) and chat.get("type", "private") == "private"
         if isinstance(chat, dict) and is_private and isinstance(said, str):
-            return ChannelUpdate(name, str(chat.get("id")), said)
+            before = message.get("reply_to_message")
+            shown = before.get("text") if isinstance(before, dict) else None
+            return ChannelUpdate(name, str(chat.get("id")), said, reply_to=shown if isinstance(shown, str) else "")
     return None
