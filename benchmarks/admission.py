@@ -2,10 +2,11 @@
 
     python benchmarks/admission.py
 
-`Runtime.send` returns when its message survives a power cut. The bare loop writes as many bytes into tables of the same
-shape, shares transactions and syncs among the callers in the same way (at most 64 in a transaction, one `fdatasync` of
-the write-ahead log for all who wait), and checks nothing. Both run in turns in one process; the agent is paused, so
-that no turn takes time from either.
+`Runtime.send` returns when its message survives a power cut. The bare loop writes the same rows into tables of the same
+shape with the same indexes (the log, the message, the operator's feed; the newest sequence of the agent, when its
+thread was active and how much waits there), shares transactions and syncs among the callers in the same way (as many
+in a transaction as the store takes, one `fdatasync` of the write-ahead log for all who wait), and checks nothing. Both
+run in turns in one process; the agent is paused, so that no turn takes time from either.
 """
 
 import asyncio
@@ -21,7 +22,8 @@ from pathlib import Path
 from reporting import Aim, aims_table, measure, number, table
 
 CALLERS, EACH, PAIRS = 200, 10, 5
-GROUP = 64
+HEADER, BODY = 72, 190
+"""Bytes of a row of the log, but for its hash."""
 LEAST = 0.3
 """Of the bare loop's rate."""
 
@@ -38,6 +40,38 @@ def run() -> Cost:
     return Cost(**measure("admission.py", ["--cell"], 240))
 
 
+_TABLES = """
+CREATE TABLE agents (id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, seq INTEGER NOT NULL,
+    hash BLOB NOT NULL) STRICT;
+CREATE TABLE appends (id INTEGER PRIMARY KEY, turn INTEGER NOT NULL, header BLOB NOT NULL, body BLOB NOT NULL,
+    hash BLOB NOT NULL) STRICT;
+CREATE INDEX appends_of_turn ON appends (turn) WHERE turn > 0;
+CREATE TABLE messages (message_id TEXT NOT NULL PRIMARY KEY, agent INTEGER NOT NULL, thread_id TEXT NOT NULL,
+    state TEXT NOT NULL, band INTEGER NOT NULL, kind TEXT NOT NULL, authority TEXT NOT NULL, key TEXT,
+    turn_id TEXT NOT NULL, admitted_seq INTEGER NOT NULL, admitted_at INTEGER NOT NULL, taken_at INTEGER,
+    ended_at INTEGER) STRICT, WITHOUT ROWID;
+CREATE INDEX messages_queued ON messages (agent, thread_id, band, admitted_seq) WHERE state = 'queued';
+CREATE INDEX messages_of_turn ON messages (turn_id, admitted_seq) WHERE ended_at IS NULL;
+CREATE INDEX messages_deferred ON messages (agent, thread_id, admitted_seq) WHERE state = 'deferred';
+CREATE TABLE feed (position INTEGER NOT NULL PRIMARY KEY, agent INTEGER NOT NULL, seq INTEGER NOT NULL,
+    visibility TEXT NOT NULL, category TEXT NOT NULL, is_result INTEGER NOT NULL, at INTEGER NOT NULL) STRICT;
+CREATE UNIQUE INDEX feed_of_agent ON feed (agent, seq);
+CREATE INDEX feed_results ON feed (position) WHERE is_result = 1;
+CREATE INDEX feed_results_of_agent ON feed (agent, seq) WHERE is_result = 1;
+CREATE TABLE threads (agent INTEGER NOT NULL, thread_id TEXT NOT NULL, agent_name TEXT NOT NULL,
+    turns INTEGER NOT NULL, newest_turn TEXT NOT NULL, began_at INTEGER NOT NULL, active_at INTEGER NOT NULL,
+    PRIMARY KEY (agent, thread_id)) STRICT, WITHOUT ROWID;
+CREATE INDEX threads_by_activity ON threads (active_at, agent, thread_id);
+CREATE INDEX threads_of_name ON threads (agent_name, active_at, agent, thread_id);
+CREATE INDEX threads_by_name ON threads (agent_name, agent, thread_id);
+CREATE TABLE busy_threads (agent INTEGER NOT NULL, thread_id TEXT NOT NULL, turns INTEGER NOT NULL,
+    queued INTEGER NOT NULL, PRIMARY KEY (agent, thread_id)) STRICT, WITHOUT ROWID;
+INSERT INTO agents VALUES (1, 'ops', 'ops', 0, x'00');
+INSERT INTO threads VALUES (1, 'main', 'ops', 0, '', 0, 0);
+INSERT INTO busy_threads VALUES (1, 'main', 0, 0);
+"""
+
+
 class BareQueue:
     """The same rows, and nothing else."""
 
@@ -47,14 +81,8 @@ class BareQueue:
         path = str(Path(folder, "bare.db"))
         self.connection = apsw.Connection(path)
         self.connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0")
-        self.connection.execute(
-            "CREATE TABLE appends (id INTEGER PRIMARY KEY, turn INTEGER, header BLOB, body BLOB, hash BLOB) STRICT;"
-            "CREATE TABLE messages (message_id TEXT NOT NULL PRIMARY KEY, agent INTEGER, thread_id TEXT, state TEXT,"
-            " band INTEGER, kind TEXT, authority TEXT, key TEXT, turn_id TEXT, admitted_seq INTEGER,"
-            " admitted_at INTEGER, taken_at INTEGER, ended_at INTEGER) STRICT, WITHOUT ROWID;"
-            "CREATE INDEX waiting ON messages (agent, thread_id, band, admitted_seq) WHERE state = 'queued';"
-            "CREATE TABLE counts (agent INTEGER PRIMARY KEY, queued INTEGER) STRICT; INSERT INTO counts VALUES (1, 0)"
-        )
+        self.connection.execute(_TABLES)
+        self.seq = 0
         self.log = os.open(path + "-wal", os.O_RDONLY)
         self.waiting: list[tuple[str, asyncio.Future[None]]] = []
         self.syncing: asyncio.Task[None] | None = None
@@ -67,25 +95,32 @@ class BareQueue:
         await done
 
     async def _write(self) -> None:
+        from wakeful.store.sqlite.writer import GROUP
+
         await asyncio.sleep(0)
         while self.waiting:
             group, self.waiting = self.waiting[:GROUP], self.waiting[GROUP:]
             with self.connection:
                 for words, _ in group:
-                    number = self.connection.execute(
-                        "INSERT INTO appends VALUES (NULL, 0, ?, ?, ?) RETURNING id",
-                        (os.urandom(40), os.urandom(8) + words.encode().ljust(300), os.urandom(32)),
-                    ).get
-                    self.connection.execute(
-                        "INSERT INTO messages VALUES (?, 1, 'main', 'queued', 2, 'operator_prompt',"
-                        " 'operator_instruction', NULL, '', ?, ?, NULL, NULL)",
-                        (f"msg_{number:026}", number, number),
-                    )
-                    self.connection.execute("UPDATE counts SET queued = queued + 1 WHERE agent = 1")
+                    self._put(words.encode().ljust(BODY), time.time_ns() // 1_000)
             await asyncio.to_thread(os.fdatasync, self.log)
             for _, done in group:
                 done.set_result(None)
         self.syncing = None
+
+    def _put(self, body: bytes, at: int) -> None:
+        self.seq += 1
+        do, seq, digest = self.connection.execute, self.seq, os.urandom(32)
+        do("INSERT INTO appends VALUES (?, 0, ?, ?, ?)", (1 << 40 | seq, bytes(HEADER), body, digest))
+        do(
+            "INSERT INTO messages VALUES (?, 1, 'main', 'queued', 2, 'operator_prompt', 'operator_instruction', NULL,"
+            " '', ?, ?, NULL, NULL)",
+            (f"msg_{seq:026}", seq, at),
+        )
+        do("INSERT INTO feed VALUES (NULL, 1, ?, 'progress', 'message', 0, ?)", (seq, at))
+        do("UPDATE agents SET seq = ?, hash = ? WHERE id = 1", (seq, digest))
+        do("UPDATE threads SET active_at = ? WHERE agent = 1 AND thread_id = 'main'", (at,))
+        do("UPDATE busy_threads SET queued = queued + 1 WHERE agent = 1 AND thread_id = 'main'")
 
 
 async def _rate(send: Callable[[str], Awaitable[object]]) -> float:

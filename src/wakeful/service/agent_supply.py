@@ -192,6 +192,8 @@ class AgentSupply:
 
     async def addressee(self, name: str | None, model: str | None) -> str:
         """Who is meant. The default agent is made on first use, where a model for it is known; no other one is."""
+        if name is not None and model is None:
+            return name
         default = default_agent_id()
         is_default = name in (None, default)
         if is_default and model is not None and await self.engine.store.runtime_agent(default) is None:

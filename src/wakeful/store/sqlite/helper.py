@@ -10,11 +10,11 @@ import asyncio
 import fcntl
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import apsw
 
@@ -23,6 +23,8 @@ from wakeful.store.sqlite.anchor import Anchor
 from wakeful.store.sqlite.connection import connect
 
 Sync: TypeAlias = Callable[[int], None]
+Waiting: TypeAlias = "tuple[asyncio.Future[Any], Any]"
+"""Who waits for a barrier, and the answer to give then."""
 SPACE_RELEASED = "pages left"
 """In `meta`: how many pages the database had when space was last given back."""
 _LOST_HINT = (
@@ -34,7 +36,7 @@ _WAL_HEADER, _FRAME_HEADER = 32, 24
 
 
 class _Barrier(NamedTuple):
-    waiting: "list[asyncio.Future[None]]"
+    waiting: list[Waiting]
     marks: dict[int, tuple[int, bytes]]
     """What was committed since the barrier before: agents' numbers, with sequence and hash."""
 
@@ -95,18 +97,17 @@ class Helper:
         self._thread = threading.Thread(target=self._run, name="wakeful-store", daemon=True)
         self._thread.start()
 
-    def barrier(self, marks: Mapping[int, tuple[int, bytes]]) -> "asyncio.Future[None]":
-        """Done when everything committed before this call is on disk, and the anchor says so of `marks`."""
-        future: asyncio.Future[None] = self._loop.create_future()
+    def barrier(self, marks: Mapping[int, tuple[int, bytes]], waiting: Sequence[Waiting]) -> None:
+        """These are answered when everything committed before this call is on disk, and the anchor says so of
+        `marks`."""
         if self._asked is None:
             # Callers whose facts were committed together ask one after the other: the thread is woken once for all.
             self._asked = _Barrier([], {})
             self._loop.call_soon(self._hand_over)
-        self._asked.waiting.append(future)
+        self._asked.waiting.extend(waiting)
         for agent, mark in marks.items():
             self._asked.marks.pop(agent, None)  # the newest commit is noted last
             self._asked.marks[agent] = mark
-        return future
 
     def _hand_over(self) -> None:
         if self._asked is not None:
@@ -136,7 +137,7 @@ class Helper:
                 problem = self._make_safe()
                 if problem is None:
                     self._note(barriers)
-                self._on_loop(partial(_settle, [future for barrier in barriers for future in barrier.waiting], problem))
+                self._on_loop(partial(_settle, [each for barrier in barriers for each in barrier.waiting], problem))
             if "stop" in jobs:
                 break
             if "checkpoint" in jobs:
@@ -150,7 +151,7 @@ class Helper:
         except apsw.Error:
             pass  # then the next one to open does it
         if self._over is not None:
-            self._on_loop(partial(_settle, [self._over], None))
+            self._on_loop(partial(_settle, [(self._over, None)], None))
 
     def _make_safe(self) -> Exception | None:
         try:
@@ -252,11 +253,11 @@ def _found(path: Path) -> _Found | None:
     return _Found((found.st_dev, found.st_ino), found.st_size)
 
 
-def _settle(waiting: "list[asyncio.Future[None]]", error: Exception | None) -> None:
-    for future in waiting:
+def _settle(waiting: list[Waiting], error: Exception | None) -> None:
+    for future, answer in waiting:
         if future.done():
             continue
         if error is not None:
             future.set_exception(error)
         else:
-            future.set_result(None)
+            future.set_result(answer)

@@ -23,7 +23,7 @@ from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect, is_
 from wakeful.store.sqlite.doorbell import Doorbell
 from wakeful.store.sqlite.file_rights import narrow_database
 from wakeful.store.sqlite.forks import forked, note_closed, note_open, refuse_inherited
-from wakeful.store.sqlite.helper import Helper, Sync, sync_data, sync_folder
+from wakeful.store.sqlite.helper import Helper, Sync, Waiting, sync_data, sync_folder
 from wakeful.store.sqlite.migrations import backup_path, migrate, shipped
 from wakeful.store.sqlite.new_file import put_new
 from wakeful.store.sqlite.owners import Owners
@@ -131,9 +131,8 @@ class SqliteStore(SqliteReader):
             return answer
 
         try:
-            answer = await self._writer.submit(work, agent_id, Wake.outsiders(agent_id, facts))
-            # Also when nothing was written: whoever took the key may not have made it safe yet.
-            await self._barrier()
+            # Safe also when nothing was written: whoever took the key may not have made it safe yet.
+            answer = await self._writer.submit(work, agent_id, Wake.outsiders(agent_id, facts), safe=True)
         except BaseException:
             self._take_back(given)
             raise
@@ -237,14 +236,10 @@ class SqliteStore(SqliteReader):
         workflow_id: str | None = None,
         key: str | None = None,
     ) -> WorkflowRow:
-        row = await self._writer.submit(lambda: self._workflows.save(name, graph, new_id, created_at, workflow_id, key))
-        await self._barrier()
-        return row
+        return await self._written(lambda: self._workflows.save(name, graph, new_id, created_at, workflow_id, key))
 
     async def delete_workflow(self, workflow_id: str) -> bool:
-        there = await self._writer.submit(lambda: self._workflows.delete(workflow_id))
-        await self._barrier()
-        return there
+        return await self._written(lambda: self._workflows.delete(workflow_id))
 
     async def put_blob(self, data: bytes, media_type: str) -> BlobRef:
         self._check_open()
@@ -277,17 +272,19 @@ class SqliteStore(SqliteReader):
         self._doorbell.drop()
         self._anchor.drop()
 
-    def _committed(self, wakes: Sequence[Wake]) -> None:
+    def _committed(self, wakes: Sequence[Wake], waiting: Sequence[Waiting]) -> None:
         self._log.committed()
         if written := self._log.written:
             for agent, mark in written.items():
                 self._marks.pop(agent, None)
                 self._marks[agent] = mark
             written.clear()
+        if waiting:
+            self._ask_barrier(waiting)
         if self._log.has_fed:
             self._log.has_fed = False
             wakes = [*wakes, OF_FEED]
-        for wake in wakes:
+        for wake in dict.fromkeys(wakes):  # hundreds of messages to one thread are one
             self._watches.wake(wake)
         self._doorbell.ring(wakes)
         if self._safe_soon is None:
@@ -302,8 +299,13 @@ class SqliteStore(SqliteReader):
         self._helper.checkpoint()
 
     def _barrier(self) -> "asyncio.Future[None]":
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ask_barrier([(future, None)])
+        return future
+
+    def _ask_barrier(self, waiting: Sequence[Waiting]) -> None:
         marks, self._marks = self._marks, {}
-        return self._helper.barrier(marks)
+        self._helper.barrier(marks, waiting)
 
     def _make_safe(self) -> None:
         """A barrier nobody waits for: what was committed meanwhile does not stay at the mercy of a power cut."""
@@ -319,9 +321,7 @@ class SqliteStore(SqliteReader):
 
     async def _written(self, work: Callable[[], T]) -> T:
         """A transaction that survives a power cut when this returns."""
-        done = await self._writer.submit(work)
-        await self._barrier()
-        return done
+        return await self._writer.submit(work, safe=True)
 
     def _put_row(self, work: Callable[[], None]) -> "asyncio.Future[None]":
         return self._writer.submit(work)

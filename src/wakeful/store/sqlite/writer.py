@@ -14,6 +14,7 @@ import apsw
 
 from wakeful.contracts.errors import StoreProblem, WakefulError
 from wakeful.store.sqlite.connection import UNREADABLE, locked, not_text, translated
+from wakeful.store.sqlite.helper import Waiting
 from wakeful.store.watches import Wake
 
 GROUP = 32
@@ -27,13 +28,16 @@ T = TypeVar("T")
 
 
 class _Work:
-    __slots__ = ("agent_id", "error", "future", "result", "run", "wake")
+    __slots__ = ("agent_id", "error", "future", "result", "run", "safe", "wake")
 
-    def __init__(self, run: Callable[[], Any], future: "asyncio.Future[Any]", agent_id: str, wake: Wake | None) -> None:
+    def __init__(
+        self, run: Callable[[], Any], future: "asyncio.Future[Any]", agent_id: str, wake: Wake | None, safe: bool
+    ) -> None:
         self.run = run
         self.future = future
         self.agent_id = agent_id
         self.wake = wake
+        self.safe = safe
         self.result: Any = None
         self.error: Exception | None = None
 
@@ -46,7 +50,7 @@ class Writer:
         connection: apsw.Connection,
         path: Path,
         began: Callable[[], None],
-        committed: Callable[[Sequence[Wake]], None],
+        committed: Callable[[Sequence[Wake], list[Waiting]], None],
         rolled_back: Callable[[], None],
         patience: float = PATIENCE,
     ) -> None:
@@ -66,11 +70,14 @@ class Writer:
         self._tries = 0
         self._waiting_since = 0.0
 
-    def submit(self, run: Callable[[], T], agent_id: str = "", wake: Wake | None = None) -> "asyncio.Future[T]":
-        """Run this inside the next transaction; done when that is committed. `wake`: whom to wake then."""
+    def submit(
+        self, run: Callable[[], T], agent_id: str = "", wake: Wake | None = None, *, safe: bool = False
+    ) -> "asyncio.Future[T]":
+        """Run this inside the next transaction; done when that is committed, or `safe` from a power cut. `wake`: whom
+        to wake once it is committed."""
         self._check_open()
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.append(_Work(run, future, agent_id, wake))
+        self._queue.append(_Work(run, future, agent_id, wake, safe))
         self._schedule()
         return future
 
@@ -101,7 +108,7 @@ class Writer:
         except UnicodeEncodeError as error:
             raise not_text(error) from None
         self.commits += 1
-        self._committed((wake,) if wake is not None else ())
+        self._committed((wake,) if wake is not None else (), [])
         return result
 
     def _check_open(self) -> None:
@@ -192,9 +199,13 @@ class Writer:
                 self._fail(group, error)
             return True
         self.commits += 1
+        waiting: list[Waiting] = []
         for work in group:
-            _settle(work, work.error)
-        self._committed([work.wake for work in group if work.wake is not None and work.error is None])
+            if work.safe and work.error is None:
+                waiting.append((work.future, work.result))
+            else:
+                _settle(work, work.error)
+        self._committed([work.wake for work in group if work.wake is not None and work.error is None], waiting)
         return True
 
     def _roll_back(self) -> None:
