@@ -262,7 +262,9 @@ async def _rate(server: Server, path: str, sizes: Sizes) -> float:
             )
             said = (await running.communicate())[0].decode()
         assert "Non-2xx" not in said, said
-        return float(said.partition("Requests/sec:")[2].split()[0])
+        rate = float(said.partition("Requests/sec:")[2].split()[0])
+        assert rate, f"no message was accepted in {sizes.seconds} s"
+        return rate
     callers = [await server.caller() for _ in range(sizes.callers)]
     until, done = time.perf_counter() + sizes.seconds, itertools.count()
 

@@ -31,6 +31,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "crash/test_daemon_kills.py::test_inversion_a_store_that_forgets_is_caught",
         "crash/test_daemon_kills.py::test_inversion_clients_without_keys_and_cursors_are_caught",
     ),
+    "those who read what is stored take turns, and a message does not wait for them": (
+        "unit/service/queries/test_replay_queue.py::test_inversion_without_turns_a_message_waits_for_each_of_them",
+    ),
     "a page of another site has no say": (
         "hostile/test_cross_site_page.py::test_inversion_a_program_with_the_same_token_is_served",
     ),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.queries.operator_feed import AgentEvents, FeedReader
     from wakeful.service.queries.process_status import ServingProcess
+    from wakeful.service.queries.replay_queue import ReplayQueue
 
 Scope: TypeAlias = Literal["observe", "operate"]
 """`observe` reads, `operate` decides and changes."""
@@ -49,11 +50,18 @@ class OpenStore:
         return self._engine(self.store)
 
     @cached_property
+    def replays(self) -> "ReplayQueue":
+        """Turns of all who read what is stored here."""
+        from wakeful.service.queries.replay_queue import ReplayQueue
+
+        return ReplayQueue()
+
+    @cached_property
     def feed(self) -> "FeedReader":
         """The feed over all agents, read once for all who follow it here."""
         from wakeful.service.queries.operator_feed import FeedReader
 
-        return FeedReader(self.store, keys=self.keys())
+        return FeedReader(self.store, keys=self.keys(), replays=self.replays)
 
     @cached_property
     def once_per_key(self) -> "OncePerKey":
@@ -67,7 +75,7 @@ class OpenStore:
         from wakeful.service.queries.operator_feed import AgentEvents
 
         self._followed = {name: each for name, each in self._followed.items() if each.is_followed}
-        return self._followed.setdefault(agent, AgentEvents(self.store, agent, keys=self.keys()))
+        return self._followed.setdefault(agent, AgentEvents(self.store, agent, keys=self.keys(), replays=self.replays))
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,11 @@ async def _replay(opened: OpenStore, asked: ReplayQuery) -> "list[ReplayedEvent]
     await agent_named(opened.store, asked.agent)
     presenter = EventPresenter(opened.store, keys=opened.keys())
     facts = await opened.store.read(asked.agent, after=asked.after, limit=asked.limit)
-    return [await presenter.present(recorded) for recorded in facts]
+    found, until = [], 0.0
+    for recorded in facts:
+        until = await opened.replays.turn(until)
+        found.append(await presenter.present(recorded))
+    return found
 
 
 async def follow_events(opened: OpenStore, asked: ReplayQuery) -> "AsyncIterator[ReplayedEvent]":

@@ -90,7 +90,7 @@ async def read_events(
 
     row = await find_turn(opened.store, asked.turn)
     reader = EventReader(opened.store, reveal=asked.reveal, keys=() if asked.reveal else opened.keys())
-    left = asked.limit
+    left, until = asked.limit, 0.0
     facts = follow(opened.store, row) if follow_it else None
     if facts is None:
         stored = await turn_events(opened.store, row)
@@ -98,9 +98,11 @@ async def read_events(
         for recorded in stored:
             if recorded.seq > asked.after and left != 0:
                 left = None if left is None else left - 1
+                until = await opened.replays.turn(until)
                 yield await reader.read(recorded)
         return
     async for recorded in facts:
+        until = await opened.replays.turn(until)
         event = await reader.read(recorded)  # also when it is not wanted: it may say what is secret
         if recorded.seq > asked.after:
             yield event

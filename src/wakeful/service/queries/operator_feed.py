@@ -17,6 +17,7 @@ from wakeful.engine.turn_messages import admitted_message
 from wakeful.ports import Store, Watch
 from wakeful.ports.operator_feed import FEED, FeedRow
 from wakeful.ports.retention import left_upto
+from wakeful.service.queries.replay_queue import ReplayQueue
 from wakeful.service.queries.shared_tails import PAGE, RECENT, SharedTail, TailEntry
 from wakeful.service.queries.turns import EventReader
 from wakeful.views.presentation.display_modes import DisplayMode, display_mode, is_shown
@@ -90,8 +91,10 @@ class EventPresenter:
 class FeedReader(SharedTail[FeedRow, FeedEntry]):
     """Reads one store's feed, for one reader or for many."""
 
-    def __init__(self, store: Store, *, keys: Iterable[str] = (), recent: int = RECENT) -> None:
-        super().__init__(recent)
+    def __init__(
+        self, store: Store, *, keys: Iterable[str] = (), recent: int = RECENT, replays: ReplayQueue | None = None
+    ) -> None:
+        super().__init__(recent, replays)
         self._store = store
         self._presenter = EventPresenter(store, keys=keys)
         self._tag = hashlib.sha256(store.runtime_id.encode()).hexdigest()[:8]
@@ -133,8 +136,8 @@ class FeedReader(SharedTail[FeedRow, FeedEntry]):
         newest = await self._store.newest_of_feed(limit=1)
         return newest[0].position if newest else 0
 
-    async def _rows(self, position: int, *, results: bool = False) -> Sequence[FeedRow]:
-        return await self._store.feed_after(position, limit=PAGE, results=results)
+    async def _rows(self, position: int, *, limit: int, results: bool = False) -> Sequence[FeedRow]:
+        return await self._store.feed_after(position, limit=limit, results=results)
 
     def _position_of(self, row: FeedRow) -> int:
         return row.position
@@ -155,7 +158,12 @@ class FeedReader(SharedTail[FeedRow, FeedEntry]):
         return None
 
     async def _shown(self, rows: Sequence[FeedRow]) -> list[FeedEntry]:
-        return [entry.shown for row in rows if (entry := await self._entry(row)) is not None]
+        found, until = [], 0.0
+        for row in rows:
+            until = await self._replays.turn(until)
+            if (entry := await self._entry(row)) is not None:
+                found.append(entry.shown)
+        return found
 
     # --- cursors -----------------------------------------------------------------------------------------------------
 
@@ -192,8 +200,16 @@ class FeedReader(SharedTail[FeedRow, FeedEntry]):
 class AgentEvents(SharedTail[StoredFact, ReplayedEvent]):
     """Reads the log of one agent, for one reader or for many. Positions are numbers of events."""
 
-    def __init__(self, store: Store, agent: str, *, keys: Iterable[str] = (), recent: int = RECENT) -> None:
-        super().__init__(recent)
+    def __init__(
+        self,
+        store: Store,
+        agent: str,
+        *,
+        keys: Iterable[str] = (),
+        recent: int = RECENT,
+        replays: ReplayQueue | None = None,
+    ) -> None:
+        super().__init__(recent, replays)
         self._store, self._agent = store, agent
         self._presenter = EventPresenter(store, keys=keys)
 
@@ -207,8 +223,8 @@ class AgentEvents(SharedTail[StoredFact, ReplayedEvent]):
     async def _newest(self) -> int:
         return await self._store.head(self._agent)
 
-    async def _rows(self, position: int, *, results: bool = False) -> Sequence[StoredFact]:
-        return await self._store.read(self._agent, after=position, limit=PAGE)
+    async def _rows(self, position: int, *, limit: int, results: bool = False) -> Sequence[StoredFact]:
+        return await self._store.read(self._agent, after=position, limit=limit)
 
     async def _entry(self, row: StoredFact) -> "TailEntry[ReplayedEvent] | None":
         return TailEntry(row.seq, await self._presenter.present(row))

@@ -1,7 +1,8 @@
 """The newest entries of a log, read once for all who follow it.
 
-While somebody follows, one task reads what is new; each follower takes it from memory at its own pace, and one that
-fell behind reads pages of the store. Nothing is kept for a slow reader.
+While somebody waits for what is new, one task reads it; each follower takes it from memory at its own pace, and one
+that fell behind reads pieces of the store, in its turn (`replay_queue`), together with those who are at the same place.
+Nothing is kept for a slow reader but the piece that it is at, and nothing is read for one that stopped.
 """
 
 import asyncio
@@ -11,11 +12,15 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from typing import Generic, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 from wakeful.ports import Watch
+from wakeful.service.queries.replay_queue import ReplayQueue
 
 PAGE = 200
-"""Entries that are read at once."""
+"""New entries that are read at once."""
+PIECE = 16
+"""Old entries that are read at once: a reader that stops keeps no more of them."""
 RECENT = 256
 """Entries that are kept for those who follow: each holds its whole event, which may be large."""
 LOOK_AGAIN_SECONDS = 30.0
@@ -32,11 +37,23 @@ class TailEntry(NamedTuple, Generic[T]):
     """It is for those as well who follow results alone."""
 
 
+class _Piece(Generic[R, T]):
+    """Some old rows, and those of them that were shown already; held by those who are reading it."""
+
+    def __init__(self, rows: Sequence[R], *, is_last: bool) -> None:
+        self.rows, self.is_last = rows, is_last
+        self.shown: dict[int, TailEntry[T] | None] = {}
+
+
 class SharedTail(ABC, Generic[R, T]):
     """Reads one log for any number of followers."""
 
-    def __init__(self, recent: int = RECENT) -> None:
+    def __init__(self, recent: int = RECENT, replays: ReplayQueue | None = None) -> None:
         self._most = recent
+        self._replays = replays or ReplayQueue()
+        """Turns of those who are behind, here and in other logs."""
+        self._pieces: WeakValueDictionary[tuple[int, bool], _Piece[R, T]] = WeakValueDictionary()
+        """By the position before it, and whether it has results alone."""
         self._followers = 0
         self._pump: asyncio.Task[None] | None = None
         self._recent: deque[TailEntry[T]] = deque()
@@ -45,6 +62,10 @@ class SharedTail(ABC, Generic[R, T]):
         self._news = asyncio.Event()
         self._result_news = asyncio.Event()
         """For those who follow results alone: other entries do not wake them."""
+        self._waiting = 0
+        """How many followers have everything that was read so far."""
+        self._wanted = asyncio.Event()
+        """Somebody waits."""
         self._failure: Exception | None = None
 
     @property
@@ -58,8 +79,8 @@ class SharedTail(ABC, Generic[R, T]):
         """The position of the newest entry; 0: there is none."""
 
     @abstractmethod
-    async def _rows(self, position: int, *, results: bool = False) -> Sequence[R]:
-        """At most a page behind a position, of all kinds or of results alone."""
+    async def _rows(self, position: int, *, limit: int, results: bool = False) -> Sequence[R]:
+        """The next rows behind a position, of all kinds or of results alone."""
 
     @abstractmethod
     async def _entry(self, row: R) -> TailEntry[T] | None:
@@ -81,29 +102,59 @@ class SharedTail(ABC, Generic[R, T]):
     async def _follow(self, position: int, *, results: bool = False) -> AsyncGenerator[TailEntry[T], None]:
         """What is stored behind a position, then what comes: no gap, each once."""
         await self._join()
+        until = 0.0
         try:
             while True:
                 news, kept_from = self._result_news if results else self._news, self._from
                 if self._failure is not None:
                     raise self._failure
                 if position < kept_from:
-                    rows = await self._rows(position, results=results)
-                    await self._check(position)
-                    for row in rows:  # one at a time: a reader that stops has cost no more than it took
+                    until = await self._replays.turn(until)
+                    piece = await self._piece(position, results=results)
+                    for place, row in enumerate(piece.rows):
+                        until = await self._replays.turn(until)
                         position = self._position_of(row)
-                        if (entry := await self._entry(row)) is not None:
+                        if (entry := await self._shown_in(piece, place)) is not None:
                             yield entry
-                    if len(rows) < PAGE:
+                    if piece.is_last:
                         position = max(position, kept_from)  # nothing that is wanted stands before that
                     continue
                 found = self._in_memory(position)
                 for entry in found:
+                    if len(found) > 1:
+                        until = await self._replays.turn(until)
                     position = entry.position
                     yield entry
                 if not found:
-                    await news.wait()
+                    await self._wait_for(news)
         finally:
             await self._leave()
+
+    async def _piece(self, position: int, *, results: bool) -> _Piece[R, T]:
+        """The next old rows. Those who began elsewhere come to the same pieces where positions have no gaps."""
+        known = self._pieces.get((position, results))
+        if known is not None:
+            return known
+        limit = PIECE - position % PIECE
+        rows = await self._rows(position, limit=limit, results=results)
+        await self._check(position)
+        piece: _Piece[R, T] = _Piece(rows, is_last=len(rows) < limit)
+        if not piece.is_last:  # the last one may have grown when the next reader comes
+            self._pieces[position, results] = piece
+        return piece
+
+    async def _shown_in(self, piece: _Piece[R, T], place: int) -> TailEntry[T] | None:
+        if place not in piece.shown:
+            piece.shown[place] = await self._entry(piece.rows[place])
+        return piece.shown[place]
+
+    async def _wait_for(self, news: asyncio.Event) -> None:
+        self._waiting += 1
+        self._wanted.set()
+        try:
+            await news.wait()
+        finally:
+            self._waiting -= 1
 
     def _in_memory(self, position: int) -> Sequence[TailEntry[T]]:
         if not self._recent or position >= self._upto:
@@ -134,13 +185,22 @@ class SharedTail(ABC, Generic[R, T]):
                 await pump
 
     async def _read_on(self) -> None:
-        """Read what is new and tell those who wait, until nobody follows any more."""
-        watch = self._watch()
+        """Read what is new whenever somebody waits for it, and tell them, until nobody follows any more."""
+        watch, own = self._watch(), ReplayQueue()  # what is new does not wait for those who read what is old
+        until = 0.0
         try:
             while True:
-                rows = await self._rows(self._upto)
+                if not self._waiting:
+                    self._wanted.clear()
+                    await self._wanted.wait()
+                rows = await self._rows(self._upto, limit=PAGE)
+                found = []
+                for row in rows:
+                    if len(rows) > 1:
+                        until = await own.turn(until)
+                    if (entry := await self._entry(row)) is not None:
+                        found.append(entry)
                 if rows:
-                    found = [entry for row in rows if (entry := await self._entry(row)) is not None]
                     self._recent.extend(found)
                     self._upto = self._position_of(rows[-1])
                     while len(self._recent) > self._most:

@@ -51,6 +51,9 @@ HEADER_SECONDS = 15.0
 """How long a client may take for the head of its first request."""
 CUT_SECONDS = 2.0
 """How long, once the server ends, a client may take to read what was written for it."""
+UNSENT_BYTES = 65_536
+"""How much the kernel takes for a client that does not read. Otherwise it is up to 4 MB, all of it presented."""
+_LEAST_UNSENT = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 _CREDENTIALS = getattr(socket, "SO_PEERCRED", None)
 _log = logging.getLogger("wakeful.serve")
 
@@ -254,9 +257,11 @@ def _network_socket(options: ServeOptions) -> Iterator[socket.socket]:
     """Raises InvalidRequest for an address that cannot be had."""
     assert options.host is not None
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio sets no TCP_NODELAY
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if _LEAST_UNSENT is not None:  # connections have it from here
+            found.setsockopt(socket.IPPROTO_TCP, _LEAST_UNSENT, UNSENT_BYTES)
         try:
             found.bind((options.host, options.port))
         except OSError as error:
