@@ -89,8 +89,9 @@ bench: $(READY)  ## compare with the peers in one run (installs them into .venv-
 demo: $(READY)  ## kill a run in the middle of a payment and watch it finish; offline
 	$(BIN)/wakeful demo crash
 
-picture: $(READY)  ## draw the picture of the README again, from a real run of the crash demo
+picture: $(READY)  ## draw the pictures of the docs again, from a real run of the crash demo and a real terminal (needs tmux)
 	$(BIN)/python docs/pictures/crash_demo.py
+	$(BIN)/python docs/pictures/terminal_ui.py
 
 site:  ## build the site of the documentation into site/; a broken link fails it
 	@test -x .venv-site/bin/python || $(PYTHON) -m venv .venv-site

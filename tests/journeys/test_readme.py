@@ -123,8 +123,9 @@ def test_the_readme_is_one_short_page(root: Path) -> None:
     assert len((root / "README.md").read_text().splitlines()) < 150
 
 
-def test_the_picture_shows_what_the_demo_prints_today(root: Path) -> None:
+def test_the_picture_shows_what_the_demo_prints_today(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`make picture` draws it again."""
+    monkeypatch.syspath_prepend(root / "docs" / "pictures")
     spec = importlib.util.spec_from_file_location("crash_demo", root / "docs" / "pictures" / "crash_demo.py")
     assert spec is not None and spec.loader is not None
     crash_demo = importlib.util.module_from_spec(spec)
