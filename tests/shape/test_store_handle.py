@@ -35,6 +35,7 @@ ELSEWHERE = {
     "turns.result": "wakeful.resume",
     "turns.events": "store.events",
     "turns.wire": "store.events",
+    "turns.lines": "store.events",
     "requests.list": "wakeful.pending_requests",
     "requests.show": "wakeful.pending_requests",
     "requests.submit": "wakeful.submit_result",

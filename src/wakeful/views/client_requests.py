@@ -11,6 +11,7 @@ from wakeful.contracts.events import RuntimeToolRequested, RuntimeToolResolved
 from wakeful.contracts.runtime_tools import PENDING, RequestStatus, RuntimeToolRequest, RuntimeToolResult, timed_out
 from wakeful.contracts.values import Value
 from wakeful.decisions.injected_fields import split
+from wakeful.views.store_records import TurnContinuation
 
 
 class EndedRequest(Value):
@@ -25,6 +26,8 @@ class EndedRequest(Value):
     result: dict[str, Any] | None = None
     error: str | None = None
     cancelled: bool = False
+    ahead: TurnContinuation | None = None
+    """Its turn, where that is unfinished and somebody has to take it up."""
 
 
 class RequestTurn(Protocol):

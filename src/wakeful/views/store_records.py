@@ -5,6 +5,8 @@ They have the same names in Python, JSON and on the command line. Times are Unix
 
 from typing import Any
 
+from pydantic import ConfigDict
+
 from wakeful.contracts.spending import Period
 from wakeful.contracts.values import Value
 
@@ -143,7 +145,9 @@ class Artifact(Value):
 
 
 class ArtifactContent(Artifact):
-    """An artifact with its bytes."""
+    """An artifact with its bytes; in JSON they are base64, in the alphabet for URLs."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
     data: bytes
 

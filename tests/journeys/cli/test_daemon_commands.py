@@ -4,6 +4,7 @@ import json
 import re
 import threading
 import time
+from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,74 @@ def test_a_turn_is_steered_and_followed_through_the_daemon(wakeful: Wakeful, hom
     assert "has ended already" in ok(wakeful("cancel", turn))
 
 
+@pytest.mark.parametrize("view", ["stream", "transcript", "wire"])
+def test_a_turn_has_the_same_lines_of_the_daemon_and_of_the_file(
+    wakeful: Wakeful, file: tuple[str, str], home: ServedHome, view: str
+) -> None:
+    turn = a_turn(wakeful)["turn_id"]
+    command = ("events", turn, "--as", view)
+    for options in ((), ("--json",), ("--after", "3", "--json"), ("--follow", "--json")):
+        assert ok(wakeful(*command, *options)) == ok(wakeful(*command, *options, *file))
+    whole = home.client.get(f"/turns/{turn}/lines?view={view}").body
+    first = home.client.get(f"/turns/{turn}/lines?view={view}&limit=1")
+    assert whole and first.body == [line for line in whole if line["event_seq"] == whole[0]["event_seq"]]
+    assert f"after={whole[0]['event_seq']}" in first.headers["link"]
+    with home.client.stream(f"/turns/{turn}/lines?view={view}") as frames:
+        assert [frame.data for frame in frames.all()] == whole
+    wrong = home.client.get(f"/turns/{turn}/lines?view=nothing")
+    assert wrong.status == 422
+
+
+def test_an_artifact_is_printed_and_written_through_the_daemon(
+    wakeful: Wakeful, file: tuple[str, str], folder: Path
+) -> None:
+    turn = told(wakeful("run", "log 5000", "--agent", "clerk", "--thread", "logs", "--json"))["turn_id"]
+    [artifact] = told(wakeful("artifacts", turn, "--json"))
+    name = artifact["artifact_id"].removeprefix("sha256:")[:12]
+    printed = ok(wakeful("artifacts", "show", name))
+    assert printed == ok(wakeful("artifacts", "show", name, *file)) and "line 4999" in printed
+    assert f"out.txt: {len(printed) / 1000:.0f}"[:9] == ok(wakeful("artifacts", "show", name, "-o", "out.txt"))[:9]
+    assert (folder / "out.txt").read_text() == printed
+    record = told(wakeful("artifacts", "show", name, "--json"))
+    assert record == told(wakeful("artifacts", "show", name, "--json", *file))
+    assert urlsafe_b64decode(record["data"]).decode() == printed
+    both = wakeful("artifacts", "show", name, "--json", "-o", "again.txt")
+    assert both.code == 2 and not (folder / "again.txt").exists()
+    assert wakeful("artifacts", "show", "nothing").code == 2
+
+
+def test_a_client_call_is_ended_once_through_the_daemon(wakeful: Wakeful, home: ServedHome) -> None:
+    for command, status in (
+        (("submit", '{"file": "a.txt"}'), "runtime_tool_completed"),
+        (("timeout",), "runtime_tool_timeout"),
+        (("cancel",), "runtime_tool_timeout"),
+    ):
+        waits = wakeful("run", "pick", "--agent", "picker", "--thread", command[0])
+        assert waits.code == 3, waits
+        [request] = told(wakeful("requests", "--json"))
+        name = request["request_id"]
+        ended = told(wakeful("requests", command[0], name, *command[1:], "--json"))
+        assert (ended["request_id"], ended["status"], ended["ahead"]) == (name, status, None), "the daemon goes on"
+        again = wakeful("requests", "cancel", name)
+        assert again.code == 1 and f"(client/pick_file) {status}: " in again.err and again.out == ""
+    assert wakeful("requests", "submit", "nothing", "1").code == 2
+
+
+def test_a_phone_is_added_and_removed_by_the_daemon_in_the_name_of_its_peer(
+    wakeful: Wakeful, home: ServedHome, file: tuple[str, str]
+) -> None:
+    added = told(
+        wakeful("channel", "add", "ntfy", "pocket", "--server", "http://127.0.0.1:9", "--allow-private", "--json")
+    )
+    assert added["channel"] == "pocket" and added["subscribe"].startswith("http://127.0.0.1:9/")
+    assert told(wakeful("channel", "--json")) == told(wakeful("channel", "list", "--json", *file))
+    assert "is open for pairing" in ok(wakeful("channel", "pair", "pocket"))
+    assert wakeful("channel", "pair", "pocket", "AAAA-AAAA").code == 2
+    assert wakeful("channel", "test", "pocket").code == 2, "no phone is paired"
+    assert "is removed" in ok(wakeful("channel", "remove", "pocket"))
+    assert wakeful("channel", "add", "pigeon").code == 2
+
+
 def _running(home: ServedHome) -> str:
     until = time.monotonic() + 60
     while time.monotonic() < until:
@@ -275,8 +344,8 @@ def test_over_the_network_the_token_says_who_acts(
     assert told(wakeful("status", "--json")) == told(wakeful("status", "--json", "--connect", str(home.socket)))
     both = wakeful("status", "--connect", place, "--store", "x.db")
     assert both.code == 2 and "--store and --connect were both given" in both.err
-    here = wakeful("events", "--as", "stream", "turn_x")
-    assert here.code == 2 and "made from the file of a store" in here.err
+    here = wakeful("store", "export", "logs.jsonl")
+    assert here.code == 2 and "it writes a file of the machine that runs it" in here.err
 
 
 def test_a_name_of_the_owners_file_has_the_address_and_the_token(

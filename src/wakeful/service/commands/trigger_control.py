@@ -64,10 +64,11 @@ async def revoke_trigger(
 
 
 async def list_triggers(store: Store, refused: CountRefusals, agent: str | None = None) -> list[TriggerRecord]:
-    """Of an agent or of all, by name. Raises AgentNotFound."""
+    """Of an agent or of all, by agent and name. Raises AgentNotFound."""
     if agent is not None:
         await agent_named(store, agent)
-    return [await _record(refused, row) for row in await store.triggers(agent)]
+    found = [await _record(refused, row) for row in await store.triggers(agent)]
+    return sorted(found, key=lambda each: (each.target_agent_id, each.name, each.external_trigger_id))
 
 
 async def trigger_url(

@@ -1,7 +1,7 @@
 """What may be asked about requests to clients: the calls that run outside this process."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from wakeful.service.operations.operation import OpenStore, Operation
 from wakeful.service.operations.turns import TurnName, named_turn, turn_ahead
@@ -9,7 +9,7 @@ from wakeful.service.operations.turns import TurnName, named_turn, turn_ahead
 if TYPE_CHECKING:
     from wakeful.contracts.runtime_tools import RuntimeToolRequest
     from wakeful.service.commands.client_requests import RequestOutcome
-    from wakeful.views.store_records import TurnContinuation
+    from wakeful.views.client_requests import EndedRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,6 @@ class RequestEnd:
     by: str = ""
 
 
-class RequestReceipt(NamedTuple):
-    """What a client's request ended with, and its turn if it is unfinished."""
-
-    ended: "RequestOutcome"
-    ahead: "TurnContinuation | None"
-
-
 async def _requests(opened: OpenStore, asked: TurnName) -> "list[RuntimeToolRequest]":
     from wakeful.service.commands.client_requests import pending_requests
 
@@ -58,27 +51,39 @@ async def _request(opened: OpenStore, asked: RequestName) -> "RuntimeToolRequest
     return await show_request(opened.engine, asked.request)
 
 
-async def _submit(opened: OpenStore, asked: ClientResult) -> RequestReceipt:
+async def _submit(opened: OpenStore, asked: ClientResult) -> "EndedRequest":
     from wakeful.contracts.errors import InvalidValue
     from wakeful.service.commands.client_requests import submit_result
 
     if asked.error is not None and asked.result is not None:
         raise InvalidValue("invalid_result", "error", "there is a result beside it", "Give a result or an error.")
     ended = await submit_result(opened.engine, asked.request, asked.result, error=asked.error, by=asked.by)
-    return RequestReceipt(ended, await turn_ahead(opened, ended.turn_id))
+    return await _ended(opened, ended)
 
 
-async def _end(opened: OpenStore, asked: RequestEnd) -> RequestReceipt:
+async def _end(opened: OpenStore, asked: RequestEnd) -> "EndedRequest":
     from wakeful.service.commands.client_requests import end_unanswered
 
     ended = await end_unanswered(opened.engine, asked.request, cancelled=asked.cancelled, by=asked.by)
-    return RequestReceipt(ended, await turn_ahead(opened, ended.turn_id))
+    return await _ended(opened, ended)
+
+
+async def _ended(opened: OpenStore, outcome: "RequestOutcome") -> "EndedRequest":
+    """Raises AlreadyDecided, with what it ended with, for a request that had ended before."""
+    from wakeful.contracts.errors import AlreadyDecided
+    from wakeful.views.client_requests import ended_request
+
+    ended = ended_request(outcome.request, outcome.result)
+    if outcome.duplicate:
+        refused = AlreadyDecided(ended.request_id, ended.status.removeprefix("runtime_tool_"), None)
+        refused.ended_with = ended.model_dump(mode="json", exclude_none=True)
+        raise refused
+    return ended.model_copy(update={"ahead": await turn_ahead(opened, outcome.turn_id)})
 
 
 _REQUEST = "wakeful.contracts.runtime_tools.RuntimeToolRequest"
 LIST_REQUESTS = Operation("requests.list", "observe", TurnName, _REQUEST, _requests, many=True)
 SHOW_REQUEST = Operation("requests.show", "observe", RequestName, _REQUEST, _request)
-SUBMIT_RESULT = Operation(
-    "requests.submit", "operate", ClientResult, f"{__name__}.RequestReceipt", _submit, repeatable=True
-)
-END_REQUEST = Operation("requests.end", "operate", RequestEnd, f"{__name__}.RequestReceipt", _end, repeatable=True)
+_ENDED = "wakeful.views.client_requests.EndedRequest"
+SUBMIT_RESULT = Operation("requests.submit", "operate", ClientResult, _ENDED, _submit, repeatable=True)
+END_REQUEST = Operation("requests.end", "operate", RequestEnd, _ENDED, _end, repeatable=True)

@@ -6,7 +6,7 @@ and those of everything else its body. Who acts is never a field: it is the call
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, get_type_hints
 
@@ -55,6 +55,7 @@ _NAMES = {
     "Period": "wakeful.contracts.spending",
     "Retention": "wakeful.contracts.retention",
     "TurnState": "wakeful.ports",
+    "TurnView": "wakeful.views.turn_lines",
 }
 """Where names are from that requests load for the types alone."""
 
@@ -65,10 +66,6 @@ class HttpRoute(NamedTuple):
     method: Method
     path: str
     operation: Operation[Any, Any]
-    shown: "Callable[[Any], Any] | None" = None
-    """Makes the published record of an answer, or of each item; None: the answer is one."""
-    record: str = ""
-    """The address of that record."""
     fixed: Mapping[str, Any] = {}
     """Fields that this way of asking sets by itself."""
     look: str = ""
@@ -126,19 +123,6 @@ def field_of_path(route: HttpRoute, name: str) -> str:
     return name if name in names else name.removesuffix("_id")
 
 
-def _ended(found: Any) -> Any:
-    from wakeful.contracts.errors import AlreadyDecided
-    from wakeful.views.client_requests import ended_request
-
-    ended = ended_request(found.ended.request, found.ended.result)
-    if found.ended.duplicate:
-        refused = AlreadyDecided(ended.request_id, ended.status.removeprefix("runtime_tool_"), None)
-        refused.ended_with = ended.model_dump(mode="json", exclude_none=True)
-        raise refused
-    return ended
-
-
-_ENDED = "wakeful.views.client_requests.EndedRequest"
 _AGENT = "/agents/{agent_id}"
 _CONTROL = "/control/agents/{agent_id}"
 _TURNS = "/turns/{turn_id}"
@@ -251,9 +235,9 @@ ROUTES = (
     # with their real arguments, so they are for those who may answer; chats and events have them redacted
     HttpRoute("GET", "/requests", client_requests.LIST_REQUESTS, needs="operate"),
     HttpRoute("GET", "/requests/{request_id}", client_requests.SHOW_REQUEST, needs="operate"),
-    HttpRoute("POST", "/requests/{request_id}/result", client_requests.SUBMIT_RESULT, _ended, _ENDED),
-    HttpRoute("POST", "/requests/{request_id}/timeout", client_requests.END_REQUEST, _ended, _ENDED, _LATE),
-    HttpRoute("POST", "/requests/{request_id}/cancel", client_requests.END_REQUEST, _ended, _ENDED, _CANCELLED),
+    HttpRoute("POST", "/requests/{request_id}/result", client_requests.SUBMIT_RESULT),
+    HttpRoute("POST", "/requests/{request_id}/timeout", client_requests.END_REQUEST, fixed=_LATE),
+    HttpRoute("POST", "/requests/{request_id}/cancel", client_requests.END_REQUEST, fixed=_CANCELLED),
     # chats
     HttpRoute("POST", f"{_AGENT}/chat", chat.SAY, look=f"{_AGENT}/transcript"),
     HttpRoute("GET", f"{_TURNS}/chat", chat.SHOW_CHAT),
@@ -263,6 +247,7 @@ ROUTES = (
     HttpRoute("GET", _TURNS, turns.SHOW_TURN),
     HttpRoute("GET", f"{_TURNS}/events", turns.LIST_EVENTS),
     HttpRoute("GET", f"{_TURNS}/tree", turn_reports.SHOW_TREE),
+    HttpRoute("GET", f"{_TURNS}/lines", turn_reports.LIST_LINES),
     HttpRoute("GET", f"{_TURNS}/wire", turn_reports.SHOW_WIRE),
     HttpRoute("GET", f"{_TURNS}/result", turn_reports.SHOW_RESULT),
     HttpRoute("GET", f"{_TURNS}/latency", turn_reports.SHOW_LATENCY),

@@ -1,5 +1,6 @@
-"""What may be asked about one turn: its tree, latency, context, prompt and tools, and whether its decisions replay."""
+"""What may be asked about one turn: its tree, lines, latency, context, prompt and tools, and whether it replays."""
 
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from wakeful.service.queries.tool_inventory import ToolInventory
     from wakeful.views.prompt_report import PromptReport
     from wakeful.views.tree import ExecutionTreeSnapshot
+    from wakeful.views.turn_lines import TurnLine, TurnView
     from wakeful.views.turn_record import TurnLatency
     from wakeful.views.wire_messages import WireReplay
 
@@ -31,6 +33,18 @@ class WireQuery:
     after: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class LineQuery:
+    """A turn in one of its views, after the last event that the reader has."""
+
+    turn: str | None = None
+    view: "TurnView" = "stream"
+    after: int = 0
+    limit: int | None = None
+    reveal: bool = False
+    """Show secrets instead of [redacted]."""
+
+
 async def _tree(opened: OpenStore, asked: TurnName) -> "ExecutionTreeSnapshot":
     from wakeful.service.queries.views import execution_tree
 
@@ -42,6 +56,29 @@ async def _wire(opened: OpenStore, asked: WireQuery) -> "WireReplay":
     from wakeful.service.queries.views import wire_messages
 
     return await wire_messages(opened.store, asked.turn, asked.after, keys=opened.keys())
+
+
+async def _lines(opened: OpenStore, asked: LineQuery) -> "list[TurnLine]":
+    found: list[TurnLine] = []
+    async for line in follow_lines(opened, asked, follow_it=False):
+        if asked.limit is not None and len(found) >= asked.limit and line.event_seq != found[-1].event_seq:
+            break  # all lines of an event are on one page: the next one goes on behind that event
+        found.append(line)
+    return found
+
+
+async def follow_lines(
+    opened: OpenStore, asked: LineQuery, *, follow_it: bool = True
+) -> "AsyncGenerator[TurnLine, None]":
+    """The lines of a turn; with `follow_it`, also those that come, until the turn is over."""
+    from wakeful.service.queries.turn_lines import read_lines
+
+    row = await named_turn(opened, asked.turn)
+    hidden = () if asked.reveal else opened.keys()
+    async for line in read_lines(
+        opened.store, row, asked.view, after=asked.after, reveal=asked.reveal, keys=hidden, follow_it=follow_it
+    ):
+        yield line
 
 
 async def _result(opened: OpenStore, asked: TurnName) -> dict[str, Any]:
@@ -86,6 +123,7 @@ async def _replay(opened: OpenStore, asked: TurnName) -> "ReplayReport":
 
 SHOW_TREE = Operation("turns.tree", "observe", TurnName, "wakeful.views.tree.ExecutionTreeSnapshot", _tree)
 SHOW_WIRE = Operation("turns.wire", "observe", WireQuery, "wakeful.views.wire_messages.WireReplay", _wire)
+LIST_LINES = Operation("turns.lines", "observe", LineQuery, "wakeful.views.turn_lines.TurnLine", _lines, many=True)
 SHOW_RESULT = Operation("turns.result", "observe", TurnName, "builtins.dict", _result)
 SHOW_LATENCY = Operation("turns.latency", "observe", TurnName, "wakeful.views.turn_record.TurnLatency", _latency)
 SHOW_CONTEXT = Operation("turns.context", "observe", TurnStep, "builtins.dict", _context)

@@ -40,10 +40,13 @@ class NobodyThere(NoAnswer):
 class ControlRefused(WakefulError):
     """The process answered with an error."""
 
-    def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
+    def __init__(
+        self, status: int, code: str, message: str, hint: str = "", details: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message, hint)
         self.status = status
         self.code = code
+        self.details = details
         self.exit_code = 2 if status < 500 else 1
 
 
@@ -108,7 +111,7 @@ class DaemonClient:
     ) -> DaemonAnswer:
         """One request and its answer."""
         self.greet()
-        answer = self._send(method, where, body, query)
+        answer = self._send(method, where, body, query, {"accept": "application/json"})
         return self._whole(answer)
 
     def stream(
@@ -229,7 +232,7 @@ class DaemonClient:
             where = "the variable WAKEFUL_TOKEN, or token_file of [connect.NAME] in wakeful.toml"
             message = f"{self.address.where}: {message}"
             hint = f"A token is made there with: wakeful token create NAME   It is read from {where}."
-        return ControlRefused(status, code, message, hint)
+        return ControlRefused(status, code, message, hint, words.get("details"))
 
     def _no_answer(self, error: Exception) -> NoAnswer:
         place = self.address.where

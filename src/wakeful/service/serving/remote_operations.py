@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from wakeful._version import __version__
 from wakeful.contracts import errors as known
-from wakeful.contracts.errors import TurnNotFound, WakefulError
+from wakeful.contracts.errors import AlreadyDecided, TurnNotFound, WakefulError
 from wakeful.service.operations.operation import IDENTITY, Operation
 from wakeful.service.operations.pages import PAGES
 from wakeful.service.operations.routes import ROUTES, HttpRoute, field_of_path
@@ -25,8 +25,6 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 PAGE = 1_000
 """The most that one page may have."""
-NO_RECORD = ("artifacts.show",)
-"""Operations whose route answers with something else than their record: bytes."""
 _NAME = re.compile(r"{(\w+)}")
 _NEXT = re.compile(r'<([^>]*)>;\s*rel="next"')
 _STORE = re.compile(r" --store (?:'[^']*'|\S+)")
@@ -119,6 +117,8 @@ def told(refused: ControlRefused, client: DaemonClient) -> WakefulError:
         return ControlRefused(refused.status, refused.code, refused.message, hint)
     error = kind.__new__(kind)
     WakefulError.__init__(error, refused.message, hint)
+    if isinstance(error, AlreadyDecided):
+        error.ended_with = refused.details
     return error
 
 
@@ -136,8 +136,7 @@ def _errors() -> Mapping[str, type[WakefulError]]:
 def _routes() -> Mapping[str, list[HttpRoute]]:
     found: dict[str, list[HttpRoute]] = {}
     for route in ROUTES:
-        if route.shown is None and route.operation.name not in NO_RECORD:
-            found.setdefault(route.operation.name, []).append(route)
+        found.setdefault(route.operation.name, []).append(route)
     return found
 
 

@@ -50,11 +50,19 @@ def show(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the bytes to a new file.")
     ] = None,
     reveal: Annotated[bool, typer.Option("--reveal", help="Show secrets instead of [redacted].")] = False,
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Print an artifact, or write it to a file. In text, secrets of the run are redacted unless you give --reveal."""
+    """Print an artifact, or write it to a file. In text, secrets of the run are redacted unless you give --reveal.
+
+    In JSON the bytes are base64, in the alphabet for URLs.
+    """
+    if json and output is not None:
+        raise WrongRequest("--json and --output: one of the two", "leave one out")
     found = ask(SHOW_ARTIFACT, ArtifactName(artifact, turn, reveal), place_to_ask(store))
-    if output is not None:
+    if json:
+        out(json_text(found.model_dump(mode="json"), indent=2))
+    elif output is not None:
         try:
             with output.open("xb") as file:
                 file.write(found.data)

@@ -1,6 +1,5 @@
 """`wakeful channel list|add|pair|test|remove`: phones that are told, and that decide."""
 
-import os
 from typing import Annotated
 
 import typer
@@ -19,7 +18,7 @@ from wakeful.service.operations.channels import (
 )
 from wakeful.service.operations.operation import NoRequest
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read, store_to_write
+from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask, place_to_fill
 from wakeful.surfaces.cli.screen import columns
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
 from wakeful.views.channels import ChannelRecord, NewChannelRecord
@@ -29,7 +28,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of t
 
 def listed(json: JsonOption = False, wide: WideOption = False, store: StoreOption = None) -> None:
     """List channels: whether a phone is paired, what it may do, and what came from strangers."""
-    found = ask(LIST_CHANNELS, NoRequest(), store_to_read(store))
+    found = ask(LIST_CHANNELS, NoRequest(), place_to_ask(store))
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:
@@ -61,9 +60,9 @@ def add(
     store: StoreOption = None,
 ) -> None:
     """Add a channel, and open it for pairing for ten minutes. The running daemon sends the phone a code."""
-    place = store_to_write(store)
+    place = place_to_fill(store)
     scopes = tuple(may or ("decide",))
-    request = NewChannel(_kind(kind), name, server, token_env, scopes, allow_private, _person())
+    request = NewChannel(_kind(kind), name, server, token_env, scopes, allow_private)
     made = ask(ADD_CHANNEL, request, place)
     _opened(made, place, json, f"channel {plain(made.channel)} is added")
 
@@ -75,12 +74,12 @@ def pair(
     store: StoreOption = None,
 ) -> None:
     """Pair the phone that shows a code. Without a code: have one sent."""
-    place = store_to_read(store)
+    place = place_to_ask(store)
     if code is None:
-        made = ask(OPEN_PAIRING, ChannelName(name, _person()), place)
+        made = ask(OPEN_PAIRING, ChannelName(name), place)
         _opened(made, place, json, f"channel {plain(name)} is open for pairing")
         return
-    record = ask(PAIR_CHANNEL, PairingCode(name, code, _person()), place)
+    record = ask(PAIR_CHANNEL, PairingCode(name, code), place)
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
         return
@@ -95,8 +94,8 @@ def pair(
 
 def test(name: NameArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Have the running daemon send a message with a button. wakeful channel list shows when it was pressed."""
-    place = store_to_read(store)
-    record = ask(TEST_CHANNEL, ChannelName(name, _person()), place)
+    place = place_to_ask(store)
+    record = ask(TEST_CHANNEL, ChannelName(name), place)
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     else:
@@ -105,7 +104,7 @@ def test(name: NameArgument, json: JsonOption = False, store: StoreOption = None
 
 def remove(name: NameArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Remove a channel. Nothing is sent there any more, and nothing that comes from there counts."""
-    record = ask(REMOVE_CHANNEL, ChannelName(name, _person()), store_to_read(store))
+    record = ask(REMOVE_CHANNEL, ChannelName(name), place_to_ask(store))
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     else:
@@ -130,10 +129,6 @@ def _opened(made: NewChannelRecord, place: StoreAddress, json: bool, told: str) 
 
 def _kind(given: str) -> ChannelKind:
     return given  # type: ignore[return-value]  # the service says which there are
-
-
-def _person() -> str:
-    return f"local:{os.getuid()}"
 
 
 def _cells(record: ChannelRecord) -> tuple[str, ...]:

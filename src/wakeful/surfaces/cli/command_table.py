@@ -396,7 +396,7 @@ OWN_PROCESS = (
     "resume", "replay", "doctor", "tools", "debug prompt", "events validate", "dispatch", "dispatch run",
     "dispatch list", "dispatch show", "dispatch resume", "dispatch cancel", "targets", "package import",
     "package run", "workflow run", "workflow save", "workflow validate", "workflow nodes", "store export",
-    "store import", "artifacts show", "trigger deliver", "requests submit", "requests timeout", "requests cancel",
+    "store import", "trigger deliver",
 )  # fmt: skip
 """Commands that work in their own process, on the file of a store: they take no `--connect`."""
 NO_STORE = ("prompt", "config", "config show", "template", "template list", "template show", "template add")

@@ -1,7 +1,7 @@
 """`wakeful events`: the newest turns, or the log of one, as it is stored or as it happens."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -10,12 +10,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from wakeful.bootstrap.keys import own_keys
-from wakeful.bootstrap.stores import opened_store
-from wakeful.contracts.envelope import RuntimeEvent, StoredFact
-from wakeful.service import Store, TurnRow, redact
-from wakeful.service.operations.turns import LIST_EVENTS, LIST_TURNS, EventQuery, TurnQuery
-from wakeful.service.queries.turns import EventReader, find_turn, follow, kinds_named, turn_events, wire
+from wakeful.bootstrap.store_operations import reading_store
+from wakeful.contracts.envelope import RuntimeEvent
+from wakeful.service.operations.turn_reports import LIST_LINES, LineQuery, follow_lines
+from wakeful.service.operations.turns import LIST_EVENTS, LIST_TURNS, EventQuery, TurnQuery, read_events
+from wakeful.service.queries.turns import kinds_named, wire
 from wakeful.surfaces.cli.event_lines import event_line, transcript_line
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.lines import line
@@ -27,9 +26,7 @@ from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, short
 from wakeful.surfaces.cli.shown_values import age_cell, arguments_text, json_text, one_line, out, plain
 from wakeful.views.cost import CostSummary
-from wakeful.views.run_stream import RunStream
-from wakeful.views.transcript import Transcript
-from wakeful.views.wire import WireView
+from wakeful.views.turn_lines import TurnLine
 from wakeful.views.wire_messages import (
     BudgetExceeded,
     Chunk,
@@ -78,15 +75,16 @@ def command(
     kinds = kinds_named(kind) if kind is not None else None
     if kinds is not None and view != "facts":
         raise WrongRequest(f"--kind filters the log, and --as {view} shows another view", "leave one of them out")
-    printer = _Printer(view, json, kinds, after, reveal, wide)
-    if place.is_far and view != "facts":
-        raise WrongRequest(f"--as {view} is made from the file of a store", "run it where that is, or leave --as out")
+    printer = _Printer(json, kinds, wide=wide or view == "transcript")
     try:
-        if place.daemon is not None and view == "facts":
+        if place.daemon is None:
+            asyncio.run(_print_file(turn, view, after, reveal, place, printer, follow_it))
+        elif view == "facts":
             for event in _told(EventQuery(turn, after, reveal=reveal), place, follow_it):
                 printer.print_event(event)
         else:
-            asyncio.run(_show(turn, place, printer, follow_it))
+            for each in _told_lines(LineQuery(turn, view, after, reveal=reveal), place, follow_it):
+                printer.print_line(each)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 
@@ -119,72 +117,60 @@ def _told(asked: EventQuery, place: StoreAddress, follow_it: bool) -> Iterator[R
         asked = replace(asked, after=int(page[-1].event_id.rpartition(":")[2]))
 
 
-async def _show(turn: str | None, place: StoreAddress, printer: "_Printer", follow_it: bool) -> None:
-    async with opened_store(place.path, reading=True) as opened:
-        row = await find_turn(opened, turn)
-        if follow_it:
-            await printer.print_all(opened, row, follow(opened, row))
+def _told_lines(asked: LineQuery, place: StoreAddress, follow_it: bool) -> Iterator[TurnLine]:
+    """The lines of a turn in one of its views, as a daemon tells them."""
+    if follow_it:
+        yield from follow_daemon(LIST_LINES, asked, place)
+        return
+    while page := ask(LIST_LINES, replace(asked, limit=PAGE), place):
+        yield from page
+        asked = replace(asked, after=page[-1].event_seq)
+
+
+async def _print_file(
+    turn: str | None,
+    view: Views,
+    after: int,
+    reveal: bool,
+    place: StoreAddress,
+    printer: "_Printer",
+    follow_it: bool,
+) -> None:
+    async with reading_store(place.path) as opened:
+        if view == "facts":
+            async for event in read_events(opened, EventQuery(turn, after, reveal=reveal), follow_it=follow_it):
+                printer.print_event(event)
         else:
-            stored = await turn_events(opened, row)
-            await printer.print_all(opened, row, _each(stored), stored)
-
-
-async def _each(facts: list[StoredFact]) -> AsyncIterator[StoredFact]:
-    for recorded in facts:
-        yield recorded
+            async for each in follow_lines(opened, LineQuery(turn, view, after, reveal=reveal), follow_it=follow_it):
+                printer.print_line(each)
 
 
 class _Printer:
-    """Prints facts in the view that was asked for, one line each, as they come."""
+    """Prints what is to be seen of a turn, one line each, as it comes."""
 
-    def __init__(
-        self, view: Views, json: bool, kinds: frozenset[str] | None, after: int, reveal: bool, wide: bool
-    ) -> None:
-        self._view = view
+    def __init__(self, json: bool, kinds: frozenset[str] | None, *, wide: bool) -> None:
         self._json = json
         self._kinds = kinds
-        self._after = after
-        self._reveal = reveal
         self._console = Console(highlight=False)
-        self._cuts = self._console.is_terminal and not wide and view != "transcript"
+        self._cuts = self._console.is_terminal and not wide
         """Lines are cut to fit a screen; in a pipe and with `--wide` they are whole. Messages are never cut."""
-
-    async def print_all(
-        self, store: Store, row: TurnRow, facts: AsyncIterator[StoredFact], stored: Sequence[StoredFact] = ()
-    ) -> None:
-        """`stored` is what is known before the first of them: what is secret there is hidden from the beginning."""
-        reader = EventReader(store, reveal=self._reveal, keys=() if self._reveal else own_keys())
-        await reader.learn(stored)
-        stream, transcript = RunStream(row.turn_id, reveal=self._reveal), Transcript(reveal=self._reveal)
-        transcript.learn(stored)
-        messages = WireView(row.turn_id, secrets=reader.secrets)
-        async for recorded in facts:
-            shown = recorded.seq > self._after
-            if self._view == "facts":
-                event = await reader.read(recorded)  # also when it is not shown: it may say what is secret
-                if shown:
-                    self.print_event(event)
-            elif self._view == "stream":
-                for run_event in stream.feed(recorded):
-                    if shown:
-                        self._print(run_event.model_dump(mode="json", exclude_none=True), line(run_event))
-            elif self._view == "wire":
-                await reader.learn([recorded])
-                for sent in messages.feed(recorded):
-                    if shown:
-                        self._print(sent.model_dump(mode="json", exclude_none=True), wire_line(sent))
-            elif (entry := transcript.feed(recorded)) is not None and shown:
-                self._print(entry.model_dump(mode="json", exclude_none=True), transcript_line(entry))
 
     def print_event(self, event: RuntimeEvent) -> None:
         """A fact, if its kind is wanted."""
         if self._kinds is None or event.type in self._kinds:
             self._print(wire(event), event_line(event))
 
+    def print_line(self, each: TurnLine) -> None:
+        if each.stream is not None:
+            self._print(each.stream.model_dump(mode="json", exclude_none=True), line(each.stream))
+        elif each.transcript is not None:
+            self._print(each.transcript.model_dump(mode="json", exclude_none=True), transcript_line(each.transcript))
+        elif each.wire is not None:
+            self._print(each.wire.model_dump(mode="json", exclude_none=True), wire_line(each.wire))
+
     def _print(self, data: dict[str, Any], words: Text | None) -> None:
         if self._json:
-            # Facts are redacted already, with what their tools declare; the other views hold no arguments of their own.
-            out(json_text(data if self._reveal or self._view == "facts" else redact(data)))
+            out(json_text(data))
             self._console.file.flush()
         elif words is not None:
             cut = {"overflow": "ellipsis", "no_wrap": True} if self._cuts else {"soft_wrap": True}

@@ -4,12 +4,13 @@ A client needs the real parameters, so they are shown. Ending a request ends wit
 it had ended before: what it ended with is shown, nothing is changed.
 """
 
-import json
 import sys
-from typing import Annotated, Any
+from json import loads
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from wakeful.contracts.errors import AlreadyDecided
 from wakeful.service.operations.client_requests import (
     END_REQUEST,
     LIST_REQUESTS,
@@ -18,8 +19,8 @@ from wakeful.service.operations.client_requests import (
     ClientResult,
     RequestEnd,
     RequestName,
-    RequestReceipt,
 )
+from wakeful.service.operations.operation import Operation
 from wakeful.service.operations.turns import TurnName
 from wakeful.surfaces.cli.options import JsonOption, RequestArgument, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line
@@ -28,6 +29,9 @@ from wakeful.surfaces.cli.problems import Failure, WrongRequest
 from wakeful.surfaces.cli.request_words import how_to_end, line, short
 from wakeful.surfaces.cli.screen import prose
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
+from wakeful.views.client_requests import EndedRequest
+
+Q = TypeVar("Q")
 
 
 def listed(
@@ -79,6 +83,7 @@ def submit(
     error: Annotated[
         str | None, typer.Option("--error", metavar="TEXT", help="The client failed, for this reason.")
     ] = None,
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Submit a client's result. The turn uses it when it continues."""
@@ -89,39 +94,43 @@ def submit(
             f'wakeful requests submit {request} --error "the person closed the window"',
         )
     value = _read(result) if result is not None else None
-    place = place_to_ask(store)
-    _tell(ask(SUBMIT_RESULT, ClientResult(request, value, error), place), place)
+    _end(SUBMIT_RESULT, ClientResult(request, value, error), place_to_ask(store), json=json)
 
 
-def timeout(request: RequestArgument, store: StoreOption = None) -> None:
+def timeout(request: RequestArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """End a request as timed out: its call fails, and the model is told."""
-    place = place_to_ask(store)
-    _tell(ask(END_REQUEST, RequestEnd(request), place), place)
+    _end(END_REQUEST, RequestEnd(request), place_to_ask(store), json=json)
 
 
-def cancel(request: RequestArgument, store: StoreOption = None) -> None:
+def cancel(request: RequestArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """End a request as cancelled: its result is not needed any more."""
-    place = place_to_ask(store)
-    _tell(ask(END_REQUEST, RequestEnd(request, cancelled=True), place), place)
+    _end(END_REQUEST, RequestEnd(request, cancelled=True), place_to_ask(store), json=json)
 
 
 def _read(given: str) -> Any:
     text = sys.stdin.read() if given == "-" else given
     try:
-        return json.loads(text)
+        return loads(text)
     except ValueError as error:
         raise WrongRequest(
             f"the result is not JSON ({error}): {one_line(text, 60)}", "quote a text: '\"a.txt\"'"
         ) from error
 
 
-def _tell(receipt: RequestReceipt, place: StoreAddress) -> None:
-    ended = receipt.ended
-    request, result = ended.request, ended.result
-    what = json_text(result.result) if result.success else str(result.error)
-    words = f"{short(request.request_id)} ({plain(request.tool_name)}) {request.status}: {one_line(what, 200)}"
-    if ended.duplicate:
-        raise Failure(f"the request had ended before: {words}", "nothing was changed")
-    prose(words)
-    if receipt.ahead is not None:
-        out(f"continue: {resume_line(receipt.ahead, place)}")
+def _end(operation: Operation[Q, EndedRequest], asked: Q, place: StoreAddress, *, json: bool) -> None:
+    try:
+        ended = ask(operation, asked, place)
+    except AlreadyDecided as refused:
+        words = _words(EndedRequest.model_validate(refused.ended_with)) if refused.ended_with else refused.message
+        raise Failure(f"the request had ended before: {words}", "nothing was changed") from None
+    if json:
+        out(json_text(ended.model_dump(mode="json"), indent=2))
+        return
+    prose(_words(ended))
+    if ended.ahead is not None:
+        out(f"continue: {resume_line(ended.ahead, place)}")
+
+
+def _words(ended: EndedRequest) -> str:
+    what = json_text(ended.result) if ended.success else str(ended.error)
+    return f"{short(ended.request_id)} ({plain(ended.tool)}) {ended.status}: {one_line(what, 200)}"

@@ -27,11 +27,13 @@ from wakeful.surfaces.http.event_streams import OpenStreams
 from wakeful.surfaces.http.guard import API_VERSION, caller_of
 from wakeful.surfaces.http.openapi_document import describe
 from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router, require
+from wakeful.views.store_records import ArtifactContent
 
 _RoutePlace: TypeAlias = tuple[str, int, str]
 """First word, number of words, method."""
 _log = logging.getLogger("wakeful.http")
 _CODES = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
+JSON = "application/json"
 SAFE = ("text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 """Types that are told as they are; everything else is bytes."""
 _REFUSED = {
@@ -100,12 +102,16 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
 def artifact_router(opened: OpenStore) -> APIRouter:
     """The bytes of artifacts. They are somebody's text: a file to be saved, and never a page of ours."""
     router = APIRouter(dependencies=[Depends(needs_scope("observe"))], tags=["artifacts"])
-    bytes_of = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    bytes_of = {
+        "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+        JSON: {"schema": ArtifactContent.model_json_schema(mode="serialization")},
+    }
 
     @router.get(
         "/artifacts/{artifact_id}",
         summary="Show (artifacts)",
-        description="Scope: `observe`. The bytes of an artifact, as a file to be saved; secrets in text are redacted.",
+        description="Scope: `observe`. The bytes of an artifact, as a file to be saved; secrets in text are redacted. "
+        "A reader that accepts `application/json` and nothing else gets a record, with the bytes as base64.",
         responses={**ERRORS, 200: {"description": "Its bytes, in its own type.", "content": bytes_of}},
         response_class=Response,
     )
@@ -118,6 +124,8 @@ def artifact_router(opened: OpenStore) -> APIRouter:
         if reveal:
             require(request, "reveal")
         found = await SHOW_ARTIFACT.handler(opened, ArtifactName(artifact_id, turn, reveal))
+        if request.headers.get("accept", "").strip().lower() == JSON:
+            return Response(found.model_dump_json(), media_type=JSON)
         kind = found.media_type.partition(";")[0].strip().lower()
         plain = kind if kind in SAFE else "text/plain" if found.is_text else "application/octet-stream"
         name = re.sub(r"\W+", "-", found.artifact_id)[:40]

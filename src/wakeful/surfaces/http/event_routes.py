@@ -6,7 +6,7 @@ the feed over all agents the cursor of its last entry.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -22,6 +22,7 @@ from wakeful.service.operations.operator_feed import (
     follow_events,
     follow_feed,
 )
+from wakeful.service.operations.turn_reports import LIST_LINES, LineQuery, follow_lines
 from wakeful.service.operations.turns import LIST_EVENTS, EventQuery, read_events
 from wakeful.surfaces.http.cursors import link_to
 from wakeful.surfaces.http.event_streams import (
@@ -39,6 +40,7 @@ from wakeful.views.presentation.display_modes import DisplayMode
 from wakeful.views.presentation.feed_entries import FeedEntry
 from wakeful.views.presentation.replayed_events import ReplayedEvent
 from wakeful.views.standard_form import standard_form
+from wakeful.views.turn_lines import TurnLine, TurnView
 
 E = TypeVar("E", bound=BaseModel)
 After = Annotated[int, Query(ge=0, description="The `event_seq` of the last event that is known.")]
@@ -103,6 +105,32 @@ def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
             read_events(opened, EventQuery(turn_id, asked.after, None, reveal), follow_it=True), shown, streams
         )
 
+    @router.get(
+        "/turns/{turn_id}/lines",
+        responses=RESPONSES,
+        response_model=list[TurnLine],
+        summary="A turn in one of its views",
+    )
+    async def lines_of_turn(
+        request: Request,
+        turn_id: str,
+        view: TurnView = "stream",
+        after: After = 0,
+        limit: Limit = PAGE,
+        reveal: bool = False,
+        last: LastEvent = None,
+    ) -> Response:
+        if reveal:
+            require(request, "reveal")
+        asked = LineQuery(turn_id.replace(SLASH, "/"), view, seen_before(after, last), limit, reveal)
+        if not wants_stream(request):
+            found = await LIST_LINES.handler(opened, asked)
+            answer = JSONResponse([written(line) for line in found])
+            if len(found) >= limit:
+                link_to(answer, request, after=str(found[-1].event_seq))
+            return answer
+        return await sse_answer(follow_lines(opened, asked), line_frame, streams)
+
     @router.get("/feed", responses=RESPONSES, response_model=list[FeedEntry], summary="The feed over all agents")
     async def of_all(
         request: Request,
@@ -123,6 +151,12 @@ def event_frame(event: RuntimeEvent) -> bytes:
     """One event of the log; its id is its number in the log of its agent."""
     number = event.event_id.rpartition(":")[2]
     return sse_frame(event.model_dump(mode="json", exclude_none=True), event=event.type, event_id=number)
+
+
+def line_frame(line: TurnLine) -> bytes:
+    """One line of a turn; its id is the number of its event."""
+    view = next(name for name in get_args(TurnView) if getattr(line, name) is not None)
+    return sse_frame(line.model_dump(mode="json", exclude_none=True), event=view, event_id=str(line.event_seq))
 
 
 def standard_frame(event: RuntimeEvent) -> bytes:

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import MISSING
-from importlib import import_module
 from inspect import Parameter, Signature, getdoc
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, get_origin
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
@@ -26,6 +25,7 @@ MOST = 1_000
 ELSEWHERE = (
     "/agents/{agent_id}/events",
     "/turns/{turn_id}/events",
+    "/turns/{turn_id}/lines",
     "/feed",
     "/artifacts/{artifact_id}",
     "/metrics",
@@ -64,7 +64,7 @@ def operation_router(opened: Perform) -> APIRouter:
 def add_route(router: APIRouter, route: HttpRoute, opened: Perform) -> None:
     operation = route.operation
     endpoint = _endpoint(route, opened)
-    record: Any = answer_type(route)
+    record: Any = route.operation.answer_type()
     router.add_api_route(
         route.path,
         endpoint,
@@ -100,14 +100,6 @@ def require(request: Request, scope: str) -> None:
         )
 
 
-def answer_type(route: HttpRoute) -> Any:
-    """What one item of the answer is."""
-    if not route.record:
-        return route.operation.answer_type()
-    module, _, name = route.record.rpartition(".")
-    return getattr(import_module(module), name)
-
-
 def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Response]]:
     fields = {each.name: each for each in fields_of(route)}
     in_path = {name: field_of_path(route, name) for name in _NAME.findall(route.path)}
@@ -115,7 +107,7 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
     pages = PAGES.get(route.path) if route.operation.many else None
     model = _model(route, left, is_paged=pages is not None) if left or pages is not None else None
     in_query = frozenset(model.model_fields) if model is not None and route.method in _IN_QUERY else frozenset()
-    record: Any = answer_type(route)
+    record: Any = route.operation.answer_type()
     adapter: TypeAdapter[Any] = TypeAdapter(record)
     lines: TypeAdapter[Any] = TypeAdapter(list[record])
 
@@ -140,13 +132,13 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
 
         async def act() -> str:
             found = await route.operation.handler(opened(request), made)
-            return adapter.dump_json(_shown(route, found)).decode()
+            return adapter.dump_json(found).decode()
 
         if key is not None and "key" not in fields:
             return await once(request, route, opened(request), key, given, act)
         if not route.operation.many:
             return Response(await act(), media_type="application/json")
-        items = [_shown(route, each) for each in await route.operation.handler(opened(request), made)]
+        items = await route.operation.handler(opened(request), made)
         if isinstance(pages, ByKey | ByLine):
             items = cut(items, pages, place, limit + 1)
         shown = items if pages is None else items[:limit]
@@ -187,7 +179,8 @@ async def _refuse_unknown(request: Request, names: frozenset[str], *, has_body: 
 def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> type[BaseModel]:
     """The fields of a query or a body; one that is not among them is refused."""
     given: dict[str, Any] = {
-        each.name: (each.hint, Field(... if each.default is MISSING else each.default)) for each in fields
+        each.name: (each.hint, Field(... if each.default is MISSING else each.default, strict=_strictness(each.hint)))
+        for each in fields
     }
     if "limit" in given:
         given["limit"] = (int, Field(PAGE, ge=1, le=MOST, description="How many items at most."))
@@ -200,10 +193,11 @@ def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> t
     return made
 
 
+def _strictness(hint: Any) -> bool | None:
+    """None: as the whole body is. JSON has lists and no tuples, which a strict reader would take for something else."""
+    return False if get_origin(hint) is tuple else None
+
+
 def _summary(route: HttpRoute) -> str:
     words = route.operation.name.replace("_", " ").split(".")
     return f"{words[-1].capitalize()} ({words[0]})"
-
-
-def _shown(route: HttpRoute, found: Any) -> Any:
-    return found if route.shown is None else route.shown(found)
