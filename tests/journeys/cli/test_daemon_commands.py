@@ -14,11 +14,13 @@ import pytest
 from kit.surfaces.command_line import ME, Done, Wakeful
 from kit.surfaces.served_home import ServedHome, served
 from kit.surfaces.served_tokens import make_token
+from wakeful.service.serving.options import ServeOptions
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHome]:
-    with served(tmp_path_factory.mktemp("home")) as found:
+    options = ServeOptions(port=0, tools=("kit.surfaces.verb_agents:agents",))
+    with served(tmp_path_factory.mktemp("home"), options) as found:
         found.client.post("/agents", {"definition": {"name": "ops", "model": "scripted:demo"}})
         yield found
 

@@ -48,20 +48,6 @@ def answer(request: ModelRequest) -> object:
     return f"you said: {text[-100:]}"
 
 
-@tool(external=True, timeout=3600)
-def pick_file(folder: str) -> str:
-    """Let the person pick a file."""
-    raise AssertionError("a client runs it")
-
-
-def pick(request: ModelRequest) -> object:
-    """Has a client pick a file."""
-    if request.answered:
-        return "picked"
-    return {"calls": [{"name": "client/pick_file", "arguments": {"folder": "/home"}}]}
-
-
 clerk = Agent("clerk", scripted(answer), tools=[refund, work_slowly, read_log])
 keeper = Agent("keeper", scripted(answer), work_items=True)
-picker = Agent("picker", scripted(pick), tools=[pick_file])
-agents = [clerk, keeper, picker]
+agents = [clerk, keeper]
