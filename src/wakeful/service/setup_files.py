@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from wakeful.contracts.channels import SERVERS, ChannelKind
 from wakeful.contracts.errors import InvalidRequest, WakefulError
 from wakeful.engine.agent_file import read_agent_file
 from wakeful.settings.agent_homes import FOLDER
@@ -27,6 +28,13 @@ INSTRUCTIONS = (
 )
 
 
+class PhoneToPair(NamedTuple):
+    """A phone that is to be paired once the daemon runs."""
+
+    kind: ChannelKind
+    server: str | None = None
+
+
 class WayToOwner(NamedTuple):
     """How the owner is reached."""
 
@@ -34,18 +42,25 @@ class WayToOwner(NamedTuple):
     """Of `wakeful.toml`."""
     address: str = ""
     """For `secrets.env`."""
+    phone: PhoneToPair | None = None
 
 
 def reach_of(said: str) -> WayToOwner:
-    """`none`, an address, or the words of a command. Raises InvalidRequest with the forms there are."""
+    """`none`, a phone, an address, or the words of a command. Raises InvalidRequest with the forms there are."""
     said = said.strip()
     if said in ("", "none"):
         return WayToOwner()
+    for kind in SERVERS:
+        if said == kind or said.startswith(f"{kind}:"):
+            server = said.removeprefix(kind).removeprefix(":") or None
+            if server is not None and not _is_address(server):
+                raise _unreachable(said)
+            return WayToOwner(phone=PhoneToPair(kind, server))
     head = f"[notify.{REACH_NAME}]"
     if "://" in said:
-        parts = urlsplit(said)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if not _is_address(said):
             raise _unreachable(said)
+        parts = urlsplit(said)
         lines = [head, f'to_env = "{REACH_VARIABLE}"   # in secrets.env: whoever knows it reads your notices']
         if parts.hostname in ("localhost", "127.0.0.1", "::1"):
             lines.append("allow_private = true")
@@ -61,10 +76,16 @@ def reach_of(said: str) -> WayToOwner:
     return WayToOwner((head, f"to = {json.dumps(words)}"))
 
 
+def _is_address(said: str) -> bool:
+    parts = urlsplit(said)
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
 def _unreachable(said: str) -> InvalidRequest:
     return InvalidRequest(
         f"{said!r} is no way to reach you",
-        "Give an address that takes POST (https://ntfy.sh/YOUR-TOPIC), a command of two words or more, or none.",
+        "Give ntfy or telegram (ntfy:https://SERVER for your own), an address that takes POST (https://...), "
+        "a command of two words or more, or none.",
     )
 
 

@@ -4,14 +4,16 @@ import json
 import os
 import pty
 import subprocess
+import tarfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from kit.surfaces.command_line import ME, Done, Wakeful, command_line
+from kit.wires.phone_servers import NtfyServer, TelegramServer, listening
 from kit.wires.provider_server import ProviderServer, messages_words, refusal, serving
 
 KEY = "sk-ant-of-a-test"
@@ -130,6 +132,8 @@ def test_a_key_that_is_refused_leaves_nothing_behind(
         (("--model", "antropic", "--yes"), 2, "did you mean anthropic?"),
         (("--model", "scripted:demo", "--yes", "--spend", "lots"), 2, "no amount of dollars"),
         (("--model", "scripted:demo", "--yes", "--reach", "phone"), 2, "no way to reach you"),
+        (("--model", "scripted:demo", "--yes", "--reach", "ntfy:nowhere"), 2, "no way to reach you"),
+        (("--model", "scripted:demo", "--yes", "--reach", "ntfy", "--no-start"), 2, "paired through the daemon"),
         (("--model", "scripted:demo", "--yes", "--listen", "nowhere"), 2, "is no address"),
     ],
 )
@@ -160,7 +164,59 @@ def test_at_a_terminal_everything_is_asked_and_the_key_is_not_shown(
     assert "usd = 3" in (home / "wakeful.toml").read_text()
 
 
-def _typed(words: list[str], answers: list[str], folder: Path) -> Done:
+def test_a_phone_is_paired_at_the_terminal_and_a_test_arrives_there(home: Path, folder: Path, wakeful: Wakeful) -> None:
+    with listening(NtfyServer()) as ntfy:
+
+        def code() -> str:
+            """What the phone shows, which subscribes to the one topic there is."""
+            ((message,),) = ntfy.until(lambda: list(ntfy.topics.values()))
+            return str(message["message"].split("code is ")[1].split()[0])
+
+        words = ["init", "--model", "scripted:demo", "--spend", "1", "--no-autostart", "--listen", "none"]
+        done = _typed(words, [f"ntfy:{ntfy.url}", "AAAA-AAAA", code], folder)
+        assert done.code == 0, done.out
+        (topic,) = ntfy.topics
+        assert f"{ntfy.url}/{topic}" in done.out and "no phone was shown this code for phone" in done.out
+        assert "reach you: ntfy, paired as phone; test notice delivered" in done.out
+        assert any("test" in each["title"] for each in ntfy.shown(topic))
+        (record,) = json.loads(wakeful("channel", "list", "--json").out)
+        assert (record["state"], record["added_by"]) == ("paired", f"local:{os.getuid()}")
+        again = _typed([*words, "--replace", "--reach", f"ntfy:{ntfy.url}"], [], folder)
+        assert "reach you: ntfy, paired as phone; test notice delivered" in again.out, "it is not paired twice"
+    written = [path.read_text("utf-8") for path in (home / "wakeful.toml", home / "agents" / "main.yaml")]
+    assert not any(topic in text for text in written), "nothing of it is in a file"
+
+
+def test_without_a_terminal_a_phone_is_added_and_the_steps_are_told(
+    home: Path, wakeful: Wakeful, process: Wakeful, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = ("--model", "scripted:demo", "--spend", "1", "--no-autostart", "--listen", "none")
+    refused = process("init", *flags, "--reach", "telegram")
+    assert refused.code != 0 and "a Telegram bot needs its token" in refused.err and "@BotFather" in refused.err
+    assert not (home / "wakeful.toml").exists()
+    with listening(TelegramServer()) as telegram:
+        monkeypatch.setenv("TELEGRAM_TOKEN", TelegramServer.TOKEN)
+        done = process("init", *flags, "--reach", f"telegram:{telegram.url}")
+        assert done.code == 0, done.err
+        assert "send /start to your bot; it answers with a code" in done.out
+        assert "wakeful channel pair phone CODE" in done.out and "wakeful notify test main" in done.out
+        monkeypatch.delenv("TELEGRAM_TOKEN")
+        telegram.write(17, "/start")
+        (message,) = telegram.until(lambda: telegram.shown(17))
+        paired = wakeful("channel", "pair", "phone", message["text"].split("code is ")[1].split()[0])
+        assert "is paired" in paired.out, paired.err
+        assert wakeful("notify", "test", "main").code == 0
+        telegram.until(lambda: any("test" in each["text"] for each in telegram.shown(17)))
+        wakeful("daemon", "stop")
+    assert TelegramServer.TOKEN in (home / "secrets.env").read_text()
+    saved = wakeful("backup", str(home.parent / "saved.wakeful"))
+    assert saved.code == 0, saved.err
+    with tarfile.open(home.parent / "saved.wakeful") as archive:
+        held = b"".join(found.read() for each in archive if (found := archive.extractfile(each)) is not None)
+    assert held and TelegramServer.TOKEN.encode() not in held
+
+
+def _typed(words: list[str], answers: Sequence[str | Callable[[], str]], folder: Path) -> Done:
     """A command at a terminal, with what a person types."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -183,7 +239,8 @@ def _typed(words: list[str], answers: list[str], folder: Path) -> Done:
             break
         seen += piece
         if seen.endswith(b": ") and asked < len(answers):
-            os.write(ours, answers[asked].encode() + b"\n")
+            answer = answers[asked]
+            os.write(ours, (answer if isinstance(answer, str) else answer()).encode() + b"\n")
             asked += 1
             seen += b"\n"
     os.close(ours)

@@ -36,6 +36,7 @@ from wakeful.service.setup_files import (
 )
 from wakeful.surfaces.cli.file_words import problem_lines
 from wakeful.surfaces.cli.options import JsonOption
+from wakeful.surfaces.cli.phone_pairing import TOKEN_VARIABLE, PhoneState, bot_token, pair_phone
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import Failure, NeedsPerson, WrongRequest, note
 from wakeful.surfaces.cli.serving_options import ListenOption, show_first_token
@@ -60,6 +61,8 @@ class Answers(NamedTuple):
     reach: WayToOwner
     autostart: bool
     base_url: str | None
+    token: str = ""
+    """Of a bot, to be kept in `secrets.env`; blank: none is needed, or it is there."""
 
 
 def command(
@@ -72,7 +75,7 @@ def command(
     reach: Annotated[
         str | None,
         typer.Option(
-            "--reach", metavar="HOW", help="An address for notices (https://ntfy.sh/TOPIC), a command, or none."
+            "--reach", metavar="HOW", help="A phone (ntfy or telegram), an address for notices, a command, or none."
         ),
     ] = None,
     autostart: Annotated[
@@ -118,6 +121,11 @@ def command(
         )
     options = checked_options(listen=listen) if start else None
     answers = _answers(model, spend, reach, autostart, base_url, attended=attended)
+    if answers.reach.phone is not None and not start:
+        raise WrongRequest(
+            "a phone is paired through the daemon, and --no-start was given",
+            f"leave out --no-start, or give --reach none and later: wakeful channel add {answers.reach.phone.kind}",
+        )
     said = _checked(answers) if check else "not checked"
     _write(home, answers, files, replace=replace)
     report = check_home(None)
@@ -127,7 +135,11 @@ def command(
     if options is not None:
         show_first_token(options)
         status, _ = start_daemon(options)
-    sent = _test_notice() if status is not None and answers.reach.lines else ""
+    phone: PhoneState | None = None
+    if status is not None and answers.reach.phone is not None:
+        phone = pair_phone(answers.reach.phone, place_to_ask(None), attended=attended)
+    is_reached = bool(answers.reach.lines) or (phone is not None and phone.is_paired)
+    sent = _test_notice() if status is not None and is_reached else ""
     at_boot = _at_boot(listen) if answers.autostart else ()
     if json:
         told = {
@@ -137,6 +149,7 @@ def command(
             "files": [str(path) for path in files],
             "spend_usd_per_day": answers.spend,
             "test_notice": sent or None,
+            "phone": None if phone is None else phone._asdict(),
             "daemon_pid": status.pid if status is not None else None,
             "autostart_commands": list(at_boot),
         }
@@ -147,6 +160,10 @@ def command(
     out(f"spend a day: {f'${answers.spend:g}' if answers.spend is not None else 'no limit'}")
     if answers.reach.lines:
         out(f"reach you: {sent or 'written; wakeful notify test main'}")
+    elif phone is not None and phone.is_paired:
+        out(f"reach you: {phone.kind}, paired as {phone.channel}; {sent}")
+    elif phone is not None:
+        out(["reach you: the phone is not paired yet, within ten minutes:", *(f"  {line}" for line in phone.steps)])
     out(f"wrote {', '.join(plain(str(path)) for path in files)}")
     if at_boot:
         out(["to start it at boot:", *(f"  {line}" for line in at_boot)])
@@ -197,11 +214,13 @@ def _answers(
             else str(SPEND)
         )
     if reach is None:
-        words = "How to reach you: an address (https://ntfy.sh/TOPIC), a command, or none"
+        words = "How to reach you: ntfy or telegram (a phone), an address (https://...), a command, or none"
         reach = typer.prompt(words, default="none", err=True) if attended else "none"
     if autostart is None:
         autostart = typer.confirm("Start when the machine starts?", default=True, err=True) if attended else False
-    return Answers(reference, provider, key, _money(str(spend)), reach_of(str(reach)), autostart, base_url)
+    way = reach_of(str(reach))
+    token = bot_token(way.phone, attended=attended)
+    return Answers(reference, provider, key, _money(str(spend)), way, autostart, base_url, token)
 
 
 def _provider_part(model: str | None) -> str:
@@ -281,6 +300,8 @@ def _write(home: Path, answers: Answers, files: list[Path], *, replace: bool) ->
         kept[answers.provider.key_variable] = answers.key
     if answers.reach.address:
         kept[REACH_VARIABLE] = answers.reach.address
+    if answers.token:
+        kept[TOKEN_VARIABLE] = answers.token
     add_secrets(home / SECRETS, kept)
     os.environ.update(kept)
     base = (answers.provider.name, answers.base_url) if answers.base_url is not None else None
