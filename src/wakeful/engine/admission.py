@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from typing_extensions import is_protocol, is_typeddict
 
 from wakeful.contracts.budgets import Budget, LimitOverrides, Limits
-from wakeful.contracts.content import File, Image, Text
+from wakeful.contracts.content import BlobRef, File, Image, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact
 from wakeful.contracts.errors import DepsMissing, InvalidRequest, InvalidValue, KeyReused, WrongDeps
@@ -122,9 +122,13 @@ def allowed(engine: Engine, request: RunRequest) -> Limits:
 async def _what_it_runs(store: Blobs, workflows: WorkflowTerms) -> dict[str, Any]:
     if workflows.editing is not None:
         return {"editing": workflows.editing}
-    if workflows.run is None:
-        return {}
-    return {"workflow_ref": await store.put_blob(workflows.run.model_dump_json().encode(), "application/json")}
+    run = await store_run(store, workflows.run)
+    return {} if run is None else {"workflow_ref": run}
+
+
+async def store_run(store: Blobs, run: WorkflowRun | None) -> BlobRef | None:
+    """Where the message of a workflow's run has what it runs."""
+    return await store.put_blob(run.model_dump_json().encode(), "application/json") if run is not None else None
 
 
 def _whose_word(origin: MessageOrigin) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What somebody asks of the runtime, and what it is carried out with."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -14,7 +14,7 @@ from wakeful.contracts.events import StopRule
 from wakeful.contracts.policies import PolicyContext
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.waking import ContinuationResolution
-from wakeful.contracts.workflows import WorkflowRun
+from wakeful.contracts.workflows import WorkflowGraph, WorkflowRun
 from wakeful.decisions.routing import Source
 from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
@@ -122,6 +122,8 @@ class WorkflowTerms:
     """What the turn is to run. It is kept with the message."""
     agents: "tuple[Agent[Any, Any], ...]" = ()
     """Others that the turn may run: those that a workflow's nodes name."""
+    find: "Callable[[WorkflowGraph], Awaitable[Sequence[Agent[Any, Any]]]] | None" = None
+    """Finds those that the nodes of a graph name, where whoever runs the turn cannot know the graph beforehand."""
     editing: str | None = None
     """The workflow that is open where this is said: an editor. Its turn may build workflows."""
     registry: "WorkflowRegistry | None" = None

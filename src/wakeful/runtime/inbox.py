@@ -24,10 +24,11 @@ from wakeful.contracts.messages import (
     Priority,
 )
 from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.ingress import MAX_BODY_BYTES, MAX_REFERENCE_CHARS, Arrival, classify
 from wakeful.decisions.intake import DEFER_DEADLINE, id_of_key
 from wakeful.decisions.message_header import body_text
-from wakeful.engine.admission import fingerprint_of, storable
+from wakeful.engine.admission import fingerprint_of, storable, store_run
 from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_messages import admitted_message
 from wakeful.gate.large_content import offload
@@ -61,6 +62,8 @@ class QueuedMessage:
     body: JsonBody | BriefBody | None = None
     """A body that is more than words; `prompt` is blank then."""
     metadata: Mapping[str, Any] | None = None
+    workflow: WorkflowRun | None = None
+    """What the turn that takes the message runs; it is no conversation then."""
 
 
 async def queue_arrival(
@@ -144,10 +147,13 @@ async def queue_message(
         key=message.key,
         body=message.body,
         metadata=None if message.metadata is None else dict(message.metadata),
-        fingerprint=fingerprint_of(agent_name, UserItem(parts=(Text(preview),)) if message.body else said),
+        fingerprint=fingerprint_of(
+            agent_name, UserItem(parts=(Text(preview),)) if message.body else said, message.workflow
+        ),
         prompt_preview=preview[:PREVIEW_CHARS],
         context=dict(message.context),
         principal=message.principal,
+        workflow_ref=await store_run(store, message.workflow),
     )
     facts = [Fact(admitted, now, thread), *await _interjection(engine, agent_name, thread, message, admitted)]
     if not is_known and not await store.read(agent_name, limit=1):

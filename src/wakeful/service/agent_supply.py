@@ -21,8 +21,10 @@ from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.triggers import TriggerEntry
 from wakeful.contracts.waking import WakeEntry
+from wakeful.contracts.workflows import WorkflowGraph
+from wakeful.decisions.workflows.children import agent_names
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.wakes import RELOAD
 from wakeful.runtime.agent_definitions import MEDIA_TYPE, entry_from, entry_of, read_folder
@@ -171,7 +173,22 @@ class AgentSupply:
         """What a thread of an agent is run with next: its definition, and the model that its operator gave it."""
         entry = await self.entry(name)
         agent = await with_model(self.engine, entry.agent, thread)
-        return RunRequest(agent, "", thread=thread, revision=entry.revision)
+        workflows = WorkflowTerms(find=self.node_agents)
+        return RunRequest(agent, "", thread=thread, revision=entry.revision, workflows=workflows)
+
+    async def node_agents(self, graph: WorkflowGraph) -> list[Agent[Any, Any]]:
+        """The agents that nodes of a workflow name, as far as they are there: of this runtime, or from packages.
+
+        Raises InvalidConfig or UnknownTool for one that cannot be made here.
+        """
+        found = []
+        for name in agent_names(graph):
+            imported = await self.engine.store.imported_agents.get(name)
+            if self.roster.get(name) is not None or await self.engine.store.runtime_agent(name) is not None:
+                found.append(await self.agent(name))
+            elif imported is not None:
+                found.append(Agent.from_dict(json.loads(imported.definition)["config"], self.tools))
+        return found
 
     async def create(self, definition: Mapping[str, Any], *, by: str, template: str | None = None) -> RuntimeAgentRow:
         """A new agent from data, with a home from a template where one is named.

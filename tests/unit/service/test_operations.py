@@ -34,6 +34,7 @@ from wakeful.service.operations.templates import TemplateName
 from wakeful.service.operations.threads import MessageQuery
 from wakeful.service.operations.upkeep import TransferFile
 from wakeful.service.operations.work import WorkItemQuery
+from wakeful.service.operations.workflow_runs import WorkflowRunName
 from wakeful.service.operations.workflows import WorkflowName
 from wakeful.service.operations.workspaces import WorkspacesOf
 from wakeful.testing import scripted
@@ -76,6 +77,7 @@ NEEDS_WORDS: dict[str, Any] = {
     "runtime.events": ReplayQuery("nothing"),
     "runtime.transcript": TranscriptQuery("nothing"),
     "runtime.message": MessageName("nothing"),
+    "runtime.workflow_run": WorkflowRunName("nothing"),
 }
 """Requests of operations that only read and have to be told something."""
 

@@ -46,7 +46,7 @@ from wakeful.engine.prepare.prompt import around, gather, instructions_of, turn_
 from wakeful.engine.prepare.start_facts import StartRecord, recataloger
 from wakeful.engine.prepare.tools import Belt, toolbelt
 from wakeful.engine.prepare.work_items import projection_of
-from wakeful.engine.prepare.workflows import named_agents, turn_agent
+from wakeful.engine.prepare.workflows import node_agents, turn_agent
 from wakeful.engine.prepare.workspace import BoundAgent, WorkspaceDesk, bind_agent
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.settings_left_out import UnsentSettings
@@ -135,7 +135,7 @@ async def prepare(
     config = turn_config(agent, belt, prompt, found.skills)
 
     tools, inside = belt.tools, agents_among(belt.tools.values())
-    nodes = named_agents(workflow.graph, request.workflows.agents, given.deps) if workflow is not None else {}
+    nodes = await node_agents(request.workflows, workflow.graph, given.deps) if workflow is not None else {}
     others = await other_agents(engine, {**inside, **nodes}, given, stack) if inside or nodes else {}
     if workflow is not None:
         called = [agent_declaration(node.name) for node in nodes.values()]

@@ -14,7 +14,7 @@ from wakeful.contracts.workflows import AGENT_CALL, SavedWorkflow, WorkflowGraph
 from wakeful.decisions.workflows.children import agent_names
 from wakeful.engine.admission import check_deps
 from wakeful.engine.agent import Agent
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
 from wakeful.engine.state_loader import loaded
 from wakeful.engine.turn_work import WorkflowDesk
 from wakeful.engine.workflow_parts import EDITOR, editor_tools, workflow_registry
@@ -75,6 +75,13 @@ def named_agents(
         check_deps(agent, deps, f"the workflow {graph.name!r}")
         found[AGENT_CALL + name] = agent
     return found
+
+
+async def node_agents(terms: WorkflowTerms, graph: WorkflowGraph, deps: Any = None) -> dict[str, Agent[Any, Any]]:
+    """The agents of a graph's nodes, by the name of the call: those that were handed over, and those that are found.
+    Raises as `named_agents`."""
+    found = await terms.find(graph) if terms.find is not None else ()
+    return named_agents(graph, (*terms.agents, *found), deps)
 
 
 def workflow_started(run: WorkflowRun) -> WorkflowStarted:

@@ -23,6 +23,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.messages import AdmissionContext, DeliverySurface, JsonBody, OperatorOrigin, Priority
 from wakeful.contracts.values import JsonValue
 from wakeful.contracts.waking import ClosureDecision, Posture
+from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.ingress import Arrival
 from wakeful.engine.run_request import Engine
 from wakeful.ports import MessageRow, TurnRow
@@ -92,8 +93,12 @@ async def send_message(
     causation_id: str | None = None,
     surface: DeliverySurface = "run_once",
     admission: AdmissionContext = "local_process",
+    workflow: WorkflowRun | None = None,
 ) -> MessageRow:
-    """Give an agent its operator's word. What returns is safe. Raises AgentNotFound, AgentStopped or KeyReused."""
+    """Give an agent its operator's word, or a workflow to run. What returns is safe.
+
+    Raises AgentNotFound, AgentStopped or KeyReused.
+    """
     await _may_receive(engine, agent)
     message = QueuedMessage(
         prompt,
@@ -106,6 +111,7 @@ async def send_message(
         context=context or {},
         correlation_id=checked_id("correlation_id", correlation_id),
         causation_id=checked_id("causation_id", causation_id),
+        workflow=workflow,
     )
     return await queue_message(engine, agent, thread, message, is_known=True)
 

@@ -42,6 +42,7 @@ from wakeful.service.operations import (
     turns,
     upkeep,
     work,
+    workflow_runs,
     workflows,
     workspaces,
 )
@@ -270,6 +271,10 @@ ROUTES = (
     HttpRoute("GET", "/workflows", workflows.LIST_WORKFLOWS),
     HttpRoute("GET", "/workflows/{name}", workflows.SHOW_WORKFLOW),
     HttpRoute("DELETE", "/workflows/{name}", workflows.DELETE_WORKFLOW),
+    HttpRoute("POST", "/workflows", workflow_runs.SAVE_WORKFLOW, look="/workflows"),
+    HttpRoute("POST", "/workflows/{name}/runs", workflow_runs.START_WORKFLOW, look="/turns"),
+    HttpRoute("GET", "/workflow-runs/{run_id}", workflow_runs.SHOW_WORKFLOW_RUN),
+    HttpRoute("POST", "/workflow-runs/{run_id}/cancel", workflow_runs.CANCEL_WORKFLOW_RUN),
     HttpRoute("GET", "/dispatches", dispatches.LIST_DISPATCHES),
     HttpRoute("GET", "/dispatches/{run_id}", dispatches.SHOW_DISPATCH),
     HttpRoute("GET", "/packages", dispatches.LIST_IMPORTED),

@@ -36,6 +36,7 @@ from wakeful.service.operations import (
     turns,
     upkeep,
     work,
+    workflow_runs,
     workflows,
     workspaces,
 )
@@ -74,6 +75,7 @@ FAMILIES = (
     turns,
     upkeep,
     work,
+    workflow_runs,
     workflows,
     workspaces,
 )

@@ -25,10 +25,10 @@ from wakeful.decisions.workflows.node_inputs import complete_inputs, wrong_input
 from wakeful.decisions.workflows.progress import node_result, run_result
 from wakeful.engine.prepare.workflows import named_agents
 from wakeful.engine.run_request import Engine, RunRequest
-from wakeful.engine.turn_messages import read_turn
+from wakeful.engine.turn_messages import read_turn, with_messages
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.gate.large_content import resolve
-from wakeful.ports import Blobs, Log, Store, TurnRow
+from wakeful.ports import Blobs, MessageLog, Store, TurnRow
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.run_result import RunResult
 
@@ -57,26 +57,12 @@ async def run_workflow(
     The request's prompt is the input `prompt`, where the workflow declares one. Raises InvalidWorkflow and InvalidValue
     (`invalid_workflow_input`) before anything runs.
     """
-    saved = workflow if isinstance(workflow, SavedWorkflow) else None
-    graph = saved.graph if saved is not None else workflow
-    assert isinstance(graph, WorkflowGraph)
-    registry.check(graph)
-    named_agents(graph, request.workflows.agents, request.deps)
     text = request.prompt if isinstance(request.prompt, str) and request.prompt else None
-    wrong = wrong_inputs(graph, inputs or {}, text)
-    for name, reason in wrong.items():
-        others = [f"{each}: {why}" for each, why in wrong.items() if each != name]
-        takes = [f"{each} (required)" if each in graph.required_inputs else each for each in graph.inputs]
-        hint = "\n".join([*others, f"it takes: {', '.join(takes) or 'no inputs'}"])
-        raise InvalidValue(INVALID_INPUT, name, reason, hint)
-    run = WorkflowRun(
-        graph=graph,
-        inputs=complete_inputs(graph, inputs or {}, text),
-        revision=saved.revision if saved is not None else None,
-    )
+    run = checked_run(registry, workflow, inputs or {}, text)
+    named_agents(run.graph, request.workflows.agents, request.deps)
     asked = replace(
         request,
-        prompt=text or f"Run the workflow {graph.name}.",
+        prompt=words_of(run, text),
         workflows=replace(request.workflows, run=run),
     )
     done = await run_turn(engine, asked)
@@ -85,9 +71,42 @@ async def run_workflow(
     return WorkflowOutcome(done, await workflow_result(engine.store, row))
 
 
-async def runs_workflow(store: Log, row: TurnRow) -> bool:
+def checked_run(
+    registry: WorkflowRegistry,
+    workflow: SavedWorkflow | WorkflowGraph,
+    inputs: Mapping[str, Any],
+    text: str | None,
+) -> WorkflowRun:
+    """A graph with its inputs, complete; `text` is the input `prompt`, where it is declared.
+
+    Raises InvalidWorkflow, and InvalidValue (`invalid_workflow_input`).
+    """
+    saved = workflow if isinstance(workflow, SavedWorkflow) else None
+    graph = saved.graph if saved is not None else workflow
+    assert isinstance(graph, WorkflowGraph)
+    registry.check(graph)
+    wrong = wrong_inputs(graph, inputs, text)
+    for name, reason in wrong.items():
+        others = [f"{each}: {why}" for each, why in wrong.items() if each != name]
+        takes = [f"{each} (required)" if each in graph.required_inputs else each for each in graph.inputs]
+        hint = "\n".join([*others, f"it takes: {', '.join(takes) or 'no inputs'}"])
+        raise InvalidValue(INVALID_INPUT, name, reason, hint)
+    return WorkflowRun(
+        graph=graph,
+        inputs=complete_inputs(graph, inputs, text),
+        revision=saved.revision if saved is not None else None,
+    )
+
+
+def words_of(run: WorkflowRun, text: str | None) -> str:
+    """What the message of a run says."""
+    return text or f"Run the workflow {run.graph.name}."
+
+
+async def runs_workflow(store: MessageLog, row: TurnRow) -> bool:
     """Is the turn the run of a workflow?"""
-    recorded = await store.read(row.agent_id, turn_id=row.turn_id, limit=FIRST)
+    first = await store.read(row.agent_id, turn_id=row.turn_id, limit=FIRST)
+    recorded = await with_messages(store, row.turn_id, first)
     events = [entry.fact.event for entry in recorded]
     return any(isinstance(event, MessageAdmitted) and event.workflow_ref is not None for event in events)
 

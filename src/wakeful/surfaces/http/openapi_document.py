@@ -45,6 +45,17 @@ BODIES: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("POST", "/calls/{call_id}/outcome"): {"happened": True, "result": "the refund is in the books"},
     ("POST", "/requests/{request_id}/result"): {"result": {"chosen": "blue"}},
     ("POST", "/turns/{turn_id}/messages"): {"text": "Leave the archive alone."},
+    ("POST", "/workflows"): {
+        "agent": "ops",
+        "graph": {
+            "schema": "wakeful.workflow",
+            "version": 1,
+            "name": "report",
+            "nodes": [{"id": "read", "kind": "tool", "ref": "read_file", "inputs": {"path": "report.md"}}],
+            "outputs": {"report": {"node": "read"}},
+        },
+    },
+    ("POST", "/workflows/{name}/runs"): {"agent": "ops", "inputs": {"order": "A17"}, "key": "report-monday"},
     ("POST", "/budgets/grant"): {"scope": "agent:ops", "usd": "5.00", "period": "day", "reason": "a large repair"},
 }
 """By method and path: of every route that has fields in its body."""
