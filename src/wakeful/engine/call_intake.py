@@ -192,8 +192,7 @@ class CallIntake:
             self._gates.of(call).locks.let_go(call.call_id)  # the turn went on without it meanwhile
             return
         self._through[call.call_id] = judged
-        assert self._work.on_look is not None
-        self._work.on_look()
+        self._work.inbox.look_again()
 
     async def leave(self) -> None:
         """The process or the caller goes away: nobody waits at the gate any more."""

@@ -40,7 +40,7 @@ class Calls:
         self._running: dict[str, RunningCall] = {}
         self._abandoned: list[RunningCall] = []
         """Calls that the runtime went on without while they were still busy."""
-        self.surroundings = TurnSurroundings(work, post, self.is_running)
+        self.surroundings = TurnSurroundings(work, post, self._running.__contains__)
         self._stopping: tuple[Abort, AbortReason | None] | None = None
         self.with_locks: set[str] = set()
         """Calls that were begun and have locks: they are given back when the work is over."""

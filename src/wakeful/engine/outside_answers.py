@@ -86,8 +86,7 @@ class OpenQuestions:
         if decided is not None:
             await self._write(approval, decided)
         self._heard.add(approval.id)
-        if self._work.on_look is not None:
-            self._work.on_look()  # without a word, or with one that counts for nothing, the turn rests
+        self._work.inbox.look_again()  # without a word, or with one that counts for nothing, the turn rests
 
     async def _write(self, approval: Approval, decided: Decided) -> None:
         decide = self._work.people.decide_action

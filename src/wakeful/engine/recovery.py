@@ -56,7 +56,7 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
     facts = [resumed(work)]
     for call in state.all_open_calls():
         if call.part.arguments_ref is not None:
-            known = steps.requests_of(call.level).arguments
+            known = steps.requests.of(call.level).arguments
             known[call.call_id] = await arguments_of(call.part, work.place.store.get_blob)
     for settlement in settlements:
         match settlement:
@@ -147,7 +147,7 @@ def _taken_up_again(work: TurnWork, steps: Steps, level: Level, response_id: str
     """An answer that the provider has, or is making, is asked for by its id, unless today's model cannot do that."""
     asked = level.round.request
     assert asked is not None
-    if not steps.requests_of(level).will_reattach(asked):
+    if not steps.requests.of(level).will_reattach(asked):
         return _lost_attempt(work, level)
     event = ModelResponseReattached(
         model_ref=asked.model_ref, candidate=asked.candidate, attempt=asked.attempt, response_id=response_id
@@ -158,7 +158,7 @@ def _taken_up_again(work: TurnWork, steps: Steps, level: Level, response_id: str
 def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
     attempt = call.dispatches + 1
     mediator = steps.gates.of(call)
-    arguments = steps.arguments_of(call) or {}
+    arguments = steps.requests.arguments_of(call) or {}
     at = CallAtGate(_record(work, call))
     is_there = mediator.again(at, arguments, attempt)
     assert is_there, "missing_tools was asked before"

@@ -51,13 +51,10 @@ class TurnRunner:
         self._work = work
         self._at_end = at_end
         """Adds to the facts with which the turn ends."""
-        self._inbox: list[Fact] = []
-        self._waiter: asyncio.Future[None] | None = None
-        self._look = False
-        """An outsider wrote something: fetch it even when there is nothing to write."""
+        self._inbox = work.inbox
+        """Told to look when an outsider wrote something: that is fetched even when there is nothing to write."""
         self._spoken = False
-        """It did since the last append: what it wrote is heard before anything new is decided."""
-        self._broken: BaseException | None = None
+        """One wrote since the last append: what it wrote is heard before anything new is decided."""
         self._unwritten: list[Fact] = []
         """Outcomes that are taken in and not in the store."""
         self._ahead: tuple[list[Fact], int, str] | None = None
@@ -66,9 +63,7 @@ class TurnRunner:
         """Since the loop last had its turn."""
         self._answers = 0
         """How many standing answers, given and taken back, the catalogue on record knows of."""
-        self.steps = Steps(work, self.post)
-        work.tasks.on_broken = self._break
-        work.on_look = self._look_again
+        self.steps = Steps(work, self._inbox.post)
         work.audience.on_dropped = self._dropped
 
     async def run(self, opening: list[Fact]) -> None:
@@ -78,7 +73,7 @@ class TurnRunner:
             await self._run(opening)
 
     async def _run(self, opening: list[Fact]) -> None:
-        state = self._work.state
+        state, inbox = self._work.state, self._inbox
         self._work.tasks.eager = EagerStarts()
         listener = asyncio.create_task(self._listen())
         timekeeper = asyncio.create_task(self._keep_time())
@@ -92,8 +87,9 @@ class TurnRunner:
                 state = self._work.state
                 if state.phase in ("ended", "suspended"):
                     return
-                if not outcomes and not self._look:
-                    outcomes = await self._next()
+                if not outcomes and not inbox.look:
+                    self._passes = 0
+                    outcomes = await inbox.next()
                 elif (passes := self._passes + 1) < IN_A_ROW:
                     self._passes = passes
                 else:
@@ -107,11 +103,12 @@ class TurnRunner:
         finally:
             listener.cancel()
             timekeeper.cancel()
+            self._work.audience.on_dropped = None
             self.steps.close()
 
     async def _pass(self, outcomes: list[Fact]) -> list[Fact]:
         """One turn of the loop; returns outcomes that have to be taken in at once."""
-        work, steps = self._work, self.steps
+        work, steps, inbox = self._work, self.steps, self._inbox
         state = work.state
         if skipped := work.say_skip():
             outcomes = [*skipped, *outcomes]
@@ -132,15 +129,15 @@ class TurnRunner:
         starts = steps.repeated(outcomes) if outcomes and steps.expects_outcomes else []
         self._decide(facts, starts)
         undecided = False
-        if len(starts) == 1 and (ahead := starts[0].ahead) is not None and not self._inbox:
+        if len(starts) == 1 and (ahead := starts[0].ahead) is not None and inbox.is_empty:
             if await self._run_ahead(ahead, facts, starts):
                 undecided = self._spoken  # what was written past us is heard first
                 if not undecided:
                     self._decide(facts, starts)
             outcomes = self._unwritten = list(facts)
-        if not facts and not self._look:
+        if not facts and not inbox.look:
             return []
-        self._look = self._spoken = False
+        inbox.look = self._spoken = False
         ended = state.phase == "ended"
         rest = ended or state.phase == "suspended"
         if ended and self._at_end is not None:
@@ -186,13 +183,13 @@ class TurnRunner:
             self._answers = _answers(state)
             # Somebody gave a standing answer or took one back: what the turn's tools are is on record again before
             # anything follows.
-            self._inbox.extend(await work.recatalog() if work.recatalog is not None else ())
+            inbox.post(await work.recatalog(work) if work.recatalog is not None else [])
         # What others wrote may change what is to be done next: decide again before waiting.
         if others:
-            self._look = bool(decide(state)) or self._look
+            inbox.look = bool(decide(state)) or inbox.look
         if undecided:
-            self._look = True
-        return self._take()
+            inbox.look = True
+        return inbox.take()
 
     def _decide(self, facts: list[Fact], starts: list[Start]) -> None:
         """Take every step there is to take: its facts are folded and noted, and what it starts is noted."""
@@ -229,7 +226,7 @@ class TurnRunner:
             return False
         if self.steps.expects_outcomes:
             return False  # it has a question: that is an outcome of its own
-        taken = [*work.say_skip(), *self._take()]
+        taken = [*work.say_skip(), *self._inbox.take()]
         for fact in taken:
             evolve(work.state, fact)
         facts += taken
@@ -237,12 +234,11 @@ class TurnRunner:
         return True
 
     async def _wait_briefly(self, call_id: str) -> None:
-        is_running, loop = self.steps.calls.is_running, asyncio.get_running_loop()
+        is_running, inbox = self.steps.calls.is_running, self._inbox
         with suppress(TimeoutError):
             async with asyncio.timeout(run_ahead.SECONDS):
-                while is_running(call_id) and self._broken is None:
-                    self._waiter = loop.create_future()
-                    await self._waiter
+                while is_running(call_id) and not inbox.is_broken:
+                    await inbox.stirred()
 
     async def _with_windows(self, windows: TurnWindows, outcomes: list[Fact]) -> list[Fact]:
         """Take the outcomes in, seeing what they mean for spend windows; returns what is to be said about those."""
@@ -265,8 +261,8 @@ class TurnRunner:
         So is what came meanwhile: a call that left the gate must not be taken up a second time.
         """
         await self._fold_again(outcomes)
-        self._look = True  # what was not seen may be all there is to do
-        return [*outcomes, *self._take()]
+        self._inbox.look = True  # what was not seen may be all there is to do
+        return [*outcomes, *self._inbox.take()]
 
     async def _fold_again(self, unwritten: list[Fact]) -> None:
         work = self._work
@@ -277,7 +273,7 @@ class TurnRunner:
         folded = await fold(work.place.store, work.place.row, known)
         # Configurations that are not in the log yet belong to the outcomes that are taken in again.
         folded.state.configs = {**folded.state.configs, **work.state.configs}
-        work.state = folded.state
+        work.place.state = folded.state
         work.place.claim.seen = max(work.place.claim.seen, folded.last_seq)
         missed = [
             entry for entry in turn_facts(recorded, work.place.row.turn_id) if entry.seq > work.place.known.last_seq
@@ -288,9 +284,9 @@ class TurnRunner:
     async def _go_down(self, error: BaseException) -> None:
         work, steps = self._work, self.steps
         await steps.intake.leave()
-        await asyncio.gather(*(requests.shut_down() for requests in steps.every_request))
+        await asyncio.gather(*(requests.shut_down() for requests in steps.requests.all()))
         await steps.calls.shut_down()
-        finished = self._take()
+        finished = self._inbox.take()
         if self._ahead is not None:  # its reply is paid for, and its intent has to stand before its outcome
             unwritten, verdict_at, call_id = self._ahead
             finished = [*unwritten, *finished]
@@ -316,45 +312,10 @@ class TurnRunner:
 
     # --- outcomes ---------------------------------------------------------------------------------------------------
 
-    def post(self, facts: list[Fact]) -> None:
-        """Take an outcome from whoever carried a step out."""
-        self._inbox.extend(facts)
-        self._wake()
-
-    def _break(self, error: BaseException) -> None:
-        """Work on the side broke (the store is full, the caller's own code raised): the run cannot go on."""
-        self._broken = self._broken or error
-        self._wake()
-
     def _dropped(self, error: Exception) -> None:
         words = f"whoever watched the turn raised {type(error).__name__} and is shown nothing more: {error}"
         safe = self._work.gate.keys().hide_keys(words)[:2000]
-        self.post([self._work.fact(WarningIssued(code=WATCHER_DROPPED, message=safe))])
-
-    def _look_again(self) -> None:
-        self._look = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    def _take(self) -> list[Fact]:
-        taken, self._inbox = self._inbox, []
-        return taken
-
-    async def _next(self) -> list[Fact]:
-        self._passes = 0
-        if not self._inbox and not self._look:
-            # What was started stands before us in the loop's queue. Something quick is over when our turn comes:
-            # taking it in then saves the tick that being woken would take.
-            await asyncio.sleep(0)
-        while not self._inbox and not self._look:
-            if self._broken is not None:
-                raise self._broken
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-        return self._take()
+        self._inbox.post([self._work.fact(WarningIssued(code=WATCHER_DROPPED, message=safe))])
 
     async def _listen(self) -> None:
         """Outsiders (a cancel, a person's word) write past the owner: look whenever one did."""
@@ -365,7 +326,7 @@ class TurnRunner:
             while True:
                 await watch.wait()
                 self._spoken = True
-                self._look_again()
+                self._inbox.look_again()
         finally:
             watch.close()
 
@@ -380,7 +341,7 @@ class TurnRunner:
         state = work.state
         lets_finish = state.stop is None or (state.stop.interrupt_id is not None and not state.stop.is_overdue)
         if seconds is not None and lets_finish and state.phase not in ("ended", "suspended"):
-            self.post([work.out_of_time(seconds)])
+            self._inbox.post([work.out_of_time(seconds)])
 
 
 def _unwritten_words(error: StoreProblem, unwritten: list[Fact]) -> str:

@@ -45,15 +45,41 @@ from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.workflow_nodes import WorkflowNodes
 
 
+class LevelRequests:
+    """What each level asks models, made when it is first needed."""
+
+    def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None], attention: Attention) -> None:
+        self._work = work
+        self._post = post
+        self._attention = attention
+        self._by_level: dict[str | None, Requests] = {}
+
+    def of(self, level: Level) -> Requests:
+        found = self._by_level.get(level.id)
+        if found is None:
+            found = self._by_level[level.id] = Requests(self._work, self._post, level, self._attention)
+        return found
+
+    def all(self) -> list[Requests]:
+        return list(self._by_level.values())
+
+    def forget(self, level: str) -> None:
+        self._by_level.pop(level, None)
+
+    def arguments_of(self, call: Call) -> dict[str, Any] | None:
+        """A call's arguments; None when the model did not write a JSON object."""
+        if call.part.arguments is not None:
+            return call.part.arguments
+        return self.of(call.level).arguments.get(call.call_id)
+
+
 class Steps:
     """Turns decided steps into facts and work."""
 
     def __init__(self, work: TurnWork, post: Callable[[list[Fact]], None]) -> None:
         self._work = work
-        self._post = post
-        self._requests: dict[str | None, Requests] = {}
-        """Of each level, made when it is first needed."""
         self.attention = Attention()
+        self.requests = LevelRequests(work, post, self.attention)
         self.calls = Calls(work, post)
         self.delegating = RuntimeCalls(work, post)
         self.nodes = WorkflowNodes(work, post)
@@ -61,17 +87,9 @@ class Steps:
         self.planning = PlanWriter(work)
         self.waiting = OpenQuestions(work)
         self.gates = LevelGates(work)
-        self.intake = CallIntake(work, self.gates, self.calls, self.delegating, self.waiting, self.arguments_of)
-
-    def requests_of(self, level: Level) -> Requests:
-        found = self._requests.get(level.id)
-        if found is None:
-            found = self._requests[level.id] = Requests(self._work, self._post, level, self.attention)
-        return found
-
-    @property
-    def every_request(self) -> list[Requests]:
-        return list(self._requests.values())
+        self.intake = CallIntake(
+            work, self.gates, self.calls, self.delegating, self.waiting, self.requests.arguments_of
+        )
 
     def begin(self, step: Step, starts: list[Start], fact_index: int) -> list[Fact]:
         """The facts a step begins with; what is to start goes to `starts`."""
@@ -80,7 +98,7 @@ class Steps:
             case TakeUp():
                 return self.intake.take_up(step, starts, fact_index)
             case AskModel():
-                requests = self.requests_of(work.state.level(step.level))
+                requests = self.requests.of(work.state.level(step.level))
                 intent = requests.intent(step)
                 if intent.sends:
                     starts.append(Start(lambda _: requests.send(step, intent)))
@@ -89,7 +107,7 @@ class Steps:
                 return self.intake.skip(step)
             case ResolveNode():
                 call = work.state.tree.calls[step.call_id]
-                return self.nodes.resolve(call, self.requests_of(call.level).arguments)
+                return self.nodes.resolve(call, self.requests.of(call.level).arguments)
             case Suspend():
                 about_to_ask = work.people.approver is not None and any(start.asks for start in starts)
                 if self.waiting.is_busy or about_to_ask:
@@ -109,7 +127,7 @@ class Steps:
                     return []  # what it came to is on its way
                 facts = self._end_level(level, step)
                 if facts:
-                    self._requests.pop(step.level, None)
+                    self.requests.forget(step.level)
                     self.gates.forget(step.level)
                 return facts
             case Fold():
@@ -122,7 +140,7 @@ class Steps:
                     return []  # it is on its way
                 return [work.fact(work.code.check_answer(work.texts.of(work.state), work.state.answer.rejections))]
             case AskCaller():
-                requests = self.requests_of(work.state)
+                requests = self.requests.of(work.state)
                 if not requests.busy:
                     requests.ask_caller()
                 return []
@@ -151,7 +169,7 @@ class Steps:
         for index, fact in enumerate(outcomes):
             repeat = self.calls.repeats.get(fact.call_id or "")
             if isinstance(fact.event, ModelResponseReattached):
-                requests = self.requests_of(self._work.state.level(fact.level))
+                requests = self.requests.of(self._work.state.level(fact.level))
                 starts.append(Start(partial(self._reattach, requests)))
             elif repeat is not None and isinstance(fact.event, ToolDispatched):
                 pure = repeat.dispatch.declaration.effect == "pure"
@@ -167,12 +185,6 @@ class Steps:
         self.intake.close()
         self.calls.release_locks()
         self.gates.let_go(spared=self.calls.with_locks)
-
-    def arguments_of(self, call: Call) -> dict[str, Any] | None:
-        """A call's arguments; None when the model did not write a JSON object."""
-        if call.part.arguments is not None:
-            return call.part.arguments
-        return self.requests_of(call.level).arguments.get(call.call_id)
 
     def _stop_work(self, step: StopWork, starts: list[Start]) -> Fact:
         work = self._work
@@ -190,7 +202,7 @@ class Steps:
         return work.fact(event)
 
     def _tell_running(self, stop: Stop, spared: tuple[str, ...] = ()) -> None:
-        for requests in self.every_request:
+        for requests in self.requests.all():
             requests.give_up()
         self.calls.stop("cancel" if stop.status == "cancelled" else "budget", stop.abort, spared)
 
@@ -208,7 +220,7 @@ class Steps:
             if level is None:
                 self.calls.call_off(name)
             elif level.phase == "asking":
-                self.requests_of(level).give_up()
+                self.requests.of(level).give_up()
 
     def _reattach(self, requests: Requests, _: int) -> None:
         requests.reattach()

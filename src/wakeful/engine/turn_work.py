@@ -44,6 +44,7 @@ from wakeful.engine.low_limits import LowLimits
 from wakeful.engine.settings_left_out import UnsentSettings
 from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.turn_facts import KnownFacts
+from wakeful.engine.turn_inbox import TurnInbox
 from wakeful.engine.watchers import Glimpse, ModelGlimpsed, Seats, Watcher
 from wakeful.engine.whole_texts import WholeTexts
 from wakeful.gate.turn_gate import AfterCall, GateParts
@@ -121,6 +122,8 @@ class TurnPlace:
     """The turn's stored facts, as far as this process has seen them."""
     call_ids: set[str]
     """Every call id this conversation has seen."""
+    state: TurnState
+    """What the turn's facts come to so far."""
 
 
 @dataclass(slots=True)
@@ -310,7 +313,6 @@ class TurnWork:
     """One turn, ready to be run."""
 
     place: TurnPlace
-    state: TurnState
     config: TurnConfig
     clock: Clock
     terms: ModelTerms
@@ -330,13 +332,12 @@ class TurnWork:
     """Where other agents are made; None: nobody is there to look after them, or this agent may make none."""
     open_waits: Mapping[str, WaitRow] = field(default_factory=dict)
     """What the agent waited for when the turn was taken up, where somebody wakes it again."""
-    recatalog: Callable[[], Awaitable[list[Fact]]] | None = None
+    recatalog: "Callable[[TurnWork], Awaitable[list[Fact]]] | None" = None
     """The catalogue as a fact, when a standing answer that came in the turn has changed it."""
-    on_look: Callable[[], None] | None = None
-    """Told when there may be something to decide although no fact came in."""
     skip_said: int = 0
     """What the clock had skipped when the turn was last told of it."""
     tasks: TurnTasks = field(default_factory=TurnTasks)
+    inbox: TurnInbox = field(default_factory=TurnInbox)
     texts: WholeTexts = field(init=False)
     """Replies that are too long for the log."""
     fact: FactMaker = field(init=False)
@@ -344,7 +345,12 @@ class TurnWork:
     def __post_init__(self) -> None:
         place = self.place
         self.fact = FactMaker(self.clock, place.row.thread_id, place.row.turn_id)
-        self.texts = WholeTexts(lambda digest: place.store.get_blob(digest), self.tasks.spawn, self._look)
+        self.tasks.on_broken = self.inbox.break_off
+        self.texts = WholeTexts(lambda digest: place.store.get_blob(digest), self.tasks.spawn, self.inbox.look_again)
+
+    @property
+    def state(self) -> TurnState:
+        return self.place.state
 
     def windows_of(self, level: Level) -> tuple[WindowRef, ...]:
         """The spend windows that a request of this level counts in."""
@@ -364,10 +370,6 @@ class TurnWork:
             agent_id = self.place.claim.agent_id
             own = (StoredFact(agent_id, first_seq + index, fact) for index, fact in enumerate(facts))
             self.audience.tell([*others, *own])
-
-    def _look(self) -> None:
-        if self.on_look is not None:
-            self.on_look()
 
     # --- time and budget --------------------------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ class EagerStarts:
         """Nothing more is started. What waits goes on."""
         spare, self._spare = self._spare, None
         if spare is not None:
-            spare.task.cancel()
+            spare.leave()
 
 
 class _Rest:
@@ -86,6 +86,13 @@ class _Rest:
         self._coroutine, self._context, self._waits_for = coroutine, context, waits_for
         self._standing_by.set_result(None)
 
+    def leave(self) -> None:
+        """There will be nothing to go on with."""
+        if self._standing_by is None:
+            self.task.cancel()
+        elif not self._standing_by.done():
+            self._standing_by.set_result(None)
+
     async def _run(self) -> Any:
         return await self
 
@@ -98,7 +105,9 @@ class _Rest:
             if self._coroutine is None:
                 raise
             cancelled = told  # after its first wait and before we came to run
-        assert self._coroutine is not None and self._context is not None
+        if self._coroutine is None:
+            return None
+        assert self._context is not None
         send, throw, run = self._coroutine.send, self._coroutine.throw, self._context.run
         waits_for, self._waits_for = self._waits_for, None
         try:

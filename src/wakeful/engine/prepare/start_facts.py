@@ -145,10 +145,10 @@ async def _keep_config(work: TurnWork, stored: StoredConfig) -> BlobRef:
     return ref
 
 
-def recataloger(engine: Engine, work: TurnWork, belt: Belt) -> Callable[[], Awaitable[list[Fact]]]:
+def recataloger(engine: Engine, belt: Belt) -> Callable[[TurnWork], Awaitable[list[Fact]]]:
     """Puts the catalogue on record again, when a standing answer that came in the turn has changed it."""
 
-    async def again() -> list[Fact]:
+    async def again(work: TurnWork) -> list[Fact]:
         now = engine.clock.now() / 1_000_000
         catalog = belt.catalog_with(await engine.store.rules(work.place.row.agent_name), now)
         return await _cataloged(work, catalog, "standing_answer")

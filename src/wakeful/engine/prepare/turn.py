@@ -163,9 +163,9 @@ async def prepare(
     config = stored.config
 
     known = KnownFacts(row.agent_id, of_turn, _reader(store, row, of_turn))
-    place = TurnPlace(store, claim, row, known, folded.thread.call_ids)
+    place = TurnPlace(store, claim, row, known, folded.thread.call_ids, folded.state)
     whose = given.principal.id if given.principal is not None else ""
-    work_desk = _work_desk(engine, bound, place, lambda: work.state, whose) if agent.work_items else None
+    work_desk = _work_desk(engine, bound, place, lambda: place.state, whose) if agent.work_items else None
     for desk_of_turn in (work_desk, memory_desk):
         if desk_of_turn is not None:
             tools = {**tools, **{name: tool for name, tool in desk_of_turn.tools().items() if name in tools}}
@@ -178,7 +178,6 @@ async def prepare(
         tools = {**tools, USE_WORKSPACE: workspaces.tool()}
     work = TurnWork(
         place=place,
-        state=folded.state,
         config=config,
         clock=engine.clock,
         terms=ModelTerms(
@@ -209,9 +208,9 @@ async def prepare(
         engine,
         request,
         agent,
-        work.place,
+        place,
         work.code,
-        lambda: work.state,
+        lambda: place.state,
         config,
         context=given.context,
         principal=given.principal,
@@ -223,7 +222,7 @@ async def prepare(
         work.spawn_desk = await _spawn_desk(engine, agent.spawn, row, request.host.generation)
     if engine.surroundings.wakes:
         work.open_waits = {wait.wait_id: wait for wait in await store.open_waits(row.agent_id)}
-    work.recatalog = recataloger(engine, work, belt)
+    work.recatalog = recataloger(engine, belt)
     warnings = _warnings(request, agent, belt, work, admitted, limits.per_tool)
     return ReadyTurn(work, StartRecord(conversation, found, belt, stored, limits, routed.facts, warnings))
 

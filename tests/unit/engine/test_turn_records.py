@@ -1,0 +1,41 @@
+"""The records of a turn: gone when it is over."""
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kit.runs.engine_runs import calls
+from wakeful import Agent, Runtime, tool
+from wakeful.engine.runner import TurnRunner
+from wakeful.engine.steps import Steps
+from wakeful.engine.turn_work import TurnWork
+from wakeful.testing import scripted
+
+
+@pytest.fixture
+def without_collector() -> Iterator[None]:
+    """Nobody looks for circles: what is left was not freed by itself."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@tool(effect="pure")
+async def look(place: str) -> str:
+    """Look somewhere."""
+    return f"{place} is empty"
+
+
+@pytest.mark.usefixtures("without_collector")
+async def test_nothing_of_a_turn_waits_for_the_collector(tmp_path: Path) -> None:
+    model = scripted([calls(("look", {"place": "the hall"})), "It is empty."])
+    async with Runtime(tmp_path, agents=[Agent("ada", model, tools=[look])]) as rt:
+        await rt.send("ada", "Look into the hall.")
+        await rt.settled()
+        left = [each for each in gc.get_objects() if isinstance(each, TurnWork | TurnRunner | Steps)]
+    assert left == []
