@@ -6,6 +6,7 @@ Backoff is zero here, so that nothing is waited for but the fault.
 
 import asyncio
 import ssl
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -108,26 +109,34 @@ def check_alone(case: Case, result: RunResult[Any], attempts: int) -> None:
     assert len(end.timeline.attempts) == attempts
 
 
+async def all_faced(cases: Iterable[Case], wire: WireFormat, certificate: ssl.SSLContext) -> None:
+    """Side by side: nearly all of their time is waiting. What fails says which case it is of."""
+
+    async def one(case: Case) -> None:
+        try:
+            await faced(case, wire, certificate)
+        except AssertionError as error:
+            error.add_note(f"the fault: {case}")
+            raise
+
+    await asyncio.gather(*map(one, cases))
+
+
 @EVERY_FORMAT
-@pytest.mark.parametrize("case", BEFORE_THE_ANSWER, ids=str)
-async def test_a_fault_before_the_answer_begins(wire: WireFormat, case: Case, untrusted: ssl.SSLContext) -> None:
-    await faced(case, wire, untrusted)
+async def test_a_fault_before_the_answer_begins(wire: WireFormat, untrusted: ssl.SSLContext) -> None:
+    await all_faced(BEFORE_THE_ANSWER, wire, untrusted)
 
 
 @EVERY_FORMAT
 @pytest.mark.parametrize("fault", range(len(in_chunk(0))), ids=lambda number: str(in_chunk(0)[number]))
 async def test_a_fault_after_any_number_of_events(wire: WireFormat, fault: int, untrusted: ssl.SSLContext) -> None:
     """However much of the answer came: without its last event it is a lost attempt, never a short answer."""
-    places = range(len(wire.events(WORDS)))
-    await asyncio.gather(*(faced(in_chunk(place)[fault], wire, untrusted) for place in places))
+    await all_faced((in_chunk(place)[fault] for place in range(len(wire.events(WORDS)))), wire, untrusted)
 
 
 @EVERY_FORMAT
-@pytest.mark.parametrize("case", NOT_STREAMED, ids=str)
-async def test_a_fault_in_an_answer_that_is_not_streamed(
-    wire: WireFormat, case: Case, untrusted: ssl.SSLContext
-) -> None:
-    await faced(case, wire, untrusted)
+async def test_a_fault_in_an_answer_that_is_not_streamed(wire: WireFormat, untrusted: ssl.SSLContext) -> None:
+    await all_faced(NOT_STREAMED, wire, untrusted)
 
 
 @EVERY_FORMAT
