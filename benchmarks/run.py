@@ -5,13 +5,15 @@
     .venv-bench/bin/python benchmarks/run.py --profile   with the profile of wakeful's cell, whatever the verdict
     .venv-bench/bin/python benchmarks/run.py --only wire only what is on the wire: the other sections stay as they are
                                                          (or gate, mediating, confined, supervised, long, trees,
-                                                         threads, processes, admission)
+                                                         threads, processes, admission, waking, recovery, memory)
+    .venv/bin/python benchmarks/serving.py               the daemon; `python -m benchmarks.year` a year of one agent
     .venv-bench/bin/python benchmarks/start.py           one part alone, printed (or rounds, crowd, wire ...)
 
 A missed aim is a result, not an error: the report says so and shows the profile of the cell, and the exit code stays 0.
 """
 
 import argparse
+import asyncio
 from pathlib import Path
 
 import admission
@@ -20,13 +22,16 @@ import crowd
 import gate
 import long_conversations
 import mediating
+import memory_search
 import processes
+import recovery
 import reporting
 import rounds
 import start
 import supervised
 import thread_age
 import trees
+import waking
 import wire
 from contestants import CONTESTANTS
 
@@ -138,8 +143,17 @@ SECTIONS = {
     "threads": lambda profile: thread_age.markdown(thread_age.run_parts()),
     "admission": lambda profile: admission.markdown(admission.run()),
     "processes": lambda profile: processes.markdown(processes.run_all()),
+    "waking": lambda profile: f"{waking.measured(waking.AGENTS)}\n",
+    "recovery": lambda profile: f"{recovery.measured(recovery.AGENTS)}\n",
+    "memory": lambda profile: asyncio.run(memory_search.measured()),
 }
 """Parts of the report that can be measured by themselves."""
+OF_A_RUNTIME = ("waking", "recovery", "memory")
+
+
+def kept_sections(text: str) -> list[str]:
+    """The sections of a report, with their headings."""
+    return [f"## {section.rstrip()}\n" for section in f"\n{text}".split("\n## ")[1:]]
 
 
 def main() -> None:
@@ -173,6 +187,12 @@ def main() -> None:
     text = report(
         cells, starts, many, verdicts, mediated, wires, held, task, long, grown, old, several, accepted, facts, profile
     )
+    for name in OF_A_RUNTIME:
+        text = with_section(text, SECTIONS[name](args.profile))
+    headings = {section.partition("\n")[0] for section in kept_sections(text)}
+    for section in kept_sections(args.output.read_text()) if args.output.exists() else ():
+        if section.partition("\n")[0] not in headings and not section.startswith("## Profile"):
+            text = with_section(text, section)  # measured by a command of its own
     args.output.parent.mkdir(exist_ok=True)
     args.output.write_text(text)
     print(text)
