@@ -215,3 +215,35 @@ def test_health_is_open_and_says_little(home: ServedHome, tmp_path: Path) -> Non
     answer = HomeClient(home.port).get("/health")
     assert (answer.status, set(answer.body)) == (200, {"status", "version"})
     assert answer.headers["wakeful-api"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "words"),
+    [
+        (b"", {}, 422, "Field required"),
+        (b"null", {}, 422, "Field required"),
+        (b"{", {}, 422, "the body is no JSON: Expecting property name"),
+        (b'{"text": "\xff"}', {}, 400, "the body is no JSON: it is not UTF-8"),
+        (b"[]", {}, 422, "valid dictionary"),
+        (b'{"text": 1}', {}, 422, "text: input should be a valid string"),
+        (b'{"txt": "x"}', {}, 422, "text: field required; txt: extra inputs are not permitted"),
+        (b'{"text": "x"}', {"Idempotency-Key": "a b"}, 422, "Idempotency-Key: string should match pattern"),
+        (b'{"text": 1}', {"Idempotency-Key": "a b"}, 422, "; text: input should be a valid string"),
+    ],
+)
+def test_each_part_of_a_request_is_checked_and_everything_wrong_is_said(
+    operator: HomeClient, state: None, body: bytes, headers: dict[str, str], status: int, words: str
+) -> None:
+    found = operator.post("/agents/clerk/messages", body, headers=headers)
+    assert (found.status, words in found.body["error"]["message"]) == (status, True), found.body
+
+
+def test_a_name_that_is_too_long_and_a_method_that_is_not_there(operator: HomeClient, state: None) -> None:
+    long = operator.post(f"/agents/{'x' * 501}/messages", {"text": "x"})
+    assert (long.status, long.body["error"]["message"]) == (422, "agent_id: string should have at most 500 characters")
+    assert operator.ask("PUT", "/agents/clerk/messages", {}).code == "method_not_allowed"
+
+
+def test_a_caller_without_the_scope_is_refused_before_its_body_is_looked_at(home: ServedHome, state: None) -> None:
+    reader = HomeClient(home.port, make_token(home.folder, "onlooker", ("observe",)))
+    assert reader.post("/agents/clerk/messages", b"{").status == 403

@@ -7,6 +7,7 @@ and those of everything else its body. Who acts is never a field: it is the call
 
 import dataclasses
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias, get_type_hints
 
@@ -112,10 +113,15 @@ def is_identity(name: str, hint: Any) -> bool:
 def request_of(route: HttpRoute, given: Mapping[str, Any], caller: str) -> Any:
     """The request, in the caller's name."""
     request = route.operation.request
-    names = {each.name for each in dataclasses.fields(request)}
-    hints = get_type_hints(request, localns=dict.fromkeys(_NAMES, object))
-    acts = {name: caller for name in names if is_identity(name, hints[name])}
+    acts = dict.fromkeys(_identities(request), caller)  # type: ignore[arg-type]  # a class can be hashed
     return request(**{**given, **route.fixed, **acts})
+
+
+@cache
+def _identities(request: type) -> tuple[str, ...]:
+    """The fields of a request that say who acts."""
+    hints = get_type_hints(request, localns=dict.fromkeys(_NAMES, object))
+    return tuple(each.name for each in dataclasses.fields(request) if is_identity(each.name, hints[each.name]))
 
 
 def field_of_path(route: HttpRoute, name: str) -> str:

@@ -20,13 +20,14 @@ from wakeful.service.operations.artifacts import SHOW_ARTIFACT, ArtifactName
 from wakeful.service.operations.operation import NoRequest, OpenStore
 from wakeful.service.operations.process import METRICS
 from wakeful.service.operations.triggers import DELIVER, TriggerDelivery
+from wakeful.surfaces.http.body_routes import require
 from wakeful.surfaces.http.chat_routes import chat_router
 from wakeful.surfaces.http.error_answers import HttpProblem, problem, problem_of
 from wakeful.surfaces.http.event_routes import event_router
 from wakeful.surfaces.http.event_streams import OpenStreams
 from wakeful.surfaces.http.guard import API_VERSION, caller_of
 from wakeful.surfaces.http.openapi_document import describe
-from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router, require
+from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router
 from wakeful.views.store_records import ArtifactContent
 
 _RoutePlace: TypeAlias = tuple[str, int, str]

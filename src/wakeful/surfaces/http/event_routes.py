@@ -24,6 +24,7 @@ from wakeful.service.operations.operator_feed import (
 )
 from wakeful.service.operations.turn_reports import LIST_LINES, LineQuery, follow_lines
 from wakeful.service.operations.turns import LIST_EVENTS, EventQuery, read_events
+from wakeful.surfaces.http.body_routes import require
 from wakeful.surfaces.http.cursors import link_to
 from wakeful.surfaces.http.event_streams import (
     SSE,
@@ -35,7 +36,7 @@ from wakeful.surfaces.http.event_streams import (
     wants_stream,
 )
 from wakeful.surfaces.http.guard import SLASH
-from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, needs_scope, require
+from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, needs_scope
 from wakeful.views.presentation.display_modes import DisplayMode
 from wakeful.views.presentation.feed_entries import FeedEntry
 from wakeful.views.presentation.replayed_events import ReplayedEvent

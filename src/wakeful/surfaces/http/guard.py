@@ -47,6 +47,11 @@ SLASH = "\ue02f"
 _ENCODED_SLASH = re.compile("%2f", re.IGNORECASE)
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 """Texts as a whole, so that brackets inside them are not counted, and brackets."""
+_MARKS = (
+    (b"wakeful-api", API_VERSION.encode()),
+    (b"wakeful-version", __version__.encode()),
+    (b"x-content-type-options", b"nosniff"),
+)
 _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -105,7 +110,7 @@ class Guard:
                 "Use its address, or start it with --advertise.",
             )
         origin = headers.get("origin")
-        own = {f"http://{headers.get('host', '')}", f"https://{headers.get('host', '')}"}
+        own = ("http://" + headers.get("host", ""), "https://" + headers.get("host", ""))
         if origin is not None and origin not in self.origins and origin not in own:
             return problem(
                 403, "foreign_origin", "the request comes from another site's page", "Call it from a program."
@@ -148,10 +153,9 @@ class Guard:
         )
 
     async def _body(self, receive: Receive, headers: Mapping[str, str]) -> bytes | HttpProblem:
-        too_large = problem(413, "too_large", f"the body is larger than {MAX_BODY:,} bytes", "Send less.")
         said = headers.get("content-length", "")
         if said.isdigit() and int(said) > MAX_BODY:
-            return too_large
+            return _too_large()
         parts: list[bytes] = []
         size = 0
         try:
@@ -163,7 +167,7 @@ class Guard:
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > MAX_BODY:
-                        return too_large
+                        return _too_large()
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
@@ -174,6 +178,10 @@ class Guard:
                 "Send it again.",
                 retryable=True,
             )
+
+
+def _too_large() -> HttpProblem:
+    return problem(413, "too_large", f"the body is larger than {MAX_BODY:,} bytes", "Send less.")
 
 
 async def answer(send: Send, refusal: HttpProblem) -> None:
@@ -261,11 +269,8 @@ def _marked(send: Send) -> Send:
 
     async def marked(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = list(message.get("headers", ()))
-            names = {name.lower() for name, _ in headers}
-            headers += [(b"wakeful-api", API_VERSION.encode()), (b"wakeful-version", __version__.encode())]
-            headers.append((b"x-content-type-options", b"nosniff"))
-            if b"cache-control" not in names:
+            headers = [*message.get("headers", ()), *_MARKS]
+            if not any(name.lower() == b"cache-control" for name, _ in headers):
                 headers.append((b"cache-control", b"no-store"))
             message = {**message, "headers": headers}
         await send(message)

@@ -9,10 +9,11 @@ from typing import Annotated, Any, TypeAlias, get_origin
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
-from wakeful.contracts.errors import InvalidValue, NotEntitled
+from wakeful.contracts.errors import InvalidValue
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.operations.pages import PAGES, READ_MOST, ByKey, ByLine, ByPlace, cut, place_of
 from wakeful.service.operations.routes import ROUTES, HttpRoute, RequestField, field_of_path, fields_of, request_of
+from wakeful.surfaces.http.body_routes import LONGEST_NAME, BodyRoute, RequestParts, require
 from wakeful.surfaces.http.cursors import LONGEST, link_next, place_in
 from wakeful.surfaces.http.error_answers import ErrorAnswer
 from wakeful.surfaces.http.guard import SLASH, caller_of
@@ -63,7 +64,7 @@ def operation_router(opened: Perform) -> APIRouter:
 
 def add_route(router: APIRouter, route: HttpRoute, opened: Perform) -> None:
     operation = route.operation
-    endpoint = _endpoint(route, opened)
+    endpoint, parts = _endpoint(route, opened)
     record: Any = route.operation.answer_type()
     router.add_api_route(
         route.path,
@@ -77,7 +78,11 @@ def add_route(router: APIRouter, route: HttpRoute, opened: Perform) -> None:
         responses=dict(ERRORS),
         tags=[route.path.removeprefix("/control").split("/")[1]],
         dependencies=[Depends(needs_scope(route.scope))],
+        route_class_override=BodyRoute if parts is not None else None,
     )
+    made = router.routes[-1]
+    if isinstance(made, BodyRoute) and parts is not None:
+        made.parts, made.scope = parts, route.scope
 
 
 def needs_scope(scope: str) -> Callable[[Request], Awaitable[None]]:
@@ -90,17 +95,8 @@ def needs_scope(scope: str) -> Callable[[Request], Awaitable[None]]:
     return check
 
 
-def require(request: Request, scope: str) -> None:
-    """Raises NotEntitled for a caller without the scope."""
-    caller = caller_of(request.scope)
-    if not caller.may(scope):
-        raise NotEntitled(
-            f"{caller.name} may not do this: it needs the scope `{scope}`",
-            f"Make a token that has it: wakeful token create NAME --scope {scope}",
-        )
-
-
-def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Response]]:
+def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitable[Response]], RequestParts | None]:
+    """What answers a route, with a signature for OpenAPI, and the parts of its requests where they have a body."""
     fields = {each.name: each for each in fields_of(route)}
     in_path = {name: field_of_path(route, name) for name in _NAME.findall(route.path)}
     left = [each for name, each in fields.items() if name not in in_path.values()]
@@ -149,13 +145,13 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
             link_next(answer, request, place_of(items[edge], pages))
         return answer
 
+    needed = any(each.default is MISSING for each in left)
     parameters = [Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
     for name, field in in_path.items():
-        hint = Annotated[str, Path(min_length=1, max_length=500, description=f"The {field} that is meant.")]
+        hint = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, description=f"The {field} that is meant.")]
         parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=hint))
     if model is not None:
         place = Query() if route.method in _IN_QUERY else Body()
-        needed = any(each.default is MISSING for each in left)
         default = Parameter.empty if needed or route.method in _IN_QUERY else model()
         parameters.append(
             Parameter("asked", Parameter.KEYWORD_ONLY, annotation=Annotated[model, place], default=default)
@@ -164,7 +160,7 @@ def _endpoint(route: HttpRoute, opened: Perform) -> Callable[..., Awaitable[Resp
         parameters.append(Parameter("idempotency_key", Parameter.KEYWORD_ONLY, annotation=KeyHeader, default=None))
     endpoint.__signature__ = Signature(parameters, return_annotation=Response)  # type: ignore[attr-defined]
     endpoint.__name__ = re.sub(r"\W+", "_", f"{route.operation.name}_{route.method.lower()}_{route.path}").strip("_")
-    return endpoint
+    return endpoint, None if route.method in _IN_QUERY else RequestParts(tuple(in_path), model, needed)
 
 
 async def _refuse_unknown(request: Request, names: frozenset[str], *, has_body: bool) -> None:

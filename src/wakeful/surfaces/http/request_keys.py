@@ -18,13 +18,14 @@ from wakeful.service.operations.routes import HttpRoute
 from wakeful.surfaces.http.guard import caller_of
 
 IDEMPOTENCY = "Idempotency-Key"
+KEY_PATTERN = r"^[!-~]{1,200}$"
 REPLAYED = "idempotency-replayed"
 """A header of an answer that was given before."""
 KeyHeader: TypeAlias = Annotated[
     str | None,
     Header(
         alias=IDEMPOTENCY,
-        pattern=r"^[!-~]{1,200}$",
+        pattern=KEY_PATTERN,
         description="The same request with the same key is carried out once, and gets the same answer again.",
         examples=["grant-2026-11-18"],
     ),
