@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from wakeful.bootstrap.keys import key_variables, own_keys
 from wakeful.bootstrap.stores import linger
+from wakeful.contracts.models import spelled_reference
 from wakeful.decisions.spend_windows import NO_WINDOWS
 from wakeful.engine.run_request import Engine
 from wakeful.gate.locks import LockTable
@@ -57,7 +58,7 @@ def resolve_model(choice: "str | Model") -> Model:
     """`provider:model` to a model. Raises UnknownProvider with what there is."""
     if not isinstance(choice, str):
         return choice
-    provider, _, name = choice.replace("/", ":", 1).partition(":") if ":" not in choice else choice.partition(":")
+    provider, _, name = spelled_reference(choice).partition(":")
     if provider == "scripted" and name:
         from wakeful.providers.scripted import scripted_from_reference
 

@@ -177,3 +177,8 @@ class ProviderAttemptTimeline(Value):
     active_model_ref: str | None = None
     winning_model_ref: str | None = None
     aggregated_token_usage: TokenUsage | None = None
+
+
+def spelled_reference(model: str) -> str:
+    """`provider/model` and `provider:model` name the same one; the spelling with a colon."""
+    return model if ":" in model else model.replace("/", ":", 1)

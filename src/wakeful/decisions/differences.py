@@ -101,8 +101,3 @@ def words(step: Step) -> str:
             return "ask the caller whether to go on"
         case Finish():
             return f"end {step.status} ({step.reason})"
-
-
-def spelled(ref: str) -> str:
-    """`provider/model` and `provider:model` name the same one."""
-    return ref if ":" in ref else ref.replace("/", ":", 1)

@@ -280,3 +280,11 @@ def test_a_timer_that_is_not_there_is_named(home: Path, wakeful: Wakeful) -> Non
     done = wakeful("timer", "run", "ops")
     assert done.code == 2
     assert "wakeful timer list" in done.err
+
+
+def test_the_path_of_a_script_stays_as_it_was_given(home: Path, folder: Path, process: Wakeful) -> None:
+    script = folder / "replies.json"
+    script.write_text('["Hello.", "Hello."]')
+    done = process("init", "--model", f"scripted:{script}", "--yes", "--no-start", "--no-autostart")
+    assert done.code == 0, done.err
+    assert f'model: "scripted:{script}"' in (home / "agents" / "main.yaml").read_text()

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import ModelFailed, ModelRequested
-from wakeful.decisions.differences import Difference, spelled, words
+from wakeful.contracts.models import spelled_reference
+from wakeful.decisions.differences import Difference, words
 from wakeful.decisions.levels import payload_schema
 from wakeful.decisions.replay.redecision import Redecision
 from wakeful.decisions.retries import NO_BACKOFF, dispose
@@ -36,7 +37,7 @@ def check_request(now: Redecision, fact: Fact, event: ModelRequested) -> Differe
     if event.backoff_ms > longest.ms or (not longest.jitter and event.backoff_ms != longest.ms):
         return Difference(f"wait {event.backoff_ms} ms", f"wait {'up to ' if longest.jitter else ''}{longest.ms} ms")
     ref = now.state.model_at(event.candidate, now.level(fact.level))
-    if ref is not None and spelled(ref) != spelled(event.model_ref):
+    if ref is not None and spelled_reference(ref) != spelled_reference(event.model_ref):
         return Difference(f"ask {event.model_ref}", f"ask {ref}")
     return now.same(fact)
 

@@ -17,6 +17,7 @@ from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import ContextWindowUnknown, InvalidConfig, KeyMissing, ModelFailure, WakefulError
 from wakeful.contracts.events import RoutingCandidatesResolved, RoutingDecided
 from wakeful.contracts.model_settings import ModelSettings
+from wakeful.contracts.models import spelled_reference
 from wakeful.decisions.limits import known_limits
 from wakeful.decisions.prompt_size import characters
 from wakeful.decisions.routing import (
@@ -119,7 +120,7 @@ def _choice(resolve: ResolveModel, named: str | Model) -> Choice:
         return Choice(model.ref, model)
     except KeyMissing as missing:
         assert isinstance(named, str)
-        return Choice(named if ":" in named else named.replace("/", ":", 1), None, missing)
+        return Choice(spelled_reference(named), None, missing)
 
 
 def _apart(resolve: ResolveModel, agent: Agent[Any, Any], field: str, choice: str | None) -> list[Model]:

@@ -13,6 +13,7 @@ import typer
 from wakeful.bootstrap.homes import check_home
 from wakeful.bootstrap.models import model_catalogue, try_model
 from wakeful.contracts.catalogue import ProviderState
+from wakeful.contracts.models import spelled_reference
 from wakeful.service.operations.runtime import (
     LIST_NOTICES,
     TEST_NOTICE,
@@ -188,7 +189,7 @@ def _answers(
     providers = {each.name: each for each in model_catalogue().providers if each.name != "scripted"}
     if model is None:
         model = _asked_model(providers, attended=attended)
-    provider_name, _, model_name = model.replace("/", ":", 1).partition(":")
+    provider_name, _, model_name = spelled_reference(model).partition(":")
     if provider_name == "scripted":
         provider = next(each for each in model_catalogue().providers if each.name == "scripted")
     elif provider_name not in providers:
@@ -224,7 +225,7 @@ def _answers(
 
 
 def _provider_part(model: str | None) -> str:
-    return (model or "").replace("/", ":", 1).partition(":")[0]
+    return spelled_reference(model or "").partition(":")[0]
 
 
 def _asked_model(providers: dict[str, ProviderState], *, attended: bool) -> str:
