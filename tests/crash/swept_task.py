@@ -1,6 +1,7 @@
 """A runtime in a process of its own whose agent begins a task, with a kill at one commit or with none.
 
 python swept_task.py FOLDER COMMAND [PLACE NUMBER MOMENT]
+python swept_task.py FOLDER COMMAND fact KIND MOMENT
 
 Without a kill it goes on to the end: every task is over and the agent was told of each. Then the places that were
 passed are in `points.json` of the folder.
@@ -9,10 +10,12 @@ passed are in `points.json` of the folder.
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from crash.task_runtime import ops
+from crash.waking_process import KilledStore
 from wakeful import Runtime
 from wakeful.contracts.events import MessageAdmitted
 from wakeful.store.sqlite import SqliteStore
@@ -20,10 +23,14 @@ from wakeful.testing.crash_store import CrashingStore
 from wakeful.testing.crash_switch import CrashSwitch, KillPoint
 
 
-async def main(folder: Path, command: str, point: KillPoint | None) -> None:
+async def main(folder: Path, command: str, said: Sequence[str]) -> None:
+    is_fact = bool(said) and said[0] == "fact"
+    point = KillPoint(said[0], int(said[1]), said[2]) if said and not is_fact else None  # type: ignore[arg-type]
     path, switch = folder / "home" / "wakeful.db", CrashSwitch(point)
     path.parent.mkdir(exist_ok=True)
     store: Any = CrashingStore(str(path), lambda: SqliteStore.open(path), switch)
+    if is_fact:
+        store = KilledStore(await SqliteStore.open(path), said[1], said[2])
     async with Runtime(store=store, agents=[ops(folder, command)]) as runtime:
         answered = await runtime.answer(await runtime.send("ops", "Build it.", key="build"))
         assert answered.output == "It runs."
@@ -42,5 +49,4 @@ async def _are_over(runtime: Runtime) -> bool:
 
 
 if __name__ == "__main__":
-    said = sys.argv[3:]
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], KillPoint(said[0], int(said[1]), said[2]) if said else None))  # type: ignore[arg-type]
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
+    AnyEvent,
     ModelResponseReattached,
     ToolDispatched,
     ToolFailed,
@@ -34,8 +35,14 @@ from wakeful.engine.turn_work import TurnWork
 from wakeful.gate.call_at_gate import CallAtGate, CallRecord
 from wakeful.gate.large_content import arguments_of
 from wakeful.gate.outcomes import failed, unknown_error
+from wakeful.gate.result_shape import shaped
+from wakeful.ports.tasks import TaskRow
 from wakeful.tools.results import READ_ARTIFACT
 from wakeful.views.approval_record import expired
+
+EXEC_COMMAND = "wakeful/exec_command"
+NEWEST_TASKS = 100
+"""Of the tasks of an agent, those among which a call's own is looked for: it was made just before the process ended."""
 
 
 def missing_tools(work: TurnWork) -> list[str]:
@@ -69,8 +76,7 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
                     _again(work, steps, state.tree.calls[settlement.call_id], isinstance(settlement, ProbeStep))
                 )
             case CloseUnknown():
-                call = state.tree.calls[settlement.call_id]
-                facts.append(work.fact(_closed(work, call, settlement.why), call.step, call.call_id, call.level))
+                facts += await _known_or_unknown(work, settlement)
             case _:
                 assert_never(settlement)
     now = work.clock.now()
@@ -82,16 +88,18 @@ async def recovered(work: TurnWork, steps: Steps) -> list[Fact]:
     return facts
 
 
-def given_up(work: TurnWork) -> list[Fact]:
+async def given_up(work: TurnWork) -> list[Fact]:
     """The facts that take a turn up only to end it: what is open is closed, and none of its code is needed."""
     facts = [resumed(work)]
     for settlement in _settlements(work):
         if isinstance(settlement, LoseAttempt | Reattach):
             facts.append(_lost_attempt(work, work.state.level(settlement.level)))
+            continue
+        call = work.state.tree.calls[settlement.call_id]
+        if isinstance(settlement, CloseUnknown) and call.effect != "pure":
+            facts += await _known_or_unknown(work, settlement)
         else:
-            call = work.state.tree.calls[settlement.call_id]
-            why = settlement.why if isinstance(settlement, CloseUnknown) else "interrupted"
-            closed = _closed(work, call, why) if call.effect != "pure" else _not_again(work, call)
+            closed = _closed(work, call, "interrupted") if call.effect != "pure" else _not_again(work, call)
             facts.append(work.fact(closed, call.step, call.call_id, call.level))
     return facts
 
@@ -110,13 +118,9 @@ def _not_again(work: TurnWork, call: Call) -> ToolFailed:
     )
 
 
-def closed_beforehand(work: TurnWork) -> list[Fact]:
+async def closed_beforehand(work: TurnWork) -> list[Fact]:
     """The facts that close what nobody can find out about, and leave the rest of the turn to who takes it up."""
-    closed = [
-        work.fact(_closed(work, call, each.why), call.step, call.call_id, call.level)
-        for each in unknown_among(_settlements(work))
-        for call in (work.state.tree.calls[each.call_id],)
-    ]
+    closed = [fact for each in unknown_among(_settlements(work)) for fact in await _known_or_unknown(work, each)]
     return [resumed(work, "closing"), *closed] if closed else []
 
 
@@ -165,6 +169,29 @@ def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
     may_begin = mediator.still_approved(call, arguments)
     steps.calls.repeats[call.call_id] = Repeat(at, probe_first, may_begin=may_begin)
     return work.fact(ToolDispatched(attempt=attempt, cause="recovery"), call.step, call.call_id, call.level)
+
+
+async def _known_or_unknown(work: TurnWork, settlement: CloseUnknown) -> list[Fact]:
+    """The end of a call that was cut off: it became a task, which the log knows by the call's id, or nobody knows."""
+    call = work.state.tree.calls[settlement.call_id]
+    row = await _task_of(work, call)
+    if row is None:
+        events: list[AnyEvent] = [_closed(work, call, settlement.why)]
+    else:
+        from wakeful.tools.local.task_commands import promoted_to_task, told
+
+        result, gate = told(promoted_to_task(row), row), work.gate
+        events = await shaped(
+            _record(work, call), result, now=work.now, keep=gate.keep, keys=gate.keys(), most=gate.result_bytes()
+        )
+    return [work.fact(event, call.step, call.call_id, call.level) for event in events]
+
+
+async def _task_of(work: TurnWork, call: Call) -> TaskRow | None:
+    if call.part.name != EXEC_COMMAND:
+        return None
+    newest = await work.place.store.tasks_of(work.place.row.agent_id, limit=NEWEST_TASKS)
+    return next((row for row in newest if row.parent_call_id == call.call_id), None)
 
 
 def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:

@@ -179,6 +179,14 @@ class Watchdog:
     """Has a thread run whose turn no process runs."""
     _places: dict[str, Any] = field(default_factory=dict)
     """By table: the last row of the page before."""
+    _unsaid: int = 0
+    """Violations that nobody outside was told of."""
+
+    async def is_well(self) -> bool:
+        """Has every look since the last question found nothing, and does one find nothing now?"""
+        await self.look()
+        found, self._unsaid = self._unsaid, 0
+        return not found
 
     async def look(self) -> list[LivenessViolation]:
         """One page of each table. What was found and repaired."""
@@ -187,6 +195,7 @@ class Watchdog:
             violation = await self._repaired(name)
             if violation is not None:
                 found.append(violation)
+        self._unsaid += len(found)
         return found
 
     async def _owing(self) -> list[ThreadName]:

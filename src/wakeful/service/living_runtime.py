@@ -349,10 +349,7 @@ def living_runtime(
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
     refusals = RefusalTally(engine)
 
-    async def is_well() -> bool:
-        return not await watchdog.look()
-
-    heartbeat = Heartbeat(engine, owner_heartbeat, is_well, ping)
+    heartbeat = Heartbeat(engine, owner_heartbeat, watchdog.is_well, ping)
     return LivingRuntime(
         engine, supply, scheduler, tasks, watchdog, retention, parking, refusals, words, channels, heartbeat, public_url
     )

@@ -45,7 +45,7 @@ async def close_cut_off(engine: Engine, row: TurnRow) -> None:
 
 async def _close(engine: Engine, row: TurnRow, claim: Claim) -> None:
     work = await work_without_code(engine, row, claim)
-    if work.state.config is not None and (facts := closed_beforehand(work)):
+    if work.state.config is not None and (facts := await closed_beforehand(work)):
         await engine.store.append(claim, facts, barrier=True)
 
 

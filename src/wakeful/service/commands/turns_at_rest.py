@@ -69,7 +69,7 @@ async def end_unreadable(engine: Engine, row: TurnRow, claim: Claim, why: TurnUn
         return
     # Nothing of it runs, so nobody has to be told before it is closed.
     state.stop = Stop("failed", "runtime_error", message, applied=True, abort="runtime_shutdown")
-    await TurnRunner(work).run(given_up(work))
+    await TurnRunner(work).run(await given_up(work))
 
 
 async def _end(engine: Engine, row: TurnRow, claim: Claim) -> None:

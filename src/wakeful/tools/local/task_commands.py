@@ -78,10 +78,10 @@ class ExecTaskCommand(ExecCommand):
         if duplicate_policy == "reuse_running":
             running = await self._board.same_command(ctx.turn_id, spec)
             if running is not None:
-                return _told(already_running(running), running)
+                return told(already_running(running), running)
         found = await run_supervised(self._board, self._sandbox, self._custody, ctx, spec)
         if isinstance(found, TaskRow):
-            return _told(promoted_to_task(found), found)
+            return told(promoted_to_task(found), found)
         return await completed(ctx, found, self._budget, max_output_tokens, tty=tty)
 
 
@@ -104,5 +104,6 @@ def already_running(row: TaskRow) -> dict[str, Any]:
     }
 
 
-def _told(envelope: dict[str, Any], row: TaskRow) -> ToolOutput:
+def told(envelope: dict[str, Any], row: TaskRow) -> ToolOutput:
+    """What the model reads, and what others want to know of it."""
     return ToolOutput(envelope, metadata={"task_id": row.task_id, "disposition": envelope["disposition"]})
