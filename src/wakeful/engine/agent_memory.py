@@ -71,9 +71,9 @@ class AgentMemory:
             return None
         return entry
 
-    async def newest(self, limit: int) -> tuple[list[tuple[str, MemoryEntry]], str]:
-        """The entries that were written last, with their handles."""
-        return await self._ask(lambda index: index.newest(limit))
+    async def newest(self, limit: int, after: str | None = None) -> tuple[list[tuple[str, MemoryEntry]], str]:
+        """The entries that were written last, with their handles; `after`: behind that one."""
+        return await self._ask(lambda index: index.newest(limit, after))
 
     async def refs(self, beginning: str, limit: int) -> list[str]:
         """Handles that begin like this."""

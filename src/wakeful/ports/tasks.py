@@ -87,6 +87,10 @@ TASKS = Table(
 )
 
 
+def _place(row: TaskRow | None) -> tuple[int | str, ...]:
+    return () if row is None else (row.created_at, row.task_id)
+
+
 class Tasks(Rows, Protocol):
     """Reads tasks."""
 
@@ -97,13 +101,17 @@ class Tasks(Rows, Protocol):
         """Those that are not over, the oldest first."""
         return await self.list_rows(TASKS, OPEN_TASKS, limit=limit)
 
+    async def newest_open_tasks(self, *, limit: int, after: TaskRow | None = None) -> list[TaskRow]:
+        """A page of those that are not over, the newest first; `after`: behind that row, whatever became of it."""
+        return await self.list_rows(TASKS, OPEN_TASKS, after=_place(after), limit=limit, backwards=True)
+
     async def same_commands(self, agent_id: str, digest: str) -> list[TaskRow]:
         """Commands of an agent that run and are the same as this one, the oldest first."""
         return await self.list_rows(TASKS, SAME_COMMAND, agent_id, digest)
 
-    async def tasks_of(self, agent_id: str, *, limit: int | None = None) -> list[TaskRow]:
-        """All of an agent's, the newest first."""
-        return await self.list_rows(TASKS, TASKS_OF_AGENT, agent_id, limit=limit, backwards=True)
+    async def tasks_of(self, agent_id: str, *, limit: int | None = None, after: TaskRow | None = None) -> list[TaskRow]:
+        """All of an agent's, the newest first; `after`: behind that row."""
+        return await self.list_rows(TASKS, TASKS_OF_AGENT, agent_id, after=_place(after), limit=limit, backwards=True)
 
 
 class TaskCommand(Protocol):

@@ -20,6 +20,18 @@ class ThreadRow(NamedTuple):
     """When a message last came, or a turn last took some. Unix microseconds."""
 
 
+class ThreadPlace(NamedTuple):
+    """A place in the list of threads: it stays where it is, whatever becomes of the thread."""
+
+    active_at: int
+    agent_id: str
+    thread_id: str
+
+    @classmethod
+    def of(cls, row: ThreadRow) -> "ThreadPlace":
+        return cls(row.active_at, row.agent_id, row.thread_id)
+
+
 _BY_ACTIVITY = ("active_at", "agent_id", "thread_id")
 THREADS_BY_ACTIVITY = RowQuery(_BY_ACTIVITY, served_by="threads_by_activity")
 ACTIVE_OF_NAME = RowQuery(_BY_ACTIVITY, equal=("agent_name",), served_by="threads_of_name")
@@ -46,10 +58,10 @@ class Threads(Rows, Protocol):
         return await self.get_row(THREADS, agent_id, thread_id)
 
     async def threads(
-        self, agent_name: str | None = None, *, limit: int, before: ThreadRow | None = None
+        self, agent_name: str | None = None, *, limit: int, before: ThreadPlace | None = None
     ) -> list[ThreadRow]:
-        """A page of the threads of all agents, or of those of one name, last active first; `before`: after that row."""
-        place = () if before is None else THREADS.values_of(before, _BY_ACTIVITY)
+        """A page of the threads of all agents, or of those of one name, last active first; `before`: behind that."""
+        place: tuple[int | str, ...] = () if before is None else before
         if agent_name is None:
             return await self.list_rows(THREADS, THREADS_BY_ACTIVITY, after=place, limit=limit, backwards=True)
         return await self.list_rows(THREADS, ACTIVE_OF_NAME, agent_name, after=place, limit=limit, backwards=True)

@@ -137,10 +137,12 @@ class MemoryIndex:
         )
         return [ref for (ref,) in rows]
 
-    def newest(self, limit: int) -> list[tuple[str, MemoryEntry]]:
-        """The entries that were written last, with their handles, the newest first."""
+    def newest(self, limit: int, after: str | None = None) -> list[tuple[str, MemoryEntry]]:
+        """The entries that were written last, with their handles, the newest first; `after`: behind that one."""
+        behind = "" if after is None else "WHERE (updated_at, id) < (SELECT updated_at, id FROM entries WHERE ref = ?)"
         rows = self._connection.execute(
-            f"SELECT ref, {_COLUMNS} FROM entries ORDER BY updated_at DESC, id DESC LIMIT ?", (limit,)
+            f"SELECT ref, {_COLUMNS} FROM entries {behind} ORDER BY updated_at DESC, id DESC LIMIT ?",
+            (limit,) if after is None else (after, limit),
         )
         return [(row[0], _entry(row[1:])) for row in rows]
 

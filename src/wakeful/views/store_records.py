@@ -66,6 +66,8 @@ class ThreadRecord(Value):
     agent: str
     agent_id: str
     turns: int
+    active_at: float
+    """When a message last came to it, or a turn last took some. Unix seconds."""
     last_turn: TurnRecord
 
 

@@ -160,3 +160,13 @@ def test_commands_differ_by_what_they_run_and_where(other: dict[str, object]) ->
     first = CommandSpec.model_validate(given)
     assert first.digest == CommandSpec.model_validate(given | {"yield_time_ms": 9, "accepts_input": True}).digest
     assert first.digest != CommandSpec.model_validate(given | other).digest
+
+
+async def test_tasks_are_read_page_by_page_behind_one_that_may_have_ended(store: Store) -> None:
+    names = [f"task_{number}" for number in range(5)]
+    await begun(store, *names)
+    first = await store.newest_open_tasks(limit=2)
+    assert ids(first) == ["task_4", "task_3"]
+    await store.admit(AGENT, [fact(TaskEnded(task_id="task_3", status="completed", exit_status=0), NOON + 9)])
+    assert ids(await store.newest_open_tasks(limit=2, after=first[-1])) == ["task_2", "task_1"]
+    assert ids(await store.tasks_of(AGENT, limit=9, after=first[0])) == names[3::-1]

@@ -277,3 +277,15 @@ async def test_an_agent_is_woken_once_for_each_time_that_was_set_for_its_work(st
     await store.append(claim, [scheduled(NOON + 8)])
     await store.append(claim, [scheduled(None)])
     assert await store.wake(AGENT, THREAD, "work") is None
+
+
+async def test_items_are_read_page_by_page_in_the_order_in_which_they_were_made(store: Store) -> None:
+    await claimed(store)
+    for number in range(5):
+        await store.admit(AGENT, [item_enqueued(f"wi_{number}", NOON + number)])
+    first = await store.work_items_by_birth(AGENT, "open", limit=2)
+    assert [each.work_item_id for each in first] == ["wi_4", "wi_3"]
+    await store.admit(AGENT, [blocker(NOON + 9, blocked_by="waiting: CI", cause="wait")])
+    rest = await store.work_items_by_birth(AGENT, "open", limit=9, after=first[-1])
+    assert [each.work_item_id for each in rest] == ["wi_2", "wi_1", "wi_0"], "a change moves no item"
+    assert await store.work_items_by_birth(AGENT, "completed", limit=9) == []

@@ -1,11 +1,13 @@
 """Commands against a real daemon: every verb goes to it, and prints what it prints about the file of the same store."""
 
+import asyncio
 import json
 import re
 import threading
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,16 @@ import pytest
 from kit.surfaces.command_line import ME, Done, Wakeful
 from kit.surfaces.served_home import ServedHome, served
 from kit.surfaces.served_tokens import make_token
+from wakeful.bootstrap.store_operations import perform
+from wakeful.service.operations.operation import Operation
+from wakeful.service.operations.runtime import LIST_AGENTS, AgentQuery
+from wakeful.service.operations.tasks import LIST_TASKS, TaskQuery
+from wakeful.service.operations.threads import LIST_THREADS, ThreadQuery
+from wakeful.service.operations.turns import LIST_TURNS, TurnQuery
+from wakeful.service.operations.work import LIST_WORK, WorkItemQuery
+from wakeful.service.serving.daemon_client import DaemonAddress, DaemonClient
 from wakeful.service.serving.options import ServeOptions
+from wakeful.service.serving.remote_operations import ask_daemon
 
 
 @pytest.fixture(scope="module")
@@ -374,8 +385,21 @@ def test_a_name_of_the_owners_file_has_the_address_and_the_token(
 
 
 def test_lists_are_read_to_their_end(wakeful: Wakeful, home: ServedHome, file: tuple[str, str]) -> None:
-    threads = home.client.get("/threads?limit=1")
-    assert threads.status == 200
+    store = Path(file[1])
+    for number in range(3):
+        home.client.until_ended(home.client.post("/agents/clerk/messages", {"text": "hi", "thread": f"p{number}"}).body)
+    lists: list[tuple[Operation[Any, list[Any]], Any]] = [
+        (LIST_THREADS, ThreadQuery(limit=50)),
+        (LIST_TURNS, TurnQuery(limit=50)),
+        (LIST_AGENTS, AgentQuery(limit=50)),
+        (LIST_WORK, WorkItemQuery("clerk")),
+        (LIST_TASKS, TaskQuery()),
+    ]
+    with closing(DaemonClient(DaemonAddress(str(home.socket), home=str(home.folder)))) as client:
+        for operation, asked in lists:
+            whole = asyncio.run(perform(operation, asked, store))
+            assert ask_daemon(client, operation, asked, page=1) == whole, operation.name
+            assert len(whole) > 1 or operation in (LIST_WORK, LIST_TASKS)
     by_daemon = told(wakeful("approvals", "--all", "--json"))
     assert by_daemon == told(wakeful("approvals", "--all", "--json", *file))
 

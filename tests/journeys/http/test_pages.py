@@ -107,6 +107,7 @@ def test_events_turns_and_the_feed_say_where_they_go_on(client: HomeClient) -> N
     briefs = client.get("/agents/clerk/briefs?limit=1000").body
     assert [brief for part in pages(client, "/agents/clerk/briefs?limit=1") for brief in part] == briefs
     threads = client.get("/threads?limit=1000").body
+    assert len(threads) > 3
     assert [thread for part in pages(client, "/threads?limit=1") for thread in part] == threads
     used = client.get("/agents/usage?limit=1000").body
     assert [one for part in pages(client, "/agents/usage?limit=1") for one in part] == used
@@ -125,7 +126,9 @@ def test_a_cursor_of_another_list_or_of_nobody_is_refused_with_how_to_begin(clie
         assert (answer.status, answer.code) == (400, "invalid_cursor"), path
         assert answer.body["error"]["hint"] == "Begin again without a cursor."
     assert client.get(f"/agents?limit=5&cursor={cursor}").status == 200, "another size is the same list"
-    for path in ("/agents?after=nobody", "/notices?after=nothing", "/agents/clerk/briefs?after=nothing"):
+    gone_lines = ("/agents?after=nobody", "/notices?after=nothing", "/agents/clerk/briefs?after=nothing")
+    more = ("/tasks?after=nothing", "/agents/keeper/work-items?after=nothing", "/agents/clerk/memory?after=nothing")
+    for path in (*gone_lines, *more):
         gone = client.get(path)
         assert (gone.status, gone.code) == (410, "cursor_gone"), path
         assert "Begin again" in gone.body["error"]["hint"]

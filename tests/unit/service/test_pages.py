@@ -3,10 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from wakeful.contracts.errors import CursorGone
-from wakeful.service.operations.pages import ByKey, ByLine, cut, place_of
+from wakeful.service.operations.pages import ByKey, ByPlace, cut, place_of
 
 
 def line(name: str, at: float | None = 0.0) -> Any:
@@ -32,9 +29,6 @@ def test_lines_are_put_in_order_and_cut_behind_a_place_that_may_be_gone() -> Non
     assert cut([], newest, place, 9) == []
 
 
-def test_a_list_in_an_order_of_its_own_goes_on_behind_a_line_as_long_as_it_is_there() -> None:
-    nearest = ByLine("name")
-    assert names(cut(LINES, nearest, None, 2)) == "ca"
-    assert names(cut(LINES, nearest, "a", 2)) == "db"
-    with pytest.raises(CursorGone, match="is gone"):
-        cut(LINES, nearest, "z", 2)
+def test_a_place_may_be_one_part_of_a_line_or_several() -> None:
+    assert place_of(LINES[0], ByPlace("after", "inner.name")) == "c"
+    assert place_of(LINES[0], ByPlace("after", ("at", "name"))) == [1.0, "c"]

@@ -19,6 +19,8 @@ class MemoryQuery:
     agent: str
     find: str | None = None
     limit: int = PAGE
+    after: str | None = None
+    """The last entry of the page before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class MemoryOwner:
 async def _list(opened: OpenStore, asked: MemoryQuery) -> "list[MemoryRecord]":
     from wakeful.service.queries.memory import memory_entries
 
-    return await memory_entries(opened.store, asked.agent, find=asked.find, limit=asked.limit)
+    return await memory_entries(opened.store, asked.agent, find=asked.find, limit=asked.limit, after=asked.after)
 
 
 async def _show(opened: OpenStore, asked: MemoryName) -> "MemoryRecord":

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any, NamedTuple, TypeAlias
 
-from wakeful.contracts.errors import CursorGone
-
 READ_MOST = 10_000
 """Lines of a list that is read as a whole."""
 AGAIN = "Begin again without a cursor."
@@ -19,8 +17,8 @@ class ByPlace(NamedTuple):
     """The operation cuts the list: a field of its request says behind which line it goes on."""
 
     field: str
-    of: str
-    """Which part of a line that field names."""
+    of: str | tuple[str, ...]
+    """Which part of a line that field names; several: all of them together."""
     first: bool = False
     """It names the first line of a page: pages go back in time, and each is in order."""
 
@@ -32,13 +30,7 @@ class ByKey(NamedTuple):
     """No two lines agree in all of them. `-` before a name: the greatest comes first."""
 
 
-class ByLine(NamedTuple):
-    """The whole list is read in the order it has, and cut behind a line. When that line is gone, so is the cursor."""
-
-    of: str
-
-
-Pages: TypeAlias = ByPlace | ByKey | ByLine
+Pages: TypeAlias = ByPlace | ByKey
 
 PAGES: Mapping[str, Pages] = {
     "/agents": ByPlace("after", "agent"),
@@ -51,18 +43,18 @@ PAGES: Mapping[str, Pages] = {
     "/control/runtime/files": ByKey(("place", "line", "field", "message")),
     "/agents/{agent_id}/waits": ByKey(("created_at", "wait_id")),
     "/agents/{agent_id}/revisions": ByKey(("-at", "revision")),
-    "/agents/{agent_id}/work-items": ByKey(("-created_at", "id")),
+    "/agents/{agent_id}/work-items": ByPlace("after", "id"),
     "/agents/{agent_id}/skills": ByKey(("name", "entrypoint_path")),
-    "/agents/{agent_id}/memory": ByLine("source_ref"),
+    "/agents/{agent_id}/memory": ByPlace("after", "source_ref"),
     "/timers": ByKey(("agent", "name", "timer_id")),
-    "/tasks": ByKey(("-created_at", "task_id")),
+    "/tasks": ByPlace("after", "task_id"),
     "/triggers": ByKey(("target_agent_id", "name", "external_trigger_id")),
     "/approvals": ByKey(("requested_at", "approval_id")),
     "/approvals/rules": ByKey(("added_at", "rule_id")),
     "/unknown": ByKey(("since", "turn_id", "call_id")),
     "/requests": ByKey(("timeout_at", "request_id")),
     "/turns/{turn_id}/artifacts": ByKey(("call_id", "artifact_id")),
-    "/threads": ByKey(("-last_turn.created_at", "agent_id", "thread")),
+    "/threads": ByPlace("before", ("active_at", "agent_id", "thread")),
     "/budgets": ByKey(("scope", "window")),
     "/dispatches": ByKey(("-created_at", "run_id")),
     "/packages": ByKey(("slug",)),
@@ -74,14 +66,8 @@ PAGES: Mapping[str, Pages] = {
 """By path. Events have places of their own: their numbers in the log, and the cursors of the feed."""
 
 
-def cut(lines: Sequence[Any], how: ByKey | ByLine, after: Any, limit: int) -> list[Any]:
-    """A page of a whole list, from behind a place. Raises CursorGone."""
-    if isinstance(how, ByLine):
-        names = [part_of(line, how.of) for line in lines]
-        if after is not None and after not in names:
-            raise CursorGone(f"the line {after!r} at which this page would begin is gone", AGAIN)
-        begin = 0 if after is None else names.index(after) + 1
-        return [*lines[begin : begin + limit]]
+def cut(lines: Sequence[Any], how: ByKey, after: Any, limit: int) -> list[Any]:
+    """A page of a whole list, from behind a place."""
     signs = [-1 if part.startswith("-") else 1 for part in how.parts]
 
     def compare(one: Sequence[Any], other: Sequence[Any]) -> int:
@@ -101,7 +87,7 @@ def place_of(line: Any, how: Pages) -> Any:
     """Where the next page goes on when this is the line at its edge."""
     if isinstance(how, ByKey):
         return [part_of(line, part.removeprefix("-")) for part in how.parts]
-    return part_of(line, how.of)
+    return part_of(line, how.of) if isinstance(how.of, str) else [part_of(line, part) for part in how.of]
 
 
 def part_of(line: Any, part: str) -> Any:

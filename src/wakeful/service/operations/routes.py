@@ -114,7 +114,7 @@ def request_of(route: HttpRoute, given: Mapping[str, Any], caller: str) -> Any:
     """The request, in the caller's name."""
     request = route.operation.request
     acts = dict.fromkeys(_identities(request), caller)  # type: ignore[arg-type]  # a class can be hashed
-    return request(**{**given, **route.fixed, **acts})
+    return request(**{**route.fixed, **given, **acts})
 
 
 @cache
@@ -140,6 +140,8 @@ _AT_ONCE = {"seconds": None}
 _NO_WORDS = {"seconds": None, "reason": ""}
 _LATE = {"cancelled": False}
 _CANCELLED = {"cancelled": True}
+_FROM_THE_NEWEST = {"before": None}
+"""The cursor alone says where a page begins."""
 _OWNERS = {"retention": None}
 """What the owner's file says holds."""
 ROUTES = (
@@ -268,7 +270,7 @@ ROUTES = (
     HttpRoute("POST", f"{_TURNS}/pause", steering.PAUSE),
     HttpRoute("POST", f"{_TURNS}/resume", steering.UNPAUSE),
     HttpRoute("POST", f"{_TURNS}/messages", steering.INTERJECT, look=f"{_TURNS}/events"),
-    HttpRoute("GET", "/threads", threads.LIST_THREADS),
+    HttpRoute("GET", "/threads", threads.LIST_THREADS, fixed=_FROM_THE_NEWEST),
     HttpRoute("GET", "/threads/{thread_id}/messages", threads.LIST_MESSAGES),
     # money, workflows, the store
     HttpRoute("GET", "/budgets", spending.LIST_SPENDING),

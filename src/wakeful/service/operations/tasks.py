@@ -23,6 +23,8 @@ class TaskQuery:
     over: bool = False
     """Those that ended too, of one agent."""
     limit: int = PAGE
+    after: str | None = None
+    """The last task of the page before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class TaskToStop:
 async def _list(opened: OpenStore, asked: TaskQuery) -> "list[TaskRecord]":
     from wakeful.service.queries.tasks import tasks_of
 
-    return await tasks_of(opened.engine, asked.agent, over=asked.over, limit=asked.limit)
+    return await tasks_of(opened.engine, asked.agent, over=asked.over, limit=asked.limit, after=asked.after)
 
 
 async def _show(opened: OpenStore, asked: TaskName) -> "TaskRecord":

@@ -17,6 +17,8 @@ class ThreadQuery:
 
     agent: str | None = None
     limit: int = PAGE
+    before: tuple[float, str, str] | None = None
+    """The last thread of the page before: when it was active, its `agent_id` and its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,14 @@ class MessageQuery:
 
 
 async def _threads(opened: OpenStore, asked: ThreadQuery) -> "list[ThreadRecord]":
+    from wakeful.ports.threads import ThreadPlace
     from wakeful.service.queries.history import threads
 
-    return await threads(opened.store, asked.agent, asked.limit)
+    place = None
+    if asked.before is not None:
+        active_at, agent_id, thread = asked.before
+        place = ThreadPlace(round(active_at * 1e6), agent_id, thread)
+    return await threads(opened.store, asked.agent, asked.limit, place)
 
 
 async def _messages(opened: OpenStore, asked: MessageQuery) -> "list[ThreadMessage]":

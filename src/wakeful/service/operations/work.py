@@ -19,6 +19,8 @@ class WorkItemQuery:
     agent: str
     completed: bool = False
     limit: int = PAGE
+    after: str | None = None
+    """The last item of the page before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ async def _list(opened: OpenStore, asked: WorkItemQuery) -> "list[WorkItemRecord
     from wakeful.service.queries.work_items import work_items_of
 
     await agent_named(opened.store, asked.agent)
-    return await work_items_of(opened.store, asked.agent, completed=asked.completed, limit=asked.limit)
+    return await work_items_of(
+        opened.store, asked.agent, completed=asked.completed, limit=asked.limit, after=asked.after
+    )
 
 
 async def _enqueue(opened: OpenStore, asked: NewWorkItem) -> "WorkItemRecord":

@@ -8,6 +8,7 @@ from wakeful.contracts.policies import Rule
 from wakeful.contracts.spending import SpendRow, dollars
 from wakeful.contracts.waking import CHECK_THREAD
 from wakeful.ports import RuleRow, Store, ThreadRow, TurnFilter, TurnRow, Turns, UnknownRow
+from wakeful.ports.threads import ThreadPlace
 from wakeful.service.queries.turns import EventReader, find_turn
 from wakeful.views import tree
 from wakeful.views.explanation import rule_words
@@ -35,12 +36,11 @@ def turn_record(row: TurnRow) -> TurnRecord:
     )
 
 
-async def threads(store: Store, agent: str | None, limit: int) -> list[ThreadRecord]:
+async def threads(store: Store, agent: str | None, limit: int, before: ThreadPlace | None = None) -> list[ThreadRecord]:
     """The threads of all agents, or of those of one name, that have had a turn: last active first."""
     found: list[ThreadRecord] = []
-    before: ThreadRow | None = None
     while len(found) < limit and (page := await store.threads(agent, limit=limit, before=before)):
-        before = page[-1]
+        before = ThreadPlace.of(page[-1])
         for row in page:
             last = await store.turn(row.newest_turn)
             if last is not None:
@@ -54,6 +54,7 @@ def _thread_record(row: ThreadRow, last: TurnRow) -> ThreadRecord:
         agent=row.agent_name,
         agent_id=row.agent_id,
         turns=row.turns,
+        active_at=row.active_at / 1e6,
         last_turn=turn_record(last),
     )
 

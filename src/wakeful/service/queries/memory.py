@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from wakeful.contracts.errors import AgentNotFound, InvalidRequest
+from wakeful.contracts.errors import AgentNotFound, CursorGone, InvalidRequest
 from wakeful.contracts.memory import EpisodeBuilder, MemoryEntry, WorkingMemoryDelta, WorkingMemorySnapshot
 from wakeful.engine.agent_memory import AgentMemory
 from wakeful.ports import Store
-from wakeful.retrieval.memory_index import EVERYTHING
+from wakeful.retrieval.memory_index import EVERYTHING, MOST_RANKED
 from wakeful.service.queries.record_names import SHORTEST, several
 from wakeful.settings.agent_homes import agent_home, home_of_store
 from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
@@ -25,13 +25,27 @@ def home_of_agent(store: Store, agent: str) -> Path:
     return agent_home(home_of_store(store.location), agent)
 
 
-async def memory_entries(store: Store, agent: str, *, find: str | None = None, limit: int = 100) -> list[MemoryRecord]:
-    """The newest entries; with `find`, those nearest to these words."""
+async def memory_entries(
+    store: Store, agent: str, *, find: str | None = None, limit: int = 100, after: str | None = None
+) -> list[MemoryRecord]:
+    """The newest entries; with `find`, those nearest to these words. `after`: behind that entry.
+
+    Raises CursorGone for an entry that is forgotten, or that is no answer to the words any more.
+    """
     memory = await memory_of_agent(store, agent)
+    gone = CursorGone(f"agent {agent!r} has no entry {after} to go on behind", "Begin again without a cursor.")
     if find is not None:
-        found = [(each.ref, each.entry) for each in (await memory.search(find, EVERYTHING, limit)).found]
+        most = limit if after is None else MOST_RANKED
+        found = [(each.ref, each.entry) for each in (await memory.search(find, EVERYTHING, most)).found]
+        refs = [ref for ref, _ in found]
+        if after is not None and after not in refs:
+            raise gone
+        begin = 0 if after is None else refs.index(after) + 1
+        found = found[begin : begin + limit]
     else:
-        found, _ = await memory.newest(limit)
+        if after is not None and await memory.get(after, EVERYTHING) is None:
+            raise gone
+        found, _ = await memory.newest(limit, after)
     return [await _record(store, agent, ref, entry) for ref, entry in found]
 
 

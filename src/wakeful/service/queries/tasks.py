@@ -2,9 +2,9 @@
 
 import asyncio
 
-from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.errors import CursorGone, InvalidRequest
 from wakeful.engine.run_request import Engine
-from wakeful.ports.tasks import TaskRow
+from wakeful.ports.tasks import TaskRow, Tasks
 from wakeful.runtime.child_agents import child_facts, newest_words
 from wakeful.service.commands.agents import agent_named, task_named
 from wakeful.tools.local.output_budget import both_ends
@@ -12,17 +12,38 @@ from wakeful.tools.local.task_tools import PREVIEW_BYTES, output_preview
 from wakeful.views.child_agents import observability_of, supervision_of
 from wakeful.views.task_records import OutputState, TaskOutput, TaskRecord
 
+PAGE = 200
+"""Rows that are read at once."""
 
-async def tasks_of(engine: Engine, agent: str | None, *, over: bool, limit: int) -> list[TaskRecord]:
-    """Tasks that go on, the newest first; with `over` also those that ended, of one agent. Raises AgentNotFound."""
+
+async def tasks_of(
+    engine: Engine, agent: str | None, *, over: bool, limit: int, after: str | None = None
+) -> list[TaskRecord]:
+    """Tasks that go on, the newest first; with `over` also those that ended, of one agent. `after`: behind that task.
+
+    Raises AgentNotFound, and CursorGone for a task that is not there any more.
+    """
+    store = engine.store
+    last = await store.task(after) if after is not None else None
+    if after is not None and last is None:
+        raise CursorGone(f"there is no task {after} to go on behind", "Begin again with the newest.")
     if agent is None:
         if over:
             raise InvalidRequest("tasks that ended are listed by agent", "Name the agent whose tasks you want.")
-        rows = (await engine.store.open_tasks())[::-1]
+        rows = await store.newest_open_tasks(limit=limit, after=last)
     else:
-        await agent_named(engine.store, agent)
-        rows = [row for row in await engine.store.tasks_of(agent) if over or not row.is_over]
-    return [await task_record(engine, row) for row in rows[:limit]]
+        await agent_named(store, agent)
+        rows = await (store.tasks_of(agent, limit=limit, after=last) if over else _open(store, agent, limit, last))
+    return [await task_record(engine, row) for row in rows]
+
+
+async def _open(store: Tasks, agent: str, limit: int, last: TaskRow | None) -> list[TaskRow]:
+    """Those of one agent, among the few that go on: what ended may be a hundred times as much, and is not read."""
+    found: list[TaskRow] = []
+    while len(found) < limit and (page := await store.newest_open_tasks(limit=PAGE, after=last)):
+        last = page[-1]
+        found += [row for row in page if row.agent_id == agent]
+    return found[:limit]
 
 
 async def task_record(engine: Engine, row: TaskRow) -> TaskRecord:

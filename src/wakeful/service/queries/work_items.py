@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from wakeful.contracts.errors import CursorGone
-from wakeful.contracts.work_items import ActiveWait, TodoItem, WorkItem
+from wakeful.contracts.work_items import ActiveWait, TodoItem, WorkItem, WorkItemState
 from wakeful.decisions.work_items.readiness import readiness, scheduling_state
 from wakeful.engine.brief_texts import brief_text
 from wakeful.engine.work_items import active_waits, report_of
@@ -11,12 +11,18 @@ from wakeful.ports import BriefRow, Store
 from wakeful.views.runtime_records import BriefRecord, WorkItemRecord
 
 
-async def work_items_of(store: Store, agent: str, *, completed: bool = False, limit: int = 100) -> list[WorkItemRecord]:
-    """An agent's open items, or its completed ones, the newest first."""
-    if completed:
-        items = await store.completed_work_items(agent, limit=limit)
-    else:
-        items = (await store.open_work_items(agent))[::-1][:limit]
+async def work_items_of(
+    store: Store, agent: str, *, completed: bool = False, limit: int = 100, after: str | None = None
+) -> list[WorkItemRecord]:
+    """An agent's open items, or its completed ones, the one that was made last first; `after`: behind that item.
+
+    Raises CursorGone for an item that is not there.
+    """
+    last = None if after is None else await store.work_item(after)
+    if after is not None and (last is None or last.agent_id != agent):
+        raise CursorGone(f"agent {agent!r} has no work item {after} to go on behind", "Begin again with the newest.")
+    state: WorkItemState = "completed" if completed else "open"
+    items = await store.work_items_by_birth(agent, state, limit=limit, after=last)
     focus, waits = await store.current_work_item_id(agent), await active_waits(store, agent)
     return [await work_item_record(store, item, focus, waits) for item in items]
 

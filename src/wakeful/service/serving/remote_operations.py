@@ -46,12 +46,15 @@ def is_routed(operation: Operation[Any, Any], asked: Any) -> bool:
     return bool(_fitting(operation, asked))
 
 
-def ask_daemon(client: DaemonClient, operation: Operation[Q, A], asked: Q) -> A:
-    """Raises what the operation raises, NoAnswer, or an error of the door: a token, a scope."""
+def ask_daemon(client: DaemonClient, operation: Operation[Q, A], asked: Q, *, page: int = PAGE) -> A:
+    """The answer; a list is read to its end, so many lines at once.
+
+    Raises what the operation raises, NoAnswer, or an error of the door: a token, a scope.
+    """
     try:
         asked = _with_turn(client, operation, asked)
         route = _route(operation, asked)
-        answer = client.ask(*question(route, asked))
+        answer = client.ask(*question(route, asked, page))
         found: Any = _decoded(client, route, answer)
         if not operation.many:
             return cast(A, found)
@@ -82,7 +85,7 @@ def stream_daemon(
         raise told(refused, client) from None
 
 
-def question(route: HttpRoute, asked: Any) -> HttpQuestion:
+def question(route: HttpRoute, asked: Any, page: int = PAGE) -> HttpQuestion:
     """The request as the route takes it: fields that say nothing are left out."""
     from pydantic_core import to_jsonable_python
 
@@ -99,7 +102,7 @@ def question(route: HttpRoute, asked: Any) -> HttpQuestion:
     if route.method not in _IN_QUERY:
         return HttpQuestion(route.method, path, given or None)
     if route.path in PAGES:
-        given["limit"] = min(getattr(asked, "limit", None) or PAGE, PAGE)
+        given["limit"] = min(getattr(asked, "limit", None) or page, page)
     shown = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
     return HttpQuestion(route.method, path, query=shown)
 

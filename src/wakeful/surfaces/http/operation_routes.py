@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from wakeful.contracts.errors import InvalidValue
 from wakeful.service.operations.operation import OpenStore
-from wakeful.service.operations.pages import PAGES, READ_MOST, ByKey, ByLine, ByPlace, cut, place_of
+from wakeful.service.operations.pages import PAGES, READ_MOST, ByKey, ByPlace, cut, place_of
 from wakeful.service.operations.routes import ROUTES, HttpRoute, RequestField, field_of_path, fields_of, request_of
 from wakeful.surfaces.http.body_routes import LONGEST_NAME, BodyRoute, RequestParts, require
 from wakeful.surfaces.http.cursors import LONGEST, link_next, place_in
@@ -117,7 +117,7 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
         place = place_in(request, getattr(asked, "cursor", None))
         if isinstance(pages, ByPlace) and place is not None:
             values[pages.field] = place
-        elif isinstance(pages, ByKey | ByLine) and "limit" in fields:
+        elif isinstance(pages, ByKey) and "limit" in fields:
             values["limit"] = READ_MOST
         key: str | None = given.pop("idempotency_key", None)
         if "key" in fields:
@@ -135,7 +135,7 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
         if not route.operation.many:
             return Response(await act(), media_type="application/json")
         items = await route.operation.handler(opened(request), made)
-        if isinstance(pages, ByKey | ByLine):
+        if isinstance(pages, ByKey):
             items = cut(items, pages, place, limit + 1)
         shown = items if pages is None else items[:limit]
         answer = Response(lines.dump_json(shown), media_type="application/json")

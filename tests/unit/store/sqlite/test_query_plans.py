@@ -184,6 +184,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "held_agents": [store.held_agents],
         "task": [lambda: store.task("task_1")],
         "open_tasks": [store.open_tasks],
+        "newest_open_tasks": [lambda: store.newest_open_tasks(limit=3)],
         "same_commands": [lambda: store.same_commands("agent_1", "d")],
         "tasks_of": [lambda: store.tasks_of("agent_1", limit=3)],
         "timer": [lambda: store.timer("timer_1")],
@@ -198,6 +199,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "pending_hint": [lambda: store.pending_hint("agent_1", "main")],
         "brief": [lambda: store.brief("brief_1")],
         "briefs_after": [lambda: store.briefs_after("agent_1", 7, limit=3)],
+        "work_items_by_birth": [lambda: store.work_items_by_birth("agent_1", "open", limit=3)],
         "work_items_since": [
             lambda: store.work_items_since("agent_1", True, 5, limit=3),
             lambda: store.work_items_since("agent_1", False, 5, limit=3),
