@@ -25,6 +25,7 @@ from wakeful.ports import Clock, Watch
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.store import DueStore
 from wakeful.ports.wakes import WakeRow
+from wakeful.runtime.missing_folders import MissingFolders
 
 PAGE = 256
 """Wakes that are read at once."""
@@ -116,6 +117,7 @@ class Scheduler:
     places: Places
     enforce: Callable[[RuntimeHoldRow], Awaitable[None]]
     """Ends what still runs while everything is held."""
+    folders: MissingFolders
     _running: "dict[DueJob, asyncio.Task[None]]" = field(default_factory=dict)
     _setbacks: dict[DueJob, _Setback] = field(default_factory=dict)
     _cut_off: dict[DueJob, None] = field(default_factory=dict)
@@ -138,6 +140,7 @@ class Scheduler:
                 self._stirred.clear()
                 self._looks += 1
                 try:
+                    await self._look_for_folders()
                     later = await self._begin_due()
                 except StoreProblem:
                     later = FIRST_RETRY  # a full disk, a lock: what is due stays due, and is looked at again
@@ -146,6 +149,11 @@ class Scheduler:
                 await self._wait(watch, later)
         finally:
             watch.close()
+
+    async def _look_for_folders(self) -> None:
+        for name in await self.folders.returned():
+            self._setbacks.pop(DueJob(*name), None)
+            self._cut_off[DueJob(*name)] = None
 
     def look_at(self, threads: Iterable[tuple[str, str]]) -> None:
         """Run these threads soon: their turns were cut off, and no time makes them due."""
@@ -188,7 +196,7 @@ class Scheduler:
 
     async def _begin_due(self) -> float:
         """Begin what is due and has a place. In how many seconds to look again."""
-        now, later = self.clock.now(), LONGEST_SLEEP
+        now, later = self.clock.now(), self.folders.look_within or LONGEST_SLEEP
         hold = await self.store.runtime_hold()
         is_held = hold is not None and hold.control != "running"
         if hold is not None and is_held:
@@ -243,6 +251,7 @@ class Scheduler:
                 await self.due_work[job.subject.partition(":")[0]](row)
             else:
                 await self.run_thread(job.agent_id, job.thread_id)
+                self.folders.forget(job.agent_id, job.thread_id)
             if row is not None and await self.store.wake(row.agent_id, row.thread_id, row.subject) == row:
                 self._set_back(job, row)  # it was looked at too early: later, and not at once
             else:
@@ -266,7 +275,8 @@ class Scheduler:
                 self._cut_off[job] = None
             return
         if isinstance(problem, WorkspaceMissing):
-            return  # the folder may come back; what waits was set aside with the reason
+            self.folders.note(job.agent_id, job.thread_id, problem)
+            return  # what waits was set aside with the reason
         needs_a_person = isinstance(problem, ForTheCaller | AgentMissing | ToolMissing)
         if needs_a_person or setback.failures >= MOST_FAILURES:
             try:

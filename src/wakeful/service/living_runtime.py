@@ -26,6 +26,8 @@ from wakeful.runtime.channel_messages import ChannelDesk
 from wakeful.runtime.child_agents import active_children
 from wakeful.runtime.child_places import keep_to_parent
 from wakeful.runtime.heartbeat import Heartbeat, Ping
+from wakeful.runtime.inbox import defer_message
+from wakeful.runtime.missing_folders import MissingFolders
 from wakeful.runtime.notice_delivery import NoticeDelivery, SendNotice, remind_of_action
 from wakeful.runtime.parked_providers import ProviderParking
 from wakeful.runtime.refusals import RefusalTally
@@ -345,7 +347,8 @@ def living_runtime(
         "worktree": partial(settle_worktree, engine),
         "task": tasks.carry_out_stop,
     }
-    scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places, enforce)
+    folders = MissingFolders(partial(defer_message, engine, reason="the folder is back", within=0))
+    scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places, enforce, folders)
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
     refusals = RefusalTally(engine)
 

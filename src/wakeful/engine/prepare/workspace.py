@@ -118,10 +118,12 @@ def _at(agent: Agent[Any, Any], root: str, profile: Profile) -> Agent[Any, Any]:
 def _check(agent_id: str, root: str, workspace: str) -> None:
     if not Path(root).is_dir():
         named = f" (workspace {workspace})" if workspace else ""
-        raise WorkspaceMissing(
+        missing = WorkspaceMissing(
             f"agent {agent_id!r} works in {root}{named}, and that folder is not there",
             f"Bring it back, or have the agent work elsewhere: wakeful workspace use {agent_id} {AGENT_HOME}",
         )
+        missing.folder = root
+        raise missing
 
 
 def _roots(row: ActiveWorkspaceRow, folder: Path, root: str) -> ExecutionRoots:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact
-from wakeful.contracts.errors import AgentBusy, EventRefused, KeyReused, StoreProblem
+from wakeful.contracts.errors import AgentBusy, EventRefused, KeyReused, StoreProblem, WorkspaceMissing
 from wakeful.contracts.events import MessageAdmitted, MessageDeferred, MessageExpired
 from wakeful.contracts.waking import ContinuationResolution
 from wakeful.decisions.intake import MOST_TAKEN, choose_intake, id_of_key, is_over, pause_before_retry
@@ -73,6 +73,8 @@ async def _set_aside(
         for pause in (pause_before_retry(entry.fact.at, now),)
     ]
     await engine.store.admit(agent_id, [Fact(event, now, thread_id) for event in events])
+    if isinstance(failure, WorkspaceMissing):
+        failure.set_aside = tuple(event.message_id for event in events)
 
 
 async def message_of_key(engine: Engine, agent_name: str, key: str) -> MessageRow | None:
