@@ -161,6 +161,14 @@ async def clean_up_worktree(engine: Engine, worktree_id: str, *, by: str = RUNTI
 
 
 async def _clean_up(engine: Engine, worktree_id: str, by: str) -> WorktreeCleanup:
+    """Another process may look at it in the same moment, and its word may come first: then it is looked at again."""
+    for _ in range(_LOOKS - 1):
+        with suppress(EventRefused):
+            return await _look_after(engine, worktree_id, by)
+    return await _look_after(engine, worktree_id, by)
+
+
+async def _look_after(engine: Engine, worktree_id: str, by: str) -> WorktreeCleanup:
     async with _one_at_a_time(worktree_id):
         row = await engine.store.worktree(worktree_id)
         if row is None:
@@ -210,6 +218,7 @@ def place_of(row: WorktreeRow) -> WorktreePlace:
 
 # --- what they rest on ---------------------------------------------------------------------------------------------
 
+_LOOKS = 3
 _COULD_NOT_LOOK = ("branch_inspection_failed", "change_detection_failed", "removal_refused")
 
 

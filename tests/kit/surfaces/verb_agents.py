@@ -1,7 +1,12 @@
-"""Agents of the process that commands are tried on: those of `served_agents`, and one with a tool of its client."""
+"""Agents of the process that commands are tried on: those of `served_agents`, and some that leave what commands are
+about: a request to a client, an unknown outcome, a background command, something remembered."""
+
+import os
+from pathlib import Path
+from typing import Any
 
 from kit.surfaces.served_agents import agents as served
-from wakeful import Agent, tool
+from wakeful import Agent, OutcomeUnknown, tool
 from wakeful.ports import ModelRequest
 from wakeful.testing import scripted
 
@@ -12,11 +17,36 @@ def pick_file(folder: str) -> str:
     raise AssertionError("a client runs it")
 
 
-def pick(request: ModelRequest) -> object:
-    """Has a client pick a file."""
-    if request.answered:
-        return "picked"
-    return {"calls": [{"name": "client/pick_file", "arguments": {"folder": "/home"}}]}
+@tool
+def ship(order: str) -> str:
+    """Send it, by a carrier that does not answer."""
+    raise OutcomeUnknown("the carrier did not answer")
 
 
-agents = [*served, Agent("picker", scripted(pick), tools=[pick_file])]
+def building(request: ModelRequest) -> Any:
+    """A command of its own for each message: the same one would be the same task."""
+    said = str(request.history[-1].text)
+    if request.answered or "runtime_instruction" in said:
+        return "done"
+    arguments = {"cmd": f"echo {said.split()[-1]}; sleep 600", "yield_time_ms": 1}
+    return {"calls": [{"name": "exec_command", "arguments": arguments}]}
+
+
+def calling(name: str, **arguments: Any) -> Any:
+    def reply(request: ModelRequest) -> Any:
+        if request.answered or "runtime_instruction" in str(request.history[-1].text):
+            return "done"
+        return {"calls": [{"name": name, "arguments": arguments}]}
+
+    return scripted(reply)
+
+
+WORK = Path(os.environ["WAKEFUL_HOME"]).parent / "work"
+WORK.mkdir(exist_ok=True)
+agents = [
+    *served,
+    Agent("picker", calling("client/pick_file", folder="/home"), tools=[pick_file]),
+    Agent("shipper", calling("ship", order="A17"), tools=[ship]),
+    Agent("builder", scripted(building), workspace=WORK),
+    Agent("archivist", scripted(lambda _: "It is orca."), memory=True),
+]

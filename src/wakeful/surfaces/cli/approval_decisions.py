@@ -4,7 +4,7 @@ Ends with 0 when this decision counts. With 1 when another came first: it is sho
 the decision does not fit, or the person is not entitled.
 """
 
-import json
+from json import loads
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
@@ -28,20 +28,20 @@ from wakeful.service.operations.decisions import (
 )
 from wakeful.service.operations.operation import Operation
 from wakeful.surfaces.cli.approval_words import call_text, decided_words, rule_line
-from wakeful.surfaces.cli.options import ApprovalArgument, StoreOption, seconds_of
+from wakeful.surfaces.cli.options import ApprovalArgument, JsonOption, StoreOption, seconds_of
 from wakeful.surfaces.cli.outcomes import resume_line
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import Failure, WrongRequest, unreadable
 from wakeful.surfaces.cli.screen import prose, short
-from wakeful.surfaces.cli.shown_values import out
+from wakeful.surfaces.cli.shown_values import json_text, out
 
 Q = TypeVar("Q", PlainDecision, EditDecision, AnswerDecision, AlwaysDecision)
 Note: TypeAlias = Annotated[str, typer.Option("--note", metavar="TEXT", help="A note for the log.")]
 
 
-def approve(approval: ApprovalArgument, note: Note = "", store: StoreOption = None) -> None:
+def approve(approval: ApprovalArgument, note: Note = "", json: JsonOption = False, store: StoreOption = None) -> None:
     """Approve a call: it runs with exactly the arguments that are shown."""
-    _decide(DECIDE_PLAINLY, PlainDecision(approval, "approved", note), store)
+    _decide(DECIDE_PLAINLY, PlainDecision(approval, "approved", note), store, json=json)
 
 
 def reject(
@@ -50,10 +50,11 @@ def reject(
         list[str] | None,
         typer.Argument(metavar="WORDS", help="The reason, or what to do instead. The model reads it."),
     ] = None,
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Reject a call. The run continues, and the model reads your words."""
-    _decide(DECIDE_PLAINLY, PlainDecision(approval, "rejected", " ".join(words or ())), store)
+    _decide(DECIDE_PLAINLY, PlainDecision(approval, "rejected", " ".join(words or ())), store, json=json)
 
 
 def edit(
@@ -65,6 +66,7 @@ def edit(
         str | None, typer.Option("--arguments", metavar="JSON|@FILE", help="All arguments, as a JSON object.")
     ] = None,
     note: Note = "",
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Approve a call with other arguments. The log keeps both; a value left as [redacted] is not changed."""
@@ -75,7 +77,7 @@ def edit(
             "no change was given", f"name the arguments to change: wakeful approvals edit {approval} NAME=VALUE"
         )
 
-    _decide(DECIDE_BY_EDIT, EditDecision(approval, whole, changed, note), store)
+    _decide(DECIDE_BY_EDIT, EditDecision(approval, whole, changed, note), store, json=json)
 
 
 def answer(
@@ -84,10 +86,11 @@ def answer(
         list[str], typer.Argument(metavar="TEXT", help="The answer, or the result that replaces the call.")
     ],
     note: Note = "",
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Answer a question. For a call: give its result yourself, and the call does not run."""
-    _decide(DECIDE_BY_ANSWER, AnswerDecision(approval, " ".join(text), note), store)
+    _decide(DECIDE_BY_ANSWER, AnswerDecision(approval, " ".join(text), note), store, json=json)
 
 
 def always(
@@ -107,6 +110,7 @@ def always(
         typer.Option("--for", metavar="TIME", help="How long the rule is valid: 30m, 8h, 7d. Default: until revoked."),
     ] = None,
     note: Note = "",
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Approve a call, and make a rule that approves the same call from now on.
@@ -128,7 +132,7 @@ def always(
         for_seconds=seconds,
         reason=note,
     )
-    _decide(DECIDE_FOR_ALWAYS, asked, store)
+    _decide(DECIDE_FOR_ALWAYS, asked, store, json=json)
 
 
 # --- what is typed ---------------------------------------------------------------------------------------------------
@@ -149,7 +153,7 @@ def _object(text: str) -> dict[str, Any]:
         except (OSError, UnicodeDecodeError) as error:
             raise unreadable(text[1:], error, "give a file with a JSON object") from None
     try:
-        value = json.loads(text)
+        value = loads(text)
     except ValueError as error:
         raise WrongRequest(
             f"--arguments is not JSON: {error}", """write it like this: --arguments '{"cents": 4200}'"""
@@ -162,7 +166,7 @@ def _object(text: str) -> dict[str, Any]:
 # --- deciding and telling --------------------------------------------------------------------------------------------
 
 
-def _decide(operation: Operation[Q, DecisionRecord], asked: Q, store: Path | None) -> None:
+def _decide(operation: Operation[Q, DecisionRecord], asked: Q, store: Path | None, *, json: bool) -> None:
     place = place_to_ask(store)
     try:
         told = ask(operation, asked, place)
@@ -171,6 +175,9 @@ def _decide(operation: Operation[Q, DecisionRecord], asked: Q, store: Path | Non
     record = told.approval if told is not None else ask(SHOW_APPROVAL, ApprovalName(asked.approval), place)
     if told is None or told.duplicate:
         raise Failure(f"{short(record.id)} was decided before: {decided_words(record)}", "nothing was changed")
+    if json:
+        out(json_text(told.model_dump(mode="json"), indent=2))
+        return
     out(f"{short(record.id)}  {decided_words(record)}")
     if told.arguments is not None:
         prose([f"  was  {call_text(record)}", f"  now  {call_text(record, arguments=told.arguments)}"])

@@ -98,11 +98,15 @@ def rules(
 
 def revoke(
     rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id, or its beginning.")],
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Revoke a rule. Calls that it allowed ask again, in new turns and in turns that are resumed."""
     place = place_to_ask(store)
     row = ask(REVOKE_RULE, RuleName(rule), place)
+    if json:
+        out(json_text(row.model_dump(mode="json"), indent=2))
+        return
     assert row.revoked_at is not None
     out(f"{short(row.rule_id)} was revoked by {plain(row.revoked_by or '-')} at {moment(int(row.revoked_at * 1e6))}")
     prose(rule_line(row))
@@ -110,10 +114,14 @@ def revoke(
 
 def reask(
     approval: Annotated[str, typer.Argument(metavar="ID", help="The approval's id, or its beginning.")],
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Have an agent of a runtime ask again about a call that nobody decided about in time."""
     sent = ask(REASK, ApprovalReask(approval), place_to_ask(store))
+    if json:
+        out(json_text(sent.model_dump(mode="json"), indent=2))
+        return
     prose(f"{short(sent.message_id)} is stored for agent {plain(sent.agent)}; it may ask again")
 
 

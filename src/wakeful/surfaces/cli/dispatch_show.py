@@ -60,11 +60,13 @@ def show(run: RunArgument, json: JsonOption = False, store: StoreOption = None) 
     out(how_to_go_on(result, place))
 
 
-def cancel(run: RunArgument, store: StoreOption = None) -> None:
+def cancel(run: RunArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Stop a dispatched run. Safe to repeat."""
     place = store_to_read(store, "wakeful dispatch run INSTRUCTIONS")
     asked, result = asyncio.run(_cancel(place, run))
-    if asked:
+    if json:
+        out(json_text({"cancelled": asked, "run": redact(result.to_wire())}, indent=2))
+    elif asked:
         out(f"{result.run_id} was asked to stop: {result.status}")
     else:
         out(f"{result.run_id} has ended already: {result.status}")

@@ -58,10 +58,13 @@ def notices(
         out(columns(cells, ("AGE", "AGENT", "KIND", "STATE", "NOTICE"), wide=wide))
 
 
-def notify_test(agent: AgentArgument, store: StoreOption = None) -> None:
+def notify_test(agent: AgentArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Have a test notice sent about an agent, by the process that runs it. wakeful notices shows whether it arrived."""
     place = place_to_ask(store)
-    ask(TEST_NOTICE, AgentControlRequest(agent), place)
+    record = ask(TEST_NOTICE, AgentControlRequest(agent), place)
+    if json:
+        out(json_text(record.model_dump(mode="json"), indent=2))
+        return
     out(f"a test notice about {plain(agent)} is stored; see: wakeful notices {plain(agent)}{place.flag}")
 
 
@@ -85,10 +88,14 @@ def timers(
 def cancel_timer(
     timer: Annotated[str, typer.Argument(metavar="TIMER", help="The timer's id.")],
     reason: ReasonOption = "",
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Cancel a timer. One that an agent's file or program sets is set again when that is loaded."""
     record = ask(CANCEL_TIMER, TimerName(timer, reason=reason), place_to_ask(store))
+    if json:
+        out(json_text(record.model_dump(mode="json"), indent=2))
+        return
     out(f"timer {short(record.timer_id)} of agent {plain(record.agent)} is cancelled")
 
 

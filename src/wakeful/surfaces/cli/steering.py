@@ -12,13 +12,16 @@ from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.runtime_watch import AllOption, hold
 from wakeful.surfaces.cli.screen import prose, short
-from wakeful.surfaces.cli.shown_values import out
+from wakeful.surfaces.cli.shown_values import json_text, out
 
 
-def cancel(turn: NamedTurn, store: StoreOption = None) -> None:
+def cancel(turn: NamedTurn, json: JsonOption = False, store: StoreOption = None) -> None:
     """Stop a turn. The process that runs it ends it as cancelled and records the outcome of every call."""
     place = place_to_ask(store)
     told = ask(CANCEL, TurnControl(turn), place)
+    if json:
+        out(json_text(told.model_dump(mode="json"), indent=2))
+        return
     turn_id = short(told.turn_id)
     if not told.accepted:
         out(f"turn {turn_id} has ended already: {told.before}")
@@ -50,9 +53,12 @@ def pause(
     if turn is None:
         hold("paused", reason, json, place)
         return
-    if json or reason:
-        raise WrongRequest("--json and --reason go with --all", "wakeful pause TURN")
+    if reason:
+        raise WrongRequest("--reason goes with --all", "wakeful pause TURN")
     row = ask(PAUSE, TurnControl(turn), place)
+    if json:
+        out(json_text(row.model_dump(mode="json"), indent=2))
+        return
     if row.accepted:
         out(f"turn {short(row.turn_id)} pauses as soon as its running calls have finished")
     elif row.is_open:
@@ -67,9 +73,13 @@ def pause(
 def interject(
     turn: NamedTurn,
     text: Annotated[str, typer.Argument(metavar="TEXT")],
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Add a message to a running turn. The model reads it with its next request."""
     place = place_to_ask(store)
     said = ask(INTERJECT, MessageToTurn(turn, text), place)
+    if json:
+        out(json_text(said.model_dump(mode="json"), indent=2))
+        return
     prose(f"{short(said.message_id)} is stored; turn {short(said.turn_id)} reads it with its next model request")

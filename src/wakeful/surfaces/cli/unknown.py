@@ -36,6 +36,7 @@ def resolve(
         str | None, typer.Option("--happened", metavar="TEXT", help="It happened; TEXT is its result.")
     ] = None,
     did_not_happen: Annotated[bool, typer.Option("--did-not-happen", help="It did not happen.")] = False,
+    json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Record whether a call happened. If its turn is unfinished, the model is told when it continues."""
@@ -47,6 +48,9 @@ def resolve(
     place = place_to_ask(store)
     found = OutcomeOfCall(call, happened=happened is not None, result=happened or "")
     row = ask(RESOLVE, found, place)
+    if json:
+        out(json_text(row.model_dump(mode="json"), indent=2))
+        return
     said = "did not happen" if happened is None else f"happened: {plain(happened)}"
     out(f"{row.call_id} ({plain(row.tool)}) {said}")
     if row.ahead is not None:

@@ -81,9 +81,12 @@ def show(
         out(["", *(plain(line) for line in as_lines(saved.graph))])
 
 
-def delete(name: WorkflowArgument, store: StoreOption = None) -> None:
+def delete(name: WorkflowArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Delete a workflow with all its revisions. Runs that have started keep their own copy."""
     saved = ask(DELETE_WORKFLOW, WorkflowName(name), place_to_ask(store, SAVES_ONE))
+    if json:
+        out(json_text(saved.model_dump(mode="json"), indent=2))
+        return
     many = "1 revision" if saved.revision == 1 else f"{saved.revision} revisions"
     out(f"deleted {plain(saved.name)} ({short(saved.workflow_id)}), {many}")
 
