@@ -5,21 +5,25 @@ is compared with what the same one came to before; the first time is told.
 """
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, InvalidConfig
 from wakeful.contracts.events import MessageAdmitted, ResultChanged, TurnStarted
 from wakeful.contracts.messages import OperatorOrigin, TimerOrigin, TriggerOrigin
-from wakeful.contracts.notices import MOST_WORDS
+from wakeful.contracts.notices import MOST_WORDS, NotifyTarget
 from wakeful.engine.run_request import Engine
-from wakeful.runtime.notice_delivery import TargetOf
+
+FindTarget: TypeAlias = Callable[[], Awaitable[NotifyTarget | None]]
+"""Where notices about the agent go. Raises InvalidConfig."""
 
 
-async def tell_change(engine: Engine, target_of: TargetOf, agent_id: str, turn_id: str, text: str) -> None:
+async def tell_change(engine: Engine, find_target: FindTarget, agent_id: str, turn_id: str, text: str) -> None:
     """A turn was completed. A kill before this is told after the next one."""
     try:
-        target = await target_of(agent_id)
+        target = await find_target()
     except InvalidConfig:
         return
     words = " ".join(text.split())

@@ -44,9 +44,11 @@ def _check(engine: Engine, model: str) -> None:
         raise InvalidConfig(f"model {model!r} is ruled out: {out.detail}", "Name another one, or change the rules.")
 
 
-async def with_model(engine: Engine, agent: Agent[Any, Any], thread: str) -> Agent[Any, Any]:
+async def with_model(
+    engine: Engine, agent: Agent[Any, Any], thread: str, row: RuntimeAgentRow | None
+) -> Agent[Any, Any]:
     """An agent as a thread of it is run next."""
-    rows = await ancestry(engine.store, agent.name)
+    rows = await _with_makers(engine.store, row)
     if all(row.model_changed_at is None for row in rows):
         return agent
     for turn in await engine.store.turns_of_thread(agent.name, thread, open_only=True):
@@ -58,8 +60,11 @@ async def with_model(engine: Engine, agent: Agent[Any, Any], thread: str) -> Age
 
 async def ancestry(store: RuntimeAgents, name: str) -> list[RuntimeAgentRow]:
     """An agent, the one that made it, and so on."""
+    return await _with_makers(store, await store.runtime_agent(name))
+
+
+async def _with_makers(store: RuntimeAgents, row: RuntimeAgentRow | None) -> list[RuntimeAgentRow]:
     found: dict[str, RuntimeAgentRow] = {}
-    row = await store.runtime_agent(name)
     while row is not None and row.agent_id not in found:
         found[row.agent_id] = row
         row = None if row.parent is None else await store.runtime_agent(row.parent)

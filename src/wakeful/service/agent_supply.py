@@ -137,8 +137,10 @@ class AgentSupply:
 
     async def entry(self, name: str) -> RosterEntry:
         """An agent as it is defined. Raises AgentMissing, InvalidConfig or UnknownTool where it cannot be had here."""
+        return await self._entry(name, await self.engine.store.runtime_agent(name))
+
+    async def _entry(self, name: str, row: RuntimeAgentRow | None) -> RosterEntry:
         known = self.roster.get(name)
-        row = await self.engine.store.runtime_agent(name)
         if row is not None and row.source == "agent" and row.parent is not None:
             return await self._spawned(row, row.parent)
         if row is not None and row.source == "api" and (known is None or known.revision != row.revision):
@@ -148,11 +150,14 @@ class AgentSupply:
 
     async def has(self, name: str) -> bool:
         """Can the agent be run here?"""
+        return await self.find(name) is not None
+
+    async def find(self, name: str) -> Agent[Any, Any] | None:
+        """None: it cannot be run here."""
         try:
-            await self.agent(name)
+            return await self.agent(name)
         except (ForTheCaller, AgentMissing):
-            return False
-        return True
+            return None
 
     async def lineage(self, row: RuntimeAgentRow) -> list[str]:
         """The agents that made this one, its own maker first."""
@@ -169,10 +174,13 @@ class AgentSupply:
             known = self._children[row.agent_id] = base, RosterEntry(child, "agent")
         return known[1]
 
-    async def request(self, name: str, thread: str) -> RunRequest:
-        """What a thread of an agent is run with next: its definition, and the model that its operator gave it."""
-        entry = await self.entry(name)
-        agent = await with_model(self.engine, entry.agent, thread)
+    async def request(self, name: str, thread: str, row: RuntimeAgentRow | None) -> RunRequest:
+        """What a thread of an agent is run with next: its definition, and the model that its operator gave it.
+
+        `row` is the agent's, as it was read a moment ago.
+        """
+        entry = await self._entry(name, row)
+        agent = await with_model(self.engine, entry.agent, thread, row)
         workflows = WorkflowTerms(find=self.node_agents)
         return RunRequest(agent, "", thread=thread, revision=entry.revision, workflows=workflows)
 

@@ -16,6 +16,7 @@ from wakeful.contracts.errors import EventRefused, ForTheCaller, ForThePerson, M
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.work_items import WorkItem
+from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine, HostTerms
 from wakeful.engine.worktrees import settle_worktree
 from wakeful.ports import TurnRow, WakeRow
@@ -276,7 +277,7 @@ def living_runtime(
             row = await engine.store.runtime_agent(agent_id)
         if row is not None and row.control != "running":
             return  # it was paused or stopped since it became due
-        request = await supply.request(agent_id, thread_id)
+        request = await supply.request(agent_id, thread_id, row)
         parked = await parking.blocks(request.agent)
         if parked is not None:
             reason = f"the provider {parked.provider} lets nobody in: {parked.message}"
@@ -290,7 +291,9 @@ def living_runtime(
         if result is not None and result.status == "failed":
             await parking.look_at(agent_id, result.turn_id)
         elif result is not None and result.status == "completed":
-            await tell_change(engine, target_of, agent_id, result.turn_id, result.final_content)
+            await tell_change(
+                engine, partial(target_for, request.agent), agent_id, result.turn_id, result.final_content
+            )
         if is_made:
             await tasks.children.look_at(agent_id)
 
@@ -301,8 +304,11 @@ def living_runtime(
         return HostTerms(limits=await tasks.children.limits_of(row), payers=tuple(payers), generation=len(lineage))
 
     async def target_of(agent_id: str) -> NotifyTarget | None:
+        return await target_for(await supply.find(agent_id))
+
+    async def target_for(agent: Agent[Any, Any] | None) -> NotifyTarget | None:
         """Notices about a child go where those about its parent go."""
-        own = (await supply.agent(agent_id)).notify if await supply.has(agent_id) else None
+        own = agent.notify if agent is not None else None
         target = own or notify or default_target() or await channels.default_target()
         return None if target is None else resolve_target(target)
 

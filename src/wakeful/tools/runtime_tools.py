@@ -3,6 +3,7 @@
 What a call of one does is in `decisions.delegation` and `engine.children`. Running one would be a mistake of ours.
 """
 
+from functools import lru_cache
 from typing import Any
 
 from wakeful.contracts.children import SpawnPreset
@@ -29,6 +30,7 @@ class AnsweredHere(DeclaredTool):
         raise AssertionError(f"{self.name} is answered by the loop itself and is never run")
 
 
+@lru_cache(maxsize=64)
 def runtime_tools(
     *,
     subtasks: bool,

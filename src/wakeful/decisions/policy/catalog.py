@@ -4,15 +4,17 @@ What nobody declared is shown at its worst: not read-only, not safe beside other
 commands, and nothing that an interruption ends.
 """
 
+import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from wakeful.contracts.tool_catalog import CatalogEntry, CatalogOwner, CatalogPolicy
+from wakeful.contracts.tool_catalog import CatalogEntry, CatalogOwner, CatalogPolicy, ToolCatalog
 from wakeful.contracts.tools import PREVIEW_CHARS, WRITING_FLAGS, Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict, combined
+from wakeful.decisions.kept_results import KeptResults
 from wakeful.decisions.policy.permissions import capabilities_of, confinement_verdict
 from wakeful.decisions.policy.verdict import CompiledPolicy, ToolPlan, standing_verdict
 
@@ -132,6 +134,37 @@ def kept_apart(declaration: ToolDeclaration) -> dict[str, bytes]:
     if declaration.sensitive_parameters or summary(declaration.description) != words:
         apart["metadata_ref"] = _encoded(declaration.model_dump(mode="json", exclude={"input_schema"}))
     return apart
+
+
+class CatalogRecord(NamedTuple):
+    """A catalogue as it is put on record: what is large or private of a tool is kept apart, and referred to."""
+
+    encoded: bytes
+    apart: tuple[bytes, ...]
+    """What it refers to, by digest."""
+
+
+_records: KeptResults[CatalogRecord] = KeptResults()
+
+
+def record_once(catalog: ToolCatalog, declarations: Sequence[ToolDeclaration]) -> CatalogRecord:
+    """`catalog_record`, done once for the same objects."""
+    return _records.of((catalog, *declarations), lambda: catalog_record(catalog, declarations))
+
+
+def catalog_record(catalog: ToolCatalog, declarations: Sequence[ToolDeclaration]) -> CatalogRecord:
+    """The catalogue with references to what these tools have kept apart."""
+    declared = {declaration.name: declaration for declaration in declarations}
+    entries: list[CatalogEntry] = []
+    every: list[bytes] = []
+    for entry in catalog.entries:
+        tool = declared.get(entry.tool_name)
+        apart = kept_apart(tool) if tool is not None else {}
+        refs = {name: f"sha256:{hashlib.sha256(data).hexdigest()}" for name, data in apart.items()}
+        entries.append(referring(entry, refs))
+        every += apart.values()
+    shown = catalog.model_copy(update={"entries": tuple(entries)}) if every else catalog
+    return CatalogRecord(shown.model_dump_json(exclude_defaults=True).encode(), tuple(every))
 
 
 def referring(entry: CatalogEntry, refs: Mapping[str, str]) -> CatalogEntry:

@@ -27,6 +27,7 @@ from wakeful.contracts.policies import GatePolicy, Rule
 from wakeful.contracts.principals import CapabilityCeiling
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.contracts.verdicts import Verdict, combined
+from wakeful.decisions.kept_results import KeptResults
 from wakeful.decisions.policy.actions import ResolvedAction
 from wakeful.decisions.policy.argument_origins import OwnerWords, argument_origins
 from wakeful.decisions.policy.owner_text import NOTHING_SAID
@@ -151,21 +152,12 @@ def compile_policy(
     )
 
 
-KEPT = 32
-"""How many compiled policies are kept: about as many agents as one process has busy at once."""
-_kept: dict[tuple[int, ...], tuple[GatePolicy, tuple[ToolDeclaration, ...], CompiledPolicy]] = {}
-"""By identity, with what it was made from kept beside it, so that no id can be taken by another."""
+_compiled: KeptResults[CompiledPolicy] = KeptResults()
 
 
 def compiled_once(policy: GatePolicy, declarations: Sequence[ToolDeclaration]) -> CompiledPolicy:
-    """`compile_policy`, done once for the same objects: the turns of one agent do not each compile its tools anew."""
-    key = (id(policy), *map(id, declarations))
-    known = _kept.get(key)
-    if known is None:
-        if len(_kept) >= KEPT:
-            _kept.pop(next(iter(_kept)), None)
-        known = _kept[key] = (policy, tuple(declarations), compile_policy(policy, declarations))
-    return known[2]
+    """`compile_policy`, done once for the same objects: turns of agents of one kind do not each compile it anew."""
+    return _compiled.of((policy, *declarations), lambda: compile_policy(policy, declarations))
 
 
 def judge(call: CallUnderJudgement, policy: CompiledPolicy) -> Verdict:

@@ -23,7 +23,7 @@ from wakeful.contracts.events import (
     WarningIssued,
 )
 from wakeful.contracts.tool_catalog import ToolCatalog
-from wakeful.decisions.policy.catalog import kept_apart, referring
+from wakeful.decisions.policy.catalog import record_once
 from wakeful.decisions.routing import RoutingFact
 from wakeful.engine.context_facts import resolved
 from wakeful.engine.prepare.configuration import StoredConfig
@@ -38,7 +38,6 @@ from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.steps import Steps
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import TurnWork
-from wakeful.ports import Blobs
 
 NO_EFFECT = "no_effect"
 """The code of warnings about what was given and has no effect."""
@@ -162,8 +161,10 @@ async def _cataloged(work: TurnWork, catalog: ToolCatalog, reason: str = "turn_r
         return []
     known = await work.place.known.all()
     before = [event for entry in known if isinstance(event := entry.fact.event, ToolCatalogResolved)]
-    shown = await _referred(work.place.store, work.config, catalog)
-    ref = await work.place.store.put_blob(shown.model_dump_json(exclude_defaults=True).encode(), "application/json")
+    record = record_once(catalog, work.config.tools)
+    for data in record.apart:
+        await work.place.store.put_blob(data, "application/json")
+    ref = await work.place.store.put_blob(record.encoded, "application/json")
     if before and before[-1].catalog_ref.digest == ref.digest:
         return []
     offered = len(catalog.offered)
@@ -175,18 +176,6 @@ async def _cataloged(work: TurnWork, catalog: ToolCatalog, reason: str = "turn_r
         withheld=len(catalog.entries) - offered,
     )
     return [work.fact(event)]
-
-
-async def _referred(store: Blobs, config: TurnConfig, catalog: ToolCatalog) -> ToolCatalog:
-    """The catalogue as it is put on record: what is large or private of a tool is kept apart, and referred to."""
-    entries, changed = [], False
-    for entry in catalog.entries:
-        declared = config.tool(entry.tool_name)
-        apart = kept_apart(declared) if declared is not None else {}
-        refs = {name: (await store.put_blob(data, "application/json")).digest for name, data in apart.items()}
-        entries.append(referring(entry, refs))
-        changed = changed or bool(refs)
-    return catalog.model_copy(update={"entries": tuple(entries)}) if changed else catalog
 
 
 async def _warned(work: TurnWork, warnings: Sequence[str]) -> list[Fact]:

@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -17,6 +18,7 @@ from wakeful.contracts.policies import GatePolicy, PolicyContext, Rule, ToolPoli
 from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.decisions.injected_fields import check_collisions
+from wakeful.decisions.kept_results import KEPT, KeptResults
 from wakeful.decisions.policy.catalog import Asks, resolve_catalog
 from wakeful.decisions.policy.patterns import any_named
 from wakeful.decisions.policy.permissions import default_policy
@@ -45,6 +47,8 @@ _users: "WeakKeyDictionary[ToolSource, int]" = WeakKeyDictionary()
 """How many runs use a source; the last one closes it."""
 _policies: "WeakKeyDictionary[Agent[Any, Any], tuple[tuple[str, ...], GatePolicy]]" = WeakKeyDictionary()
 _catalogs: "WeakKeyDictionary[Agent[Any, Any], tuple[CompiledPolicy, Any, ToolCatalog]]" = WeakKeyDictionary()
+_shared_catalogs: KeptResults[ToolCatalog] = KeptResults()
+_digests: KeptResults[str] = KeptResults()
 _belts: "WeakKeyDictionary[Agent[Any, Any], tuple[tuple[str, ...], Belt]]" = WeakKeyDictionary()
 """What was worked out for an agent the last time, and what it rests on."""
 
@@ -125,7 +129,7 @@ def _belt(
         kept,
         tuple(tool.declaration for tool in kept.values()),
         policy,
-        "sha256:" + hashlib.sha256(policy.model_dump_json(exclude_defaults=True).encode()).hexdigest(),
+        _digests.of((policy,), lambda: _digest(policy)),
         catalog,
         catalog_with,
         told(agent, warnings),
@@ -163,9 +167,8 @@ def gate_policy(
     known = _policies.get(agent)
     if known is None or known[0] != key:
         given = stated_policy(agent, context)
-        policy = given.model_copy(
-            update={"rules": (*given.rules, *standing), "hitl_tools": (*given.hitl_tools, *agent.hitl_tools)}
-        )
+        added = {"rules": (*given.rules, *standing), "hitl_tools": (*given.hitl_tools, *agent.hitl_tools)}
+        policy = given.model_copy(update=added) if standing or agent.hitl_tools else given
         known = _policies[agent] = key, policy
     return known[1]
 
@@ -175,8 +178,8 @@ def stated_policy(agent: Agent[Any, Any], context: PolicyContext = "library") ->
     if replaces_default(agent):
         assert agent.policy is not None
         return agent.policy
-    tools = default_tools(agent, context)
-    return GatePolicy(tools=tools) if agent.policy is None else agent.policy.model_copy(update={"tools": tools})
+    default = _default_of(agent, context)
+    return default if agent.policy is None else agent.policy.model_copy(update={"tools": default.tools})
 
 
 def replaces_default(agent: Agent[Any, Any]) -> bool:
@@ -186,15 +189,24 @@ def replaces_default(agent: Agent[Any, Any]) -> bool:
 
 def default_tools(agent: Agent[Any, Any], context: PolicyContext = "library") -> ToolPolicy:
     """What holds by itself in this context."""
-    return default_policy(
-        context,
-        profile=agent.profile,
-        workspace_root=str(agent.workspace) if agent.workspace is not None else None,
-        # Whoever put a server among the tools named it.
-        allowed_mcp_servers=[
-            source.name.removeprefix("mcp.") for source in agent.sources if source.name.startswith("mcp.")
-        ],
-    )
+    return _default_of(agent, context).tools
+
+
+def _default_of(agent: Agent[Any, Any], context: PolicyContext) -> GatePolicy:
+    root = str(agent.workspace) if agent.workspace is not None else None
+    # Whoever put a server among the tools named it.
+    servers = tuple(source.name.removeprefix("mcp.") for source in agent.sources if source.name.startswith("mcp."))
+    return _default(context, agent.profile, root, servers)
+
+
+@lru_cache(maxsize=KEPT)
+def _default(context: PolicyContext, profile: str | None, root: str | None, servers: tuple[str, ...]) -> GatePolicy:
+    """One object for all agents of a kind: what is worked out for it serves them all."""
+    return GatePolicy(tools=default_policy(context, profile=profile, workspace_root=root, allowed_mcp_servers=servers))
+
+
+def _digest(policy: GatePolicy) -> str:
+    return "sha256:" + hashlib.sha256(policy.model_dump_json(exclude_defaults=True).encode()).hexdigest()
 
 
 def _catalog(
@@ -208,11 +220,17 @@ def _catalog(
 ) -> ToolCatalog:
     """The catalogue, made again only when something in it may have changed."""
     compiled = compiled_once(policy, declarations)
+
+    def make() -> ToolCatalog:
+        return ToolCatalog(entries=resolve_catalog(compiled, withheld, now=now, confined=confined, asks=asks))
+
+    if compiled.steady and not withheld and not confined and not asks:
+        return _shared_catalogs.of((compiled,), make)
     rest = tuple(withheld), confined, asks
     known = _catalogs.get(agent)
     if known is not None and known[0] is compiled and compiled.steady and known[1] == rest:
         return known[2]
-    catalog = ToolCatalog(entries=resolve_catalog(compiled, withheld, now=now, confined=confined, asks=asks))
+    catalog = make()
     _catalogs[agent] = compiled, rest, catalog
     return catalog
 
