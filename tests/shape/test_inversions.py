@@ -38,6 +38,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "hostile/test_cross_site_page.py::test_inversion_a_program_with_the_same_token_is_served",
     ),
     # --- the runtime
+    "messages that are sent at once are not looked up, and none of them takes the place of another": (
+        "unit/store/sqlite/test_writing.py::test_inversion_a_row_that_is_put_takes_the_place_of_the_one_that_is_there",
+    ),
     "nothing in a backup leads out of the home": (
         "unit/service/backups/test_archive.py::test_inversion_the_same_archive_without_anything_planted_is_unpacked",
         "unit/service/backups/test_archive.py"

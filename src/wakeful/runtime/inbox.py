@@ -5,7 +5,8 @@ What returns survives a power cut. The same key again is the same message; with 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.content import Prompt, Text, parts_of
@@ -24,6 +25,7 @@ from wakeful.contracts.messages import (
     Priority,
 )
 from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.contracts.values import unchecked
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.ingress import MAX_BODY_BYTES, MAX_REFERENCE_CHARS, Arrival, classify
 from wakeful.decisions.intake import DEFER_DEADLINE, id_of_key
@@ -33,17 +35,19 @@ from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_messages import admitted_message
 from wakeful.gate.large_content import offload
 from wakeful.ports import MessageRow, TurnRow
+from wakeful.ports.mailbox import BANDS
 
-_OPERATOR = OperatorOrigin()
+OPERATOR: Final[OperatorOrigin] = MessageAdmitted.model_fields["origin"].default
+"""An operator who gave no name."""
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class QueuedMessage:
     """A message for a thread's queue: its body, and what its envelope says."""
 
     prompt: Prompt
     kind: MessageKind = "operator_prompt"
-    origin: Origin = _OPERATOR
+    origin: Origin = OPERATOR
     authority: Authority = "operator_instruction"
     derived_from: Authority | None = None
     priority: Priority = "normal"
@@ -64,6 +68,30 @@ class QueuedMessage:
     metadata: Mapping[str, Any] | None = None
     workflow: WorkflowRun | None = None
     """What the turn that takes the message runs; it is no conversation then."""
+
+
+_ENVELOPE: Final = {
+    "kind": "message_kind",
+    "origin": "origin",
+    "authority": "authority_class",
+    "derived_from": "derived_from",
+    "priority": "priority",
+    "surface": "delivery_surface",
+    "admission": "admission_context",
+    "key": "key",
+    "expires_at": "expires_at",
+    "principal": "principal",
+    "correlation_id": "correlation_id",
+    "causation_id": "causation_id",
+    "work_item_id": "work_item_id",
+    "task_id": "task_id",
+    "body": "body",
+}
+"""Fields of a `QueuedMessage`, and what the event calls them."""
+_read_envelope = attrgetter(*_ENVELOPE)
+_USUAL: Final = [(name, MessageAdmitted.model_fields[name].default) for name in _ENVELOPE.values()]
+# Of values that were checked when they came in: `_check`, and whoever made the parts, the origin and the body.
+_message_admitted = unchecked(MessageAdmitted)
 
 
 async def queue_arrival(
@@ -108,9 +136,11 @@ async def queue_arrival(
 
 
 def checked_id(field: str, value: str | None) -> str | None:
-    """An id that ties messages together. Raises InvalidValue for one that is blank or too long."""
-    if value is not None and not 0 < len(value) <= MAX_REFERENCE_CHARS:
-        problem = f"{len(value)} characters; 1 to {MAX_REFERENCE_CHARS} are an id"
+    """An id that ties messages together. Raises InvalidValue for one that is no text, blank or too long."""
+    found: Any = value
+    if found is not None and not (isinstance(found, str) and 0 < len(found) <= MAX_REFERENCE_CHARS):
+        given = f"{len(found)} characters" if isinstance(found, str) else f"{found!r:.80}"
+        problem = f"{given}; 1 to {MAX_REFERENCE_CHARS} characters are an id"
         raise InvalidValue(f"invalid_{field}", field, problem, "Give a short id, or leave it out.")
     return value
 
@@ -120,42 +150,32 @@ async def queue_message(
 ) -> MessageRow:
     """Make a message safe, without a turn: what returns survives a power cut. `is_known`: the agent has a stream.
 
-    Raises KeyReused for another content.
+    Raises InvalidValue before anything is stored, and KeyReused for another content.
     """
+    _check(thread, message)
     store, now = engine.store, engine.clock.now()
     said = UserItem(parts=() if message.body is not None else storable(parts_of(message.prompt)))
     preview = said.text if message.body is None else body_text(message.body)
     stored = await offload(said, store.put_blob)
     assert isinstance(stored, UserItem)
     message_id = engine.ids.new("msg") if message.key is None else id_of_key(agent_name, message.key)
-    admitted = MessageAdmitted(
+    envelope = zip(_USUAL, _read_envelope(message), strict=True)
+    admitted = _message_admitted(
         message_id=message_id,
         item=stored,
-        message_kind=message.kind,
-        origin=message.origin,
-        authority_class=message.authority,
-        derived_from=message.derived_from,
-        priority=message.priority,
-        expires_at=message.expires_at,
-        delivery_surface=message.surface,
-        admission_context=message.admission,
         source_refs=dict(message.source_refs),
-        correlation_id=message.correlation_id,
-        causation_id=message.causation_id,
-        work_item_id=message.work_item_id,
-        task_id=message.task_id,
-        key=message.key,
-        body=message.body,
         metadata=None if message.metadata is None else dict(message.metadata),
         fingerprint=fingerprint_of(
             agent_name, UserItem(parts=(Text(preview),)) if message.body else said, message.workflow
         ),
         prompt_preview=preview[:PREVIEW_CHARS],
         context=dict(message.context),
-        principal=message.principal,
-        workflow_ref=await store_run(store, message.workflow),
+        workflow_ref=await store_run(store, message.workflow) if message.workflow is not None else None,
+        **{name: value for (name, usual), value in envelope if value is not usual},
     )
-    facts = [Fact(admitted, now, thread), *await _interjection(engine, agent_name, thread, message, admitted)]
+    facts = [Fact(admitted, now, thread)]
+    if message.priority == "interject":
+        facts += await _interjection(engine, agent_name, thread, message, admitted)
     if not is_known and not await store.read(agent_name, limit=1):
         facts.insert(0, Fact(SessionStarted(agent_name=agent_name), now))
     answer = await store.admit(agent_name, facts)
@@ -168,13 +188,28 @@ async def queue_message(
     return row
 
 
+def _check(thread: str, message: QueuedMessage) -> None:
+    """What a caller may have got wrong. Raises InvalidValue, naming the field."""
+    key: Any
+    if not isinstance(thread, str):
+        raise InvalidValue("invalid_thread", "thread", f"{thread!r:.80} is no text", 'Name one: thread="main".')
+    if message.priority not in BANDS:
+        problem = f"{message.priority!r:.80} is none of {', '.join(BANDS)}"
+        raise InvalidValue("invalid_priority", "priority", problem, "Give one of these, or leave it out.")
+    if message.key is not None and not isinstance(message.key, str):
+        raise InvalidValue("invalid_key", "key", f"{message.key!r:.80} is no text", "Give a text, or leave it out.")
+    for key in message.context:
+        if not isinstance(key, str):
+            raise InvalidValue("invalid_context", "context", f"the name {key!r:.80} is no text", "Give names as texts.")
+
+
 async def _interjection(
     engine: Engine, agent_name: str, thread: str, message: QueuedMessage, admitted: MessageAdmitted
 ) -> list[Fact]:
     """An operator's word that is to be heard at once enters the turn that runs, with its admission; where that turn is
     over by then, it is first in the queue. Nobody else's does, and none with a context, which a turn begins with."""
     may = message.kind == "operator_prompt" and message.authority == "operator_instruction"
-    if message.priority != "interject" or not may or message.context or message.expires_at is not None:
+    if not may or message.context or message.expires_at is not None:
         return []
     for row in await engine.store.turns_of_thread(agent_name, thread, open_only=True):
         if row.state in ("running", "suspended"):

@@ -49,8 +49,8 @@ class _Shape(NamedTuple):
     version: int
     outsider: bool
     needs: tuple[str, ...]
-    ids: Callable[[Fact], Any]
-    """The needed ids of a fact; always a tuple."""
+    has_ids: Callable[[Fact], Any]
+    """True of a fact that has all it needs."""
     to_json: Callable[..., bytes]
     defaults: dict[str, Any]
     """What a field comes back as when it is not stored."""
@@ -58,16 +58,22 @@ class _Shape(NamedTuple):
 
 
 def _shape(event: type[AnyEvent]) -> _Shape:
-    names = [_ATTRIBUTES[name] for name in event.needs]
-    ids = attrgetter(*names) if len(names) > 1 else lambda fact: tuple(getattr(fact, name) for name in names)
     optional = {name: field for name, field in event.model_fields.items() if not field.is_required()}
     # What can be changed is written out: a default of that kind is copied, slowly, each time it is filled in.
     values = {name: field.get_default(call_default_factory=True) for name, field in optional.items()}
     defaults = {name: value for name, value in values.items() if not isinstance(value, dict | list)}
     to_json = event.__pydantic_serializer__.to_json
+    has_ids = _id_check([_ATTRIBUTES[name] for name in event.needs])
     counts = "token_usage" in event.model_fields
     label = NUMBERS.get(event.kind, event.kind)
-    return _Shape(event.kind, label, event.version, event.outsider, event.needs, ids, to_json, defaults, counts)
+    return _Shape(event.kind, label, event.version, event.outsider, event.needs, has_ids, to_json, defaults, counts)
+
+
+def _id_check(names: Sequence[str]) -> Callable[[Fact], Any]:
+    if not names:
+        return lambda fact: True
+    read = attrgetter(*names)
+    return read if len(names) == 1 else lambda fact: all(read(fact))
 
 
 _SHAPES = {event: _shape(event) for event in EVENTS}
@@ -121,6 +127,8 @@ class EncodedFact(NamedTuple):
 
 def encode(facts: Sequence[Fact], writer: Writer) -> list[PackedRow]:
     """Raises EventRefused: an id is missing, the payload is too large or cannot be JSON, outsiders may not write it."""
+    if len(facts) == 1:
+        return [_encode(facts, writer)]
     return [_encode(list(run), writer) for _, run in groupby(facts, _WHERE)]
 
 
@@ -167,7 +175,7 @@ def _payload(fact: Fact, writer: Writer) -> tuple[str | int, int, bytes]:
         label: str | int = kind
     else:
         kind, label, version = shape.kind, shape.label, shape.version
-        if not all(shape.ids(fact)):
+        if not shape.has_ids(fact):
             raise _without_id(fact, shape)
         try:
             payload = _verdict_json(event, shape) if kind == _VERDICT else _json(event, shape)

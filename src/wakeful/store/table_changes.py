@@ -96,7 +96,8 @@ class TableChanges:
 
     def __init__(self, agent_id: str, found: Mapping[Need, Any]) -> None:
         self._agent_id = agent_id
-        self._found: dict[Need, Any] = {**found}
+        self._found: dict[Any, Any] = {**found}
+        """By what was needed. Asked with plain tuples, which are equal to it: rules ask often."""
         self._there = {need.table for need, value in found.items() if value and isinstance(need, RowKey | RowList)}
         """Tables of which rows were found."""
         self._asked: list[Fact] = []
@@ -109,7 +110,8 @@ class TableChanges:
         event = entry.fact.event
         made: list[tuple[Table[Any], Iterable[tuple[Any, ...]]]] = []
         for table, rule in RULES_OF_EVENT[type(event)]:  # all of them see the rows as they were before this fact
-            made.append((table, rule.change(entry, event, self)))
+            if changes := rule.change(entry, event, self):
+                made.append((table, changes))
         for table, changes in made:
             for changed in changes:
                 if isinstance(changed, Gone):
@@ -124,14 +126,14 @@ class TableChanges:
         """A row of this agent. Raises KeyError when the rule did not name it beforehand."""
         changed = self.rows.get(table)
         if table.merge is not None:
-            stored: Row | None = self._found[RowKey(table, key)]
+            stored: Row | None = self._found[table, key]
             return _merged(table, stored, None if changed is None else changed.get(key))
-        row: Any = changed[key] if changed is not None and key in changed else self._found[RowKey(table, key)]
+        row: Any = changed[key] if changed is not None and key in changed else self._found[table, key]
         return row if row is not None and row.agent_id == self._agent_id else None
 
     def list(self, table: Table[Row], query: RowQuery, *equal: Value) -> "list[Row]":
         """Rows of this agent, in the order of the query. Raises KeyError when the rule did not name it beforehand."""
-        stored: Sequence[Any] = self._found[RowList(table, query, equal)]
+        stored: Sequence[Any] = self._found[table, query, equal]
         changed = self.rows.get(table)
         if not stored and changed is None:
             return []
@@ -157,7 +159,7 @@ class TableChanges:
             changed = self.rows.setdefault(table, {})
             changed[key] = _merged(table, changed.get(key), row)
             return
-        there = self._found.get(RowKey(table, key))
+        there = self._found.get((table, key))
         if there is not None and there.agent_id != self._agent_id:
             named = ", ".join(map(str, key))
             raise EventRefused(f"{named} in {table.name} belongs to agent {there.agent_id}", "Use a new id.")

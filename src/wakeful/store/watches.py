@@ -4,7 +4,7 @@ Commits of this process wake at once. Those of other processes arrive by `sqlite
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from wakeful.contracts.envelope import Fact
@@ -20,9 +20,9 @@ class Wake(NamedTuple):
     feed: Feed
 
     @staticmethod
-    def outsiders(agent_id: str, facts: Iterable[Fact]) -> "Wake":
-        threads = {fact.thread_id for fact in facts}
-        return Wake(agent_id, threads.pop() if len(threads) == 1 else None, "outsiders")
+    def outsiders(agent_id: str, facts: Sequence[Fact]) -> "Wake":
+        thread = facts[0].thread_id if facts else None
+        return Wake(agent_id, thread if all(fact.thread_id == thread for fact in facts[1:]) else None, "outsiders")
 
 
 OF_FEED = Wake("", None, "operator")

@@ -1,5 +1,6 @@
 """Messages that no turn was opened for, on every backend: queued, taken by a turn's start, deferred, expired."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -20,7 +21,8 @@ from kit.runs.store_facts import (
     takes,
 )
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import AgentBusy, EventRefused, OwnerFenced, TurnNotFound
+from wakeful.contracts.errors import AgentBusy, AgentStopped, EventRefused, OwnerFenced, TurnNotFound
+from wakeful.contracts.events import AgentStateChanged
 from wakeful.ports import AdmissionAnswer, BusyThread, Claim, MessageRow, Store, WakeRow
 
 MINUTES = 60_000_000
@@ -275,3 +277,44 @@ async def test_a_turn_that_its_message_opened_starts_as_before(store: Store) -> 
     await store.append(claim, [started("t1")])
     row = await store.turn("t1")
     assert row is not None and (row.first_seq, row.prompt_preview) == (2, "what is 1 + 1?")
+
+
+async def test_messages_sent_at_once_are_queued_one_after_the_other(store: Store) -> None:
+    for agent in ("a", "b"):
+        await store.admit(agent, [created()])
+    agents = {f"m{number:02}": "a" if number % 7 < 4 else "b" for number in range(80)}
+    sent = [store.admit(agent, [queued(name, at=NOON + 1)]) for name, agent in agents.items()]
+    answers = await asyncio.gather(*sent)
+    rows = [await store.message(name) for name in agents]
+    assert [answer.queued for answer in answers if answer is not None] == rows
+    for agent in ("a", "b"):
+        facts = await store.read(agent)
+        mine = [name for name in agents if agents[name] == agent]
+        assert [fact.seq for fact in facts] == [*range(1, len(mine) + 2)]
+        assert [fact.fact.event for fact in facts[1:]] == [queued(name).event for name in mine]
+        assert [row.admitted_seq for row in rows if row and row.agent_id == agent] == [fact.seq for fact in facts[1:]]
+    numbers = [sum(agent == each for each in agents.values()) for agent in ("a", "b")]
+    busy = [BusyThread(agent, THREAD, turns=0, queued=number) for agent, number in zip("ab", numbers, strict=True)]
+    assert sorted(await store.busy_threads()) == busy
+    assert await store.verify() == []
+
+
+async def test_a_message_that_is_there_is_not_written_again_among_others(store: Store) -> None:
+    await filled(store, "m1")
+    before = await store.message("m1")
+    names = ("m2", "m1", "m3", "m3", "m4")
+    answers = await asyncio.gather(*(store.admit(AGENT, [queued(name, at=NOON + 5)]) for name in names))
+    assert [answer.created for answer in answers if answer is not None] == [True, False, True, False, True]
+    assert await store.message("m1") == before
+    assert [fact.fact.event for fact in (await store.read(AGENT))[2:]] == [queued(n).event for n in ("m2", "m3", "m4")]
+    assert await store.busy_threads() == [BusyThread(AGENT, THREAD, turns=0, queued=4)]
+
+
+async def test_a_message_that_is_refused_is_refused_alone(store: Store) -> None:
+    await filled(store)
+    await store.admit(AGENT, [Fact(AgentStateChanged(control="stopped", changed_by="ada"), NOON + 1)])
+    of_its_own = [queued(name, admission_context="runtime_owned") for name in ("m1", "m3")]
+    facts = [of_its_own[0], queued("m2"), of_its_own[1]]
+    answers = await asyncio.gather(*(store.admit(AGENT, [fact]) for fact in facts), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [AdmissionAnswer, AgentStopped, AdmissionAnswer]
+    assert await states(store, "m1", "m2", "m3") == ["queued", "none", "queued"]

@@ -163,6 +163,22 @@ async def _until(rt: Runtime, kind: str) -> Any:
             return
 
 
+async def test_a_line_with_a_value_that_no_message_has_is_refused_by_name_and_nothing_is_stored(tmp_path: Path) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"priority": "soon"}, "priority: 'soon' is none of interject, next, normal, background"),
+        ({"thread": 5}, "thread: 5 is no text"),
+        ({"key": 5}, "key: 5 is no text"),
+        ({"context": {5: "case"}}, "context: the name 5 is no text"),
+        ({"correlation_id": 5}, "correlation_id: 5; 1 to 512 characters are an id"),
+        ({"causation_id": ""}, "causation_id: 0 characters"),
+    ]
+    async with Runtime(tmp_path, agents=[clerk()]) as rt:
+        for given, words in wrong:
+            with pytest.raises(InvalidValue, match=words):
+                await rt.send("clerk", "Look.", **given)
+        assert await _admitted(rt) == []
+
+
 @pytest.mark.spec("HOL-AUTH-06", "HOL-AUTH-12")
 async def test_a_sender_that_claims_what_is_not_its_own_is_refused_by_name_counted_and_not_stored(
     tmp_path: Path,

@@ -31,7 +31,7 @@ from wakeful.ports.runtime_agents import RuntimeAgentRow, RuntimeAgents
 from wakeful.ports.tasks import TaskRow, Tasks
 from wakeful.ports.timers import TimerRow
 from wakeful.runtime.closures import standing_of
-from wakeful.runtime.inbox import QueuedMessage, checked_id, queue_arrival, queue_message
+from wakeful.runtime.inbox import OPERATOR, QueuedMessage, checked_id, queue_arrival, queue_message
 from wakeful.runtime.timers import TimerTerms, arm_timer
 from wakeful.runtime.wake_hints import WakeHint, store_hint
 from wakeful.service.commands.approvals import show
@@ -102,7 +102,7 @@ async def send_message(
     await _may_receive(engine, agent)
     message = QueuedMessage(
         prompt,
-        origin=OperatorOrigin(actor_id=sender),
+        origin=OPERATOR if sender is None else OperatorOrigin(actor_id=sender),
         priority=priority,
         surface=surface,
         admission=admission,

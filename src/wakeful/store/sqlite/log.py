@@ -3,7 +3,9 @@
 Everything that writes runs inside the writer's transaction and checks before its first write.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -12,14 +14,16 @@ import apsw
 from pydantic_core import from_json
 
 from wakeful.contracts.envelope import Fact, StoredFact
-from wakeful.contracts.errors import RestRefused, StoreDamaged
+from wakeful.contracts.errors import RestRefused, StoreDamaged, WakefulError
 from wakeful.ports import AdmissionAnswer, Claim, Damage, TurnRow
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES, BusyThread
 from wakeful.ports.operator_feed import FEED
+from wakeful.ports.tables import Table
 from wakeful.ports.turns import TURN_OF_KEY, TURNS
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, PackedRow
 from wakeful.store.leases import Lease, check, fenced
+from wakeful.store.sqlite.admissions import Admission
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.row_cache import UNKNOWN, RowCache
 from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
@@ -41,6 +45,7 @@ _APPEND = "INSERT INTO appends (id, turn, header, body, hash) VALUES (?, ?, ?, ?
 
 MOST_AGENTS = 1_024
 """So many agents that got messages are known by their numbers."""
+_TO = attrgetter("agent_id")
 TakeNew: TypeAlias = Callable[[int, int, TurnRow], Claim | None]
 """Claims a new turn, given the number of its agent and the newest event of its stream."""
 
@@ -70,6 +75,42 @@ class SqliteLog:
         self._owned: dict[str, Claim] = {}
         """Claims that were held against the database, by the id of their turn."""
         self._cache = RowCache()
+
+    def admit_all(self, admissions: Sequence[Admission]) -> list[AdmissionAnswer | WakefulError | None]:
+        """What becomes of each, in their order."""
+        answers: list[AdmissionAnswer | WakefulError | None] = []
+        for agent_id, several in groupby(admissions, _TO):
+            these = [*several]
+            answers += self._admit_together(agent_id, these) or [self._admit_alone(each) for each in these]
+        return answers
+
+    def _admit_alone(self, admission: Admission) -> AdmissionAnswer | WakefulError | None:
+        try:
+            return self.admit(*admission)
+        except WakefulError as refusal:
+            return refusal
+
+    def _admit_together(self, agent_id: str, admissions: Sequence[Admission]) -> list[AdmissionAnswer]:
+        """New messages to one agent are one append of several rows: rows that each of them changes are written once.
+
+        Empty: not these. Whether one of them was admitted before is not looked up, because the database refuses a
+        second row of its id; the transaction is repeated then, with each of them alone.
+        """
+        place = self._place(agent_id) if len(admissions) > 1 else None
+        messages = [admission.new_message for admission in admissions] if place is not None else []
+        keys = [(event.message_id,) for event in messages if event is not None]
+        if place is None or len({*keys}) < len(admissions):
+            return []
+        facts = [admission.facts[0] for admission in admissions]
+        try:
+            found = self._find(agent_id, needs_of(facts, agent_id), {RowKey(MESSAGES, key): None for key in keys})
+            made = changes(facts, place.seq, agent_id, place.name, found)
+        except WakefulError:
+            return []  # one of them is refused, and the others are not
+        self._cache.keep_threads(found)
+        self._write(place, [row for admission in admissions for row in admission.stored], made, found, new=(MESSAGES,))
+        rows = made.rows[MESSAGES]
+        return [AdmissionAnswer(None, created=True, queued=rows[key]) for key in keys]
 
     def admit(
         self, agent_id: str, facts: Sequence[Fact], stored: Sequence[PackedRow], take: TakeNew | None = None
@@ -327,20 +368,24 @@ class SqliteLog:
         made: Changes,
         found: Mapping[Need, Any],
         turn_id: str | None = None,
+        new: Container[Table[Any]] = (),
     ) -> Place:
-        """Where the stream ends now. `turn_id`: of a turn that is run here, whose rows are needed again."""
+        """Where the stream ends now. `turn_id`: of a turn that is run here, whose rows are needed again. `new`: tables
+        that rows are added to."""
         agent, seq, digest, name = place
         base = agent << SHIFT
+        appended: list[tuple[Any, ...]] = []
         for row in stored:
             digest = row.link(digest)
             turn = 0 if row.turn_id is None else base | self._first(row.turn_id, made)
-            self._sql.do(_APPEND, (base | seq + 1, turn, row.header, row.body, digest))
+            appended.append((base | seq + 1, turn, row.header, row.body, digest))
             seq += len(row.payloads)
+        self._sql.many(_APPEND, appended)
         self._sql.do(_MOVE_HEAD, (seq, digest, agent))
         if made.agent_name is not None:
             self._sql.do("UPDATE agents SET name = ? WHERE id = ?", (made.agent_name, agent))
         if made.rows:
-            self._tables.write(agent, made.rows)
+            self._tables.write(agent, made.rows, new)
             self._cache.change(made.rows, found, turn_id)
             self.has_fed = self.has_fed or FEED in made.rows
         self.written.pop(agent, None)  # last in order, as it is the newest

@@ -17,6 +17,7 @@ from wakeful.contracts.errors import StoreDamaged, StoreProblem
 from wakeful.ports import AdmissionAnswer, Claim, WorkflowRow
 from wakeful.store.encoding import OUTSIDER, OWNER, encode
 from wakeful.store.leases import TTL, Elapsed, check_turn, elapsed
+from wakeful.store.sqlite.admissions import Admission
 from wakeful.store.sqlite.anchor import Anchor, read_anchor
 from wakeful.store.sqlite.anchor_checks import check_recent, refuse_missing
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect, is_rebuild_due, looked_at, translated
@@ -118,6 +119,10 @@ class SqliteStore(SqliteReader):
         self, agent_id: str, facts: Sequence[Fact], *, reserve: bool = False, claim: bool = False
     ) -> AdmissionAnswer | None:
         stored = encode(facts, OUTSIDER)
+        if not reserve and not claim:
+            # Safe also when nothing was written: whoever took the key may not have made it safe yet.
+            admission, wake = Admission(agent_id, facts, stored), Wake.outsiders(agent_id, facts)
+            return await self._writer.submit_jointly(self._log.admit_all, admission, agent_id, wake)
         given: list[Claim] = []
 
         def work() -> AdmissionAnswer | None:
@@ -131,7 +136,6 @@ class SqliteStore(SqliteReader):
             return answer
 
         try:
-            # Safe also when nothing was written: whoever took the key may not have made it safe yet.
             answer = await self._writer.submit(work, agent_id, Wake.outsiders(agent_id, facts), safe=True)
         except BaseException:
             self._take_back(given)

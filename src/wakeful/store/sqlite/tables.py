@@ -1,7 +1,7 @@
 """The declared tables in a database: statements are made from the declarations, once for each of them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from operator import itemgetter
 from typing import Any
@@ -54,17 +54,26 @@ class SqliteTables:
         ((count,),) = self._sql.all(f"SELECT count(*) FROM {table.name}")
         return int(count)
 
-    def write(self, agent: int, changed: Mapping[Table[Any], Mapping[TableKey, Any]]) -> None:
-        """What an append of this agent changes."""
+    def write(
+        self,
+        agent: int,
+        changed: Mapping[Table[Any], Mapping[TableKey, Any]],
+        new: Container[Table[Any]] = (),
+    ) -> None:
+        """What an append of this agent changes. `new`: tables in which no row of these keys can be. Raises
+        apsw.ConstraintError where one is."""
         for table, rows in changed.items():
             made = _statements(table)
+            puts: list[list[Any]] = []
             for key, row in rows.items():
                 if row is None:
                     self._sql.do(made.drop, key)
                 elif table.merge is not None and (before := self.get(table, key)) is not None:
-                    self._sql.do(made.put, made.values(agent, table.merge(before, row)))
+                    puts.append(made.values(agent, table.merge(before, row)))
                 else:
-                    self._sql.do(made.put, made.values(agent, row))
+                    puts.append(made.values(agent, row))
+            if puts:
+                self._sql.many(made.add if table in new else made.put, puts)
 
     def page_by_key(self, table: Table[Row], after: TableKey, limit: int) -> list[Row]:
         """The next rows of the whole table, in the order of their keys."""
@@ -88,6 +97,7 @@ class _TableStatements:
         self._table = table
         self.get = f"{self.select()} WHERE {_equal(table, table.key)}"
         self.drop = f"DELETE FROM {table.name} AS t WHERE {_equal(table, table.key)}"
+        self.add = f"INSERT INTO {table.name} VALUES ({', '.join('?' * len(table.columns))})"
         self.put = _put(table)
         self._make: Callable[[Sequence[Any]], Any] = table.row._make
         self._in_order = itemgetter(*(fields.index(column.field) for column in columns))

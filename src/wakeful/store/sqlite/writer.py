@@ -6,9 +6,11 @@ A lock held elsewhere is waited for by trying again later, never by blocking the
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import apsw
 
@@ -25,15 +27,27 @@ PATIENCE = 10.0
 _PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 
 T = TypeVar("T")
+P = TypeVar("P")
+Joint: TypeAlias = Callable[[Sequence[P]], Sequence[T | WakefulError]]
+"""Does several pieces of one kind at once: the result of each, or why it is refused."""
 
 
 class _Work:
-    __slots__ = ("agent_id", "error", "future", "result", "run", "safe", "wake")
+    __slots__ = ("agent_id", "error", "future", "joint", "piece", "result", "run", "safe", "wake")
 
     def __init__(
-        self, run: Callable[[], Any], future: "asyncio.Future[Any]", agent_id: str, wake: Wake | None, safe: bool
+        self,
+        run: Callable[[], Any] | None,
+        future: "asyncio.Future[Any]",
+        agent_id: str,
+        wake: Wake | None,
+        safe: bool,
+        joint: Joint[Any, Any] | None = None,
+        piece: Any = None,
     ) -> None:
         self.run = run
+        self.joint = joint
+        self.piece = piece
         self.future = future
         self.agent_id = agent_id
         self.wake = wake
@@ -78,6 +92,17 @@ class Writer:
         self._check_open()
         future: asyncio.Future[T] = self._loop.create_future()
         self._queue.append(_Work(run, future, agent_id, wake, safe))
+        self._schedule()
+        return future
+
+    def submit_jointly(
+        self, joint: Joint[P, T], piece: P, agent_id: str = "", wake: Wake | None = None
+    ) -> "asyncio.Future[T]":
+        """The same for a piece that is done together with its neighbours of the same kind; done when it is safe. A
+        `joint` that raises anything but a refusal is asked again for each piece by itself."""
+        self._check_open()
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.append(_Work(None, future, agent_id, wake, True, joint, piece))
         self._schedule()
         return future
 
@@ -180,11 +205,11 @@ class Writer:
             return True
         try:
             self._began()
-            for work in group:
-                try:
-                    work.result, work.error = work.run(), None
-                except WakefulError as refusal:
-                    work.error = refusal
+            for joint, works in groupby(group, _JOINT):
+                if joint is None:
+                    _do_each(works)
+                else:
+                    _do_together(joint, [*works])
             cursor.execute("COMMIT")
         except Exception as error:
             self._roll_back()
@@ -222,6 +247,23 @@ class Writer:
             elif isinstance(error, UnicodeEncodeError):
                 error = not_text(error)
             _settle(work, error)
+
+
+_JOINT = attrgetter("joint")
+
+
+def _do_each(works: Iterable[_Work]) -> None:
+    for work in works:
+        assert work.run is not None
+        try:
+            work.result, work.error = work.run(), None
+        except WakefulError as refusal:
+            work.error = refusal
+
+
+def _do_together(joint: Joint[Any, Any], works: Sequence[_Work]) -> None:
+    for work, done in zip(works, joint([work.piece for work in works]), strict=True):
+        work.result, work.error = (None, done) if isinstance(done, WakefulError) else (done, None)
 
 
 def _settle(work: _Work, error: Exception | None) -> None:

@@ -175,10 +175,11 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeHandles, RuntimeTriggers, Runtim
         if expires is not None and expires.tzinfo is None:
             raise InvalidRequest(f"expires={expires!r} has no time zone", "Give one, such as datetime.now(UTC).")
         due = None if expires is None else round(expires.timestamp() * 1_000_000)
-        name = await self._here.supply.addressee(agent, self._model)
-        async with self._here.refusals.counting(name):
+        here = self._here
+        name = await here.supply.addressee(agent, self._model)
+        async with here.refusals.counting(name):
             row = await send_message(
-                self._here.engine,
+                here.engine,
                 name,
                 prompt,
                 thread=thread,

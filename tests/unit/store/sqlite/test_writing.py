@@ -6,12 +6,27 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kit.runs.store_facts import AGENT, THREAD, claimed, completed, ended, interrupt, message, requested, started
+from kit.runs.store_facts import (
+    AGENT,
+    NOON,
+    THREAD,
+    claimed,
+    completed,
+    created,
+    ended,
+    interrupt,
+    message,
+    queued,
+    requested,
+    started,
+)
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import OwnerFenced, StoreFull, StoreLocked, StoreProblem
 from wakeful.ports import Match
-from wakeful.ports.mailbox import BUSY_THREADS, BusyThread
+from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES, BusyThread
 from wakeful.store.sqlite import SqliteStore
+from wakeful.store.sqlite.connection import Statements, connect
+from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.tables import TABLES
 
 from .disks import FullDisk
@@ -226,4 +241,37 @@ async def test_two_turns_of_one_agent_append_to_one_stream_by_turns(path: Path) 
         )
     assert [one.seq for one in await store.read(AGENT)] == list(range(1, 14))
     assert await store.verify() == []
+    await store.close()
+
+
+async def test_messages_sent_at_once_are_rows_of_one_append_each_and_rebuilt_rows_are_the_same(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    await store.admit(AGENT, [created()])
+    names = [f"m{number:02}" for number in range(20)]
+    await asyncio.gather(*(store.admit(AGENT, [queued(name, at=NOON + 1)]) for name in names))
+    before = [await store.message(name) for name in names], await store.busy_threads()
+    await store.rebuild_views()
+    assert before == ([await store.message(name) for name in names], await store.busy_threads())
+    await store.close()
+    database = apsw.Connection(str(path))
+    assert database.execute("SELECT count(*) FROM appends").get == 1 + len(names)
+    assert database.execute("SELECT seq FROM agents").get == 1 + len(names)
+    database.close()
+
+
+async def test_inversion_a_row_that_is_put_takes_the_place_of_the_one_that_is_there(path: Path) -> None:
+    """Messages sent at once are not looked up: the database refuses a second row of an id, where it is added."""
+    store = await SqliteStore.open(path)
+    await store.admit(AGENT, [created(), queued("m1")])
+    row = await store.message("m1")
+    assert row is not None
+    connection = connect(path)
+    tables = SqliteTables(Statements(connection))
+    other = {MESSAGES: {("m1",): row._replace(thread_id="elsewhere")}}
+    with pytest.raises(apsw.ConstraintError):
+        tables.write(1, other, new=(MESSAGES,))
+    assert await store.message("m1") == row
+    tables.write(1, other)
+    assert await store.message("m1") == row._replace(thread_id="elsewhere")
+    connection.close()
     await store.close()
