@@ -23,7 +23,7 @@ from wakeful.hosts.dispatch.dispatch_request import (
     ExecutorTarget,
     RunOwner,
 )
-from wakeful.hosts.dispatch.local_target import LOCAL, LocalTarget
+from wakeful.hosts.dispatch.local_target import LocalTarget
 from wakeful.hosts.dispatch.records import DispatchRecords, DispatchRun, answered
 from wakeful.hosts.host_calls import awaited
 from wakeful.hosts.run_access import RunAccess, RunRefused, failure_of, owner_of
@@ -117,11 +117,14 @@ class Dispatcher:
         access: RunAccess | None = None,
         status_handler: Control | None = None,
         cancel_handler: Control | None = None,
+        local: LocalTarget | None = None,
     ) -> None:
+        """`local` is the built-in target; None: turns run in this process."""
         self._engine = engine
         self._hooks = hooks
         self._access = access if access is not None else RunAccess()
-        self._local = LocalTarget(engine, agents if agents is not None else AgentRegistry(engine))
+        registry = agents if agents is not None else AgentRegistry(engine)
+        self._local = local if local is not None else LocalTarget(engine, registry)
         self._records = DispatchRecords(engine)
         self._status_handler = status_handler
         self._cancel_handler = cancel_handler
@@ -184,7 +187,7 @@ class Dispatcher:
     async def resume(self, session_id: str, run_id: str, caller: ExecutionPrincipal | None) -> DispatchResult:
         """Go on with a run of the built-in target that a dead process left, or that rested on somebody."""
         run = await self._found(session_id, run_id, caller)
-        if run.result.executor_id != LOCAL:
+        if run.result.executor_id != self._local.id:
             raise RunRefused(NOT_RESUMABLE, f"{run.result.executor_id} runs {run_id}, and it alone goes on with it")
         result = await self._settled(run)
         return result if result.is_over else await self._answered(run.given, self._here(run.result.owner), None)
@@ -194,7 +197,7 @@ class Dispatcher:
             found = await self._hooks.resolve("task_handler", given.model_copy(deep=True), target)
         except Exception:  # nobody can say who would do it: nobody does
             return None
-        if found is None and target.id == LOCAL:
+        if found is None and target.id == self._local.id:
             return self._here(owner)
         return found if callable(found) else None
 
@@ -229,7 +232,9 @@ class Dispatcher:
         try:
             theirs = given.model_copy(deep=True)
             said = await awaited(
-                handler(theirs, target if target is not None else ExecutorTarget(id=LOCAL, label=LOCAL))
+                handler(
+                    theirs, target if target is not None else ExecutorTarget(id=self._local.id, label=self._local.id)
+                )
             )
             if isinstance(said, Exception):
                 raise said
@@ -273,7 +278,7 @@ class Dispatcher:
                 kept = await self._records.change(run_id, lambda now: answered(now, said, INVALID_CANCEL))
                 return kept.status in ("cancelling", "cancelled"), kept
         result = await self._records.change(run_id, _cancelling)
-        if result.executor_id == LOCAL and not result.is_over:
+        if result.executor_id == self._local.id and not result.is_over:
             await self._local.cancel(run_id)
         return result.status in ("cancelling", "cancelled"), result
 
@@ -313,7 +318,7 @@ class Dispatcher:
         said: Mapping[str, Any] | None = None
         if self._status_handler is not None:
             said = await self._asked(self._status_handler, run.result, INVALID_STATUS)
-        if said is None and run.result.executor_id == LOCAL:
+        if said is None and run.result.executor_id == self._local.id:
             said = await self._local.status(run.given.run_id)
         if said is None:
             return run.result

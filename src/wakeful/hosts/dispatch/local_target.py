@@ -34,6 +34,8 @@ AT_REST = ("approval_required", "runtime_tool_pending")
 class LocalTarget:
     """Runs tasks as turns."""
 
+    id = LOCAL
+
     def __init__(self, engine: Engine, agents: AgentRegistry) -> None:
         self._engine = engine
         self._agents = agents

@@ -5,6 +5,7 @@ one of `turn.interrupt.applied` and `turn.interrupt.ignored`. What names nothing
 it is answered, and that is all.
 """
 
+from contextlib import suppress
 from typing import Literal
 
 from wakeful.contracts.envelope import Fact
@@ -114,6 +115,17 @@ async def cancel_turn(
     if answer.ignore_reason == "unknown_target":
         raise TurnNotFound(f"there is no turn {turn_id} in {engine.store.location}")
     return answer.ignore_reason != "no_active_turn"
+
+
+async def cancel_message(engine: Engine, row: MessageRow, *, requested_by: str) -> None:
+    """Have the turn of a message stopped, or let none take it. What is over stays as it is."""
+    while not row.turn_id and row.state in ("queued", "deferred"):
+        event = MessageExpired(message_id=row.message_id, reason=f"{requested_by} cancelled it")
+        with suppress(EventRefused):  # a turn has taken it meanwhile
+            await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now(), row.thread_id)])
+        row = await engine.store.message(row.message_id) or row
+    if row.turn_id:
+        await cancel_turn(engine, row.turn_id, requested_by=requested_by)
 
 
 async def supersede(

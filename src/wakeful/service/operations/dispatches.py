@@ -1,12 +1,14 @@
 """What may be asked about runs that were handed to a target or to a package, and about agents that came in bundles."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
-from wakeful.service.operations.operation import NoRequest, OpenStore, Operation
+from wakeful.service.operations.operation import NoRequest, OpenStore, Operation, check_no_tool
 from wakeful.service.operations.turns import PAGE
 
 if TYPE_CHECKING:
+    from wakeful.service.host_door import HostDoor
     from wakeful.views.dispatch_records import DispatchDetails, DispatchedRun, ImportedAgentRecord
 
 _RECORDS = "wakeful.views.dispatch_records"
@@ -34,6 +36,47 @@ class ImportedName:
     slug: str
 
 
+@dataclass(frozen=True, slots=True)
+class NewDispatch:
+    """Work for an agent of the runtime, which runs it as a turn in a session of its own unless one is named."""
+
+    agent: str
+    instructions: str
+    task: str = "task"
+    input: Mapping[str, Any] = field(default_factory=dict)
+    session: str | None = None
+    run: str | None = None
+    """The id of the run, used once."""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchToCancel:
+    """A run that is to end, and who wants it."""
+
+    run: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BundleToImport:
+    """A bundle with an agent in it. Tools that the agent names are those of this runtime."""
+
+    bundle: Mapping[str, Any] = field(default_factory=dict)
+    slug: str | None = None
+    on_conflict: str = "upgrade"
+    by: str = ""
+
+
+def host_of(opened: OpenStore) -> "HostDoor":
+    """Raises InvalidRequest where no process serves the store."""
+    from wakeful.contracts.errors import InvalidRequest
+
+    if opened.host is None:
+        raise InvalidRequest("no process runs the agents of this store", "Start one: wakeful daemon start")
+    return opened.host
+
+
 async def _runs(opened: OpenStore, asked: DispatchQuery) -> "list[DispatchedRun]":
     from wakeful.service.queries.dispatches import dispatched_runs
 
@@ -43,6 +86,8 @@ async def _runs(opened: OpenStore, asked: DispatchQuery) -> "list[DispatchedRun]
 async def _run(opened: OpenStore, asked: DispatchName) -> "DispatchDetails":
     from wakeful.service.queries.dispatches import dispatched_run
 
+    if opened.host is not None:
+        await opened.host.look_at(asked.run)
     return await dispatched_run(opened.engine, asked.run)
 
 
@@ -58,6 +103,33 @@ async def _one(opened: OpenStore, asked: ImportedName) -> "ImportedAgentRecord":
     return await imported_agent(opened.engine, asked.slug)
 
 
+async def _dispatch(opened: OpenStore, asked: NewDispatch) -> "DispatchDetails":
+    from wakeful.service.host_door import WorkToDispatch
+
+    check_no_tool("dispatched work")
+    work = WorkToDispatch(asked.agent, asked.instructions, asked.task, asked.input, asked.session, asked.run)
+    return await _run(opened, DispatchName(await host_of(opened).dispatch(work, by=asked.by)))
+
+
+async def _cancel(opened: OpenStore, asked: DispatchToCancel) -> "DispatchDetails":
+    check_no_tool("dispatched work")
+    await host_of(opened).cancel(asked.run, by=asked.by)
+    return await _run(opened, DispatchName(asked.run))
+
+
+async def _import(opened: OpenStore, asked: BundleToImport) -> "ImportedAgentRecord":
+    check_no_tool("packages")
+    slug = await host_of(opened).import_bundle(asked.bundle, slug=asked.slug, on_conflict=asked.on_conflict)
+    return await _one(opened, ImportedName(slug))
+
+
+START_DISPATCH = Operation("runtime.start_dispatch", "operate", NewDispatch, f"{_RECORDS}.DispatchDetails", _dispatch)
+CANCEL_DISPATCH = Operation(
+    "runtime.cancel_dispatch", "operate", DispatchToCancel, f"{_RECORDS}.DispatchDetails", _cancel, repeatable=True
+)
+IMPORT_BUNDLE = Operation(
+    "runtime.import_bundle", "operate", BundleToImport, f"{_RECORDS}.ImportedAgentRecord", _import
+)
 LIST_DISPATCHES = Operation(
     "runtime.dispatches", "observe", DispatchQuery, f"{_RECORDS}.DispatchedRun", _runs, many=True
 )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from wakeful.engine.run_request import Engine
     from wakeful.ports import Store
     from wakeful.service.commands.keyed_requests import OncePerKey
+    from wakeful.service.host_door import HostDoor
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.queries.operator_feed import AgentEvents, FeedReader
     from wakeful.service.queries.process_status import ServingProcess
@@ -33,6 +34,7 @@ class OpenStore:
         keys: Callable[[], frozenset[str]],
         living: "LivingRuntime | None" = None,
         process: "ServingProcess | None" = None,
+        host: "HostDoor | None" = None,
     ) -> None:
         self.store = store
         self._engine = engine
@@ -42,6 +44,8 @@ class OpenStore:
         """The runtime that runs the agents of the store, where it is in this process."""
         self.process = process
         """This process, where it serves the store to others."""
+        self.host = host
+        """Hands work to the runtime, where this process serves the store to others."""
         self._followed: dict[str, AgentEvents] = {}
 
     @cached_property

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import EventRefused, InvalidWorkflow, MessageNotFound
-from wakeful.contracts.events import MessageAdmitted, MessageExpired
+from wakeful.contracts.errors import InvalidWorkflow, MessageNotFound
+from wakeful.contracts.events import MessageAdmitted
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph, WorkflowRun
 from wakeful.decisions.intake import id_of_key
 from wakeful.decisions.workflows.graph_reader import graph_of
@@ -21,7 +20,7 @@ from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.service.agent_supply import AgentSupply
 from wakeful.service.commands.agents import addressed, send_message
-from wakeful.service.commands.interruption import cancel_turn
+from wakeful.service.commands.interruption import cancel_message
 from wakeful.service.commands.turn_claims import recall
 from wakeful.service.workflows.runs import checked_run, words_of, workflow_result
 from wakeful.views.workflow_runs import QueuedRunStatus, QueuedWorkflowRun
@@ -103,15 +102,7 @@ async def queued_run(engine: Engine, run_id: str) -> QueuedWorkflowRun:
 async def cancel_run(engine: Engine, run_id: str, *, by: str) -> QueuedWorkflowRun:
     """Have a run stopped, or never begun. One that is over stays as it is. Raises MessageNotFound."""
     row, _ = await _found(engine, run_id)
-    while not row.turn_id and row.state in ("queued", "deferred"):
-        event = MessageExpired(message_id=row.message_id, reason=f"{by} cancelled the run")
-        try:
-            await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now(), row.thread_id)])
-        except EventRefused:
-            pass  # a turn has taken it meanwhile
-        row, _ = await _found(engine, run_id)
-    if row.turn_id:
-        await cancel_turn(engine, row.turn_id, requested_by=by)
+    await cancel_message(engine, row, requested_by=by)
     return await queued_run(engine, run_id)
 
 

@@ -69,7 +69,12 @@ STATUSES: Mapping[type[Exception], int] = {
     known.ForThePerson: 409,
 }
 """The first class of an error's own line of classes that is here says the status."""
-BY_CODE: Mapping[str, int] = {"invalid_cursor": 400}
+BY_CODE: Mapping[str, int] = {
+    "invalid_cursor": 400,
+    "task_run_not_found": 404,
+    "task_run_already_started": 409,
+    "runtime_bundle_agent_exists": 409,
+}
 """Statuses that a code alone decides."""
 RETRYABLE = (known.AgentBusy, known.StoreLocked, known.StoreFull, known.StoreReadOnly)
 UNDER_WAY = "request_under_way"

@@ -45,6 +45,20 @@ BODIES: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("POST", "/calls/{call_id}/outcome"): {"happened": True, "result": "the refund is in the books"},
     ("POST", "/requests/{request_id}/result"): {"result": {"chosen": "blue"}},
     ("POST", "/turns/{turn_id}/messages"): {"text": "Leave the archive alone."},
+    ("POST", "/dispatches"): {
+        "agent": "ops",
+        "instructions": "Close the books.",
+        "task": "books",
+        "input": {"month": 5},
+    },
+    ("POST", "/packages"): {
+        "bundle": {
+            "package_slug": "books",
+            "version": "1.0",
+            "agent": {"agent_slug": "bookkeeper", "model": "openai:gpt-5.5", "instructions": "You keep the books."},
+        },
+        "on_conflict": "error",
+    },
     ("POST", "/workflows"): {
         "agent": "ops",
         "graph": {

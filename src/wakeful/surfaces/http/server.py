@@ -24,6 +24,7 @@ from wakeful.bootstrap.installation import doctor
 from wakeful.bootstrap.keys import own_keys
 from wakeful.bootstrap.runtimes import open_runtime
 from wakeful.contracts.errors import InvalidRequest, WakefulError
+from wakeful.hosts.served_host import ServedHost
 from wakeful.service import Places, default_store
 from wakeful.service.access import TokenBook, token_of_digest
 from wakeful.service.code_loader import load
@@ -166,7 +167,9 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 examine=lambda: doctor(living.engine.store.location),
             )
             engine = living.engine
-            opened = OpenStore(engine.store, lambda _: engine, own_keys, living, process)
+            host = ServedHost(living.supply)
+            await host.take_up()
+            opened = OpenStore(engine.store, lambda _: engine, own_keys, living, process, host)
             app = Guard(application(opened, closing), tokens, allowed_hosts(options, _host(address)))
             config = uvicorn.Config(
                 app,
