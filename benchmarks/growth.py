@@ -138,13 +138,16 @@ async def _turn(
     copied = [replace(fact, at=fact.at + shift, thread_id=thread, turn_id=turn_id) for fact in facts]
     message, *rest = copied
     assert isinstance(message.event, MessageAdmitted)
+    name = f"msg_{place:08}"  # a message is taken once
+    message = replace(message, event=message.event.model_copy(update={"message_id": name}))
     admitted = await store.admit(AGENT, [message])
     assert admitted is not None
     own = pages.get(thread)
     first = own.from_seq if own is not None and own.from_seq else firsts.setdefault(thread, admitted.turn.first_seq)
     started = rest[0].event
     assert isinstance(started, TurnStarted)
-    begun = started.model_copy(update={"window_from": first, "turn_index": place // threads + 1})
+    took = (name,) if started.message_ids else ()
+    begun = started.model_copy(update={"window_from": first, "turn_index": place // threads + 1, "message_ids": took})
     rest[0] = replace(rest[0], event=begun)
     if own is not None:
         rest.insert(-1, await own.add(store, [message, *rest]))

@@ -63,6 +63,13 @@ ChatForm = Annotated[
     Literal["chat", "standard"],
     Query(description="`standard`: the turn's events in the draft standard's form instead of chat messages."),
 ]
+CancelOnDisconnect = Annotated[
+    bool,
+    Query(
+        description="Stop the turn when this client goes away. It holds for this connection: a daemon that ends stops "
+        "no turn. Ask for it again with the same key."
+    ),
+]
 T = TypeVar("T")
 Id = Annotated[str, Path(min_length=1, max_length=500)]
 
@@ -96,7 +103,7 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         agent_id: Id,
         asked: Annotated[ChatRequest, Body()],
         form: ChatForm = "chat",
-        cancel_on_disconnect: Annotated[bool, Query(description="Stop the turn when this client goes away.")] = False,
+        cancel_on_disconnect: CancelOnDisconnect = False,
         last: LastEvent = None,
         idempotency_key: KeyHeader = None,
     ) -> Response:
