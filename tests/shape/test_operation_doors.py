@@ -36,7 +36,6 @@ NO_COMMAND: Mapping[str, str] = {
     "runtime.events": "an agent's stream for programs; wakeful tail shows it to people",
     "runtime.imported_agent": "wakeful package import says what it registered",
     "runtime.imported_agents": "wakeful package import says what it registered",
-    "runtime.message": "the state of a message for chat clients; wakeful why takes a message",
     "runtime.metrics": "text for Prometheus",
     "runtime.process": "wakeful daemon status asks by the client of the daemon's own commands",
     "runtime.say": "the door of chat clients; wakeful send, prompt and chat ask runtime.send",

@@ -4,7 +4,12 @@
 """
 
 import asyncio
+import contextlib
 import json
+import os
+import pty
+import re
+import subprocess
 import threading
 import time
 from base64 import urlsafe_b64decode
@@ -15,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from kit.surfaces.command_line import ME, Done, Wakeful
+from kit.surfaces.command_line import ME, Done, Wakeful, command_line
 from kit.surfaces.served_home import ServedHome, served
 from kit.surfaces.served_tokens import make_token
 from wakeful.bootstrap.store_operations import perform
@@ -208,7 +213,7 @@ def test_a_turn_is_steered_and_followed_through_the_daemon(wakeful: Wakeful, hom
 def test_a_turn_has_the_same_lines_of_the_daemon_and_of_the_file(
     wakeful: Wakeful, file: tuple[str, str], home: ServedHome, view: str
 ) -> None:
-    turn = a_turn(wakeful)["turn_id"]
+    turn = told(wakeful("run", "slow 0", "--agent", "clerk", "--thread", "lines", "--json"))["turn_id"]
     command = ("events", turn, "--as", view)
     for options in ((), ("--json",), ("--after", "3", "--json"), ("--follow", "--json")):
         assert ok(wakeful(*command, *options)) == ok(wakeful(*command, *options, *file))
@@ -270,6 +275,31 @@ def test_a_phone_is_added_and_removed_by_the_daemon_in_the_name_of_its_peer(
     assert wakeful("channel", "test", "pocket").code == 2, "no phone is paired"
     assert "is removed" in ok(wakeful("channel", "remove", "pocket"))
     assert wakeful("channel", "add", "pigeon").code == 2
+
+
+def test_at_a_terminal_the_turn_of_the_daemon_is_watched_while_it_goes_on(home: ServedHome, folder: Path) -> None:
+    terminal, end = pty.openpty()
+    command = command_line("run", "slow 0.1", "--agent", "clerk", "--thread", "seen")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=end, stdin=subprocess.DEVNULL, cwd=folder) as child:
+        os.close(end)
+        shown = b""
+        with contextlib.suppress(OSError):  # how the end of a terminal is told
+            while piece := os.read(terminal, 10_000):
+                shown += piece
+        os.close(terminal)
+        assert child.stdout is not None
+        assert (child.stdout.read(), child.wait(60)) == (b"finished\n", 0)
+    words = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())
+    assert "→ work_slowly(seconds=0.1)" in words and "✓ work_slowly" in words
+    assert "finished" not in words, "the answer stands once, on stdout"
+
+
+def test_the_lines_of_the_person_who_reads_are_hers(wakeful: Wakeful, home: ServedHome, file: tuple[str, str]) -> None:
+    told(wakeful("run", "good evening", "--agent", "clerk", "--thread", "evening", "--json"))
+    for more in ((), file):
+        shown = ok(wakeful("tail", "clerk", "--display", "verbose", *more))
+        assert "message from you: good evening" in shown
+        assert len(shown.splitlines()) <= 21, "the newest twenty, below their day"
 
 
 def _running(home: ServedHome) -> str:

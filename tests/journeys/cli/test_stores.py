@@ -207,3 +207,12 @@ def test_where_nobody_can_make_a_secret_the_store_works_without(wakeful: Wakeful
     assert wakeful("run", "hello", "--store", "runs.db").code == 0
     assert wakeful("doctor", "--store", "runs.db").code == 0
     assert (folder / "home" / "secret").read_text() == "this is something else"
+
+
+def test_where_a_home_was_set_up_the_hint_is_to_start_its_daemon(wakeful: Wakeful, folder: Path) -> None:
+    assert 'this creates it: wakeful run "hello"' in wakeful("status").err
+    (folder / "home").mkdir()
+    (folder / "home" / "wakeful.toml").write_text("[budget]\nper_day = {usd = 5}\n")
+    for command in ("status", "agent"):
+        assert "this creates it: wakeful daemon start" in wakeful(command).err
+    assert "this creates it: wakeful run" in wakeful("status", "--store", "other.db").err

@@ -95,7 +95,7 @@ def question(route: HttpRoute, asked: Any, page: int = PAGE) -> HttpQuestion:
         default = each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
         if each.name in route.fixed or (each.name in IDENTITY and not value) or value is None:
             continue
-        if value != default:
+        if value != default or each.name == "limit":  # a route has a page of its own where nothing is said
             given[each.name] = to_jsonable_python(value)
     in_path = {name: str(given.pop(field_of_path(route, name))) for name in _NAME.findall(route.path)}
     path = _NAME.sub(lambda found: quote(in_path[found[1]], safe=""), route.path)

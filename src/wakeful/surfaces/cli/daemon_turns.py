@@ -1,6 +1,7 @@
 """A turn that the daemon runs: a message for an agent, and the answer to it, as `wakeful run` would print it."""
 
 import sys
+import threading
 from typing import Any, NamedTuple, NoReturn
 
 import typer
@@ -13,8 +14,10 @@ from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
 from wakeful.surfaces.cli.places import StoreAddress, ask
 from wakeful.surfaces.cli.problems import note
-from wakeful.surfaces.cli.screen import short
 from wakeful.views.runtime_records import SentMessage
+
+LAST_LINES_SECONDS = 5.0
+"""How long the answer is held back for lines that say how it came about."""
 
 
 class DaemonTurn(NamedTuple):
@@ -27,15 +30,26 @@ class DaemonTurn(NamedTuple):
 def turn_of_daemon(asked: MessageToAgent, place: StoreAddress, *, quiet: bool = False) -> DaemonTurn:
     """Send a message and wait until its turn has ended, or rests until somebody acts. Ctrl-C ends the waiting alone."""
     sent = ask(SEND, asked, place)
-    if sys.stderr.isatty() and not quiet:
-        note(f"{short(sent.message_id)} is stored; the daemon answers it")
+    watching = _watch(sent.message_id, place) if sys.stderr.isatty() and not quiet else None
     try:
         while (found := ask(ANSWER, AnswerQuery(sent.message_id), place)).result is None:
             pass
+        if watching is not None:
+            watching.join(LAST_LINES_SECONDS)
     except KeyboardInterrupt:
         note(f"\nThe daemon goes on with it: wakeful transcript {sent.agent}{place.flag}")
         raise typer.Exit(INTERRUPTED) from None
     return DaemonTurn(sent, RunResult.from_dict(found.result))
+
+
+def _watch(message: str, place: StoreAddress) -> threading.Thread:
+    """Lines about the turn on stderr, while it goes on."""
+    from wakeful.surfaces.cli.turn_progress import show_progress
+
+    assert place.daemon is not None
+    watching = threading.Thread(target=show_progress, args=(place.daemon, message), daemon=True)
+    watching.start()
+    return watching
 
 
 def answer_by_daemon(asked: MessageToAgent, place: StoreAddress, *, json: bool, quiet: bool = False) -> NoReturn:

@@ -29,6 +29,7 @@ STYLES = {
 }
 KIND_WIDTH = 29
 """As long as the names in a turn of an agent."""
+SAID_BY = "message from "
 AGENT_WIDTH = 12
 INDENT = "  "
 """Events of a child are indented."""
@@ -64,10 +65,13 @@ def transcript_line(entry: TranscriptEntry) -> Text:
             return Text.assemble(("  failure  ", "red"), one_line(entry.data.message, 200))
 
 
-def entry_line(entry: FeedEntry) -> str:
-    """The agent, and the one line; what needs somebody says so first."""
+def entry_line(entry: FeedEntry, me: str = "") -> str:
+    """The agent, and the one line; what needs somebody says so first. `me` is the name of whoever reads it."""
     asks = "NEEDS YOU  " if entry.presentation.visibility == "action_required" else ""
-    return f"{plain(entry.envelope.agent_id):<{AGENT_WIDTH}} {asks}{entry.presentation.summary}"
+    said = entry.presentation.summary
+    if me and said.startswith((f"{SAID_BY}{me}:", f"{SAID_BY}{me},")):
+        said = f"{SAID_BY}you{said.removeprefix(SAID_BY + me)}"
+    return f"{plain(entry.envelope.agent_id):<{AGENT_WIDTH}} {asks}{said}"
 
 
 def spoken_lines(line: TranscriptLine) -> list[str]:

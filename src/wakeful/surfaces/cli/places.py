@@ -102,7 +102,7 @@ def local_name() -> str:
     return f"local:{os.getuid()}"
 
 
-def place_to_ask(named: Path | None, made_by: str = 'wakeful run "hello"') -> StoreAddress:
+def place_to_ask(named: Path | None, made_by: str = "") -> StoreAddress:
     """A daemon that answers, else a store that is there. Raises WrongRequest when there is none, or NoAnswer."""
     return _daemon_place(named) or store_to_read(named, made_by)
 
@@ -131,7 +131,7 @@ def store_to_write(named: Path | None) -> StoreAddress:
     return place
 
 
-def store_to_read(named: Path | None, made_by: str = 'wakeful run "hello"') -> StoreAddress:
+def store_to_read(named: Path | None, made_by: str = "") -> StoreAddress:
     """A store that is there. Raises WrongRequest when there is none, with a command that makes one.
 
     One that was there and is gone is a StoreRewound.
@@ -145,8 +145,15 @@ def store_to_read(named: Path | None, made_by: str = 'wakeful run "hello"') -> S
 
         check_not_lost(path)
         where = f"nothing was run yet: there is no store {path}" if place.is_default else f"there is no store {path}"
-        raise WrongRequest(where, f"this creates it: {made_by}{place.flag}")
+        raise WrongRequest(where, f"this creates it: {made_by or _maker(place)}{place.flag}")
     return place
+
+
+def _maker(place: StoreAddress) -> str:
+    """The command that makes a store: where somebody has set up a home, its daemon."""
+    files = Path(place.path).parent
+    is_set_up = place.is_default and ((files / "wakeful.toml").is_file() or any(files.glob("agents/*.y*ml")))
+    return "wakeful daemon start" if is_set_up else 'wakeful run "hello"'
 
 
 def any_place(named: Path | None) -> StoreAddress:

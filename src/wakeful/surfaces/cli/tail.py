@@ -23,7 +23,7 @@ from wakeful.surfaces.cli.agent_control import AgentArgument
 from wakeful.surfaces.cli.event_lines import entry_line, spoken_lines
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.outcomes import INTERRUPTED
-from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
+from wakeful.surfaces.cli.places import StoreAddress, ask, local_name, place_to_ask
 from wakeful.surfaces.cli.places import follow as follow_daemon
 from wakeful.surfaces.cli.runtime_watch import OneAgent
 from wakeful.surfaces.cli.screen import width
@@ -53,7 +53,7 @@ def tail(
     mode = display_mode(display)
     place = place_to_ask(store)
     found = ask(SHOW_TAIL, TailQuery(agent, limit, mode), place)
-    printer = _Printer(mode, json=json, wide=wide)
+    printer = _Printer(mode, json=json, wide=wide, me="" if place.is_far else local_name())
     if not found and not json and not follow:
         sys.stdout.write("nothing yet\n" if mode != "info" else "nothing yet; more detail: --display verbose\n")
     printer.print(found)
@@ -79,9 +79,10 @@ async def _follow(agent: str | None, after: str | None, place: StoreAddress, pri
 class _Printer:
     """Entries of the feed, a line each; in debug with details below."""
 
-    def __init__(self, mode: DisplayMode, *, json: bool, wide: bool) -> None:
+    def __init__(self, mode: DisplayMode, *, json: bool, wide: bool, me: str) -> None:
         self.mode = mode
         self._json = json
+        self._me = me
         self._most = 10_000 if wide else width()
         self._day = ""
 
@@ -94,7 +95,7 @@ class _Printer:
             if (day := f"{when:%Y-%m-%d}") != self._day:
                 self._day = day
                 sys.stdout.write(f"{day}\n")
-            self._write(f"{when:%H:%M:%S} {entry_line(entry)}")
+            self._write(f"{when:%H:%M:%S} {entry_line(entry, self._me)}")
             for line in detail_lines(entry.presentation, self.mode):
                 self._write(f"{DETAIL}{line}")
         sys.stdout.flush()

@@ -126,7 +126,7 @@ def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         asked = LineQuery(turn_id.replace(SLASH, "/"), view, seen_before(after, last), limit, reveal)
         if not wants_stream(request):
             found = await LIST_LINES.handler(opened, asked)
-            answer = JSONResponse([written(line) for line in found])
+            answer = JSONResponse([line.model_dump(mode="json") for line in found])
             if len(found) >= limit:
                 link_to(answer, request, after=str(found[-1].event_seq))
             return answer
@@ -157,7 +157,7 @@ def event_frame(event: RuntimeEvent) -> bytes:
 def line_frame(line: TurnLine) -> bytes:
     """One line of a turn; its id is the number of its event."""
     view = next(name for name in get_args(TurnView) if getattr(line, name) is not None)
-    return sse_frame(line.model_dump(mode="json", exclude_none=True), event=view, event_id=str(line.event_seq))
+    return sse_frame(line.model_dump(mode="json"), event=view, event_id=str(line.event_seq))
 
 
 def standard_frame(event: RuntimeEvent) -> bytes:
