@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kit.surfaces.served_home import ServedHome
+from kit.wires.loopback import free_port
 from kit.wires.phone_servers import NtfyServer, TelegramServer, listening
 from wakeful.service.serving.options import ServeOptions
 
@@ -397,6 +398,16 @@ def test_a_key_that_ran_dry_is_told_once_and_its_agents_go_on_by_themselves(
 def agent_record(home: ServedHome, name: str) -> dict[str, Any]:
     (found,) = [each for each in home.client.get("/agents").body if each["agent"] == name]
     return dict(found)
+
+
+def test_a_server_that_cannot_be_reached_and_a_kind_that_is_none_are_said(home: ServedHome) -> None:
+    wakeful(home, "channel", "add", "ntfy", "lost", "--server", f"http://127.0.0.1:{free_port()}")
+    until(lambda: "lost: the last message was not sent: " in wakeful(home, "channel", "list"))
+    assert "lost is removed" in wakeful(home, "channel", "remove", "lost")
+    line = [sys.executable, "-m", "wakeful.surfaces.cli", "channel", "add", "ntf"]
+    found = subprocess.run(line, env=home.environment, capture_output=True, text=True, timeout=240, check=False)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == "Error: there is no kind of channel 'ntf'\nHint: did you mean ntfy?\n"
 
 
 def test_no_token_topic_or_code_is_in_the_log_or_in_what_the_process_says(

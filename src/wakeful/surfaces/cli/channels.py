@@ -1,10 +1,11 @@
 """`wakeful channel list|add|pair|test|remove`: phones that are told, and that decide."""
 
+from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
-from wakeful.contracts.channels import ChannelKind
+from wakeful.contracts.channels import SERVERS, ChannelKind
 from wakeful.service.operations.channels import (
     ADD_CHANNEL,
     LIST_CHANNELS,
@@ -19,6 +20,7 @@ from wakeful.service.operations.channels import (
 from wakeful.service.operations.operation import NoRequest
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask, place_to_fill
+from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
 from wakeful.views.channels import ChannelRecord, NewChannelRecord
@@ -36,6 +38,8 @@ def listed(json: JsonOption = False, wide: WideOption = False, store: StoreOptio
     else:
         out(columns([_cells(each) for each in found], ("NAME", "KIND", "STATE", "MAY", "HEARD", "REFUSED"), wide=wide))
         out([f"{plain(each.channel)}: {plain(each.trouble)}" for each in found if each.trouble])
+        unsent = [each for each in found if each.sent_error]
+        out([f"{plain(each.channel)}: the last message was not sent: {plain(each.sent_error)}" for each in unsent])
 
 
 def add(
@@ -128,7 +132,14 @@ def _opened(made: NewChannelRecord, place: StoreAddress, json: bool, told: str) 
 
 
 def _kind(given: str) -> ChannelKind:
-    return given  # type: ignore[return-value]  # the service says which there are
+    for kind in SERVERS:
+        if kind == given:
+            return kind
+    near = get_close_matches(given, SERVERS, n=1)
+    hint = (
+        f"did you mean {near[0]}?" if near else f"there are: {', '.join(SERVERS)}; others: see [notify] of wakeful.toml"
+    )
+    raise WrongRequest(f"there is no kind of channel {given!r}", hint)
 
 
 def _cells(record: ChannelRecord) -> tuple[str, ...]:

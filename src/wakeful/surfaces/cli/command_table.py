@@ -32,7 +32,7 @@ COMMANDS = {
     "demo replay": Command("demo_replay", "demo replay", "recompute a run; notice a changed log",
                            "wakeful demo replay"),
     "init": Command("init", "init", "set up your home: model, key, limit, notices",
-                    "wakeful init\nwakeful init --model anthropic --spend 5 --reach https://ntfy.sh/TOPIC --yes"),
+                    "wakeful init\nwakeful init --model anthropic --spend 5 --reach ntfy --yes"),
     "run": Command("run", "run [PROMPT]", "run an agent on a prompt, in this process",
                    'wakeful run "make the tests pass" --model anthropic:claude-opus-4-7\n'
                    'cat build.log | wakeful run "what failed?" --model openai:gpt-5.5'),

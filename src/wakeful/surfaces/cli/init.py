@@ -165,7 +165,7 @@ def command(
         out(f"reach you: {phone.kind}, paired as {phone.channel}; {sent}")
     elif phone is not None:
         out(["reach you: the phone is not paired yet, within ten minutes:", *(f"  {line}" for line in phone.steps)])
-    out(f"wrote {', '.join(plain(str(path)) for path in files)}")
+    out([f"wrote {plain(str(path))}" for path in files])
     if at_boot:
         out(["to start it at boot:", *(f"  {line}" for line in at_boot)])
     if status is not None:
