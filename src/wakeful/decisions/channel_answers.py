@@ -20,20 +20,20 @@ _DECIDES: Final = re.compile(r"\s*(?P<verb>approve|reject)\b[\s:,.-]*(?P<note>.*
 _CHANNEL: Final = "channel:"
 
 
-class Reply(NamedTuple):
+class PhoneReply(NamedTuple):
     """Words about a question."""
 
     code: str
     words: str
 
 
-class Refusal(NamedTuple):
+class UnfitWords(NamedTuple):
     """Nothing follows from the words."""
 
     words: str
 
 
-class Decided(NamedTuple):
+class DecidingWords(NamedTuple):
     """What words decide."""
 
     verb: ChannelVerb
@@ -51,13 +51,13 @@ def which_question(secret: bytes, channel: str, generation: int, action_id: str)
     return _half(secret, "which", channel, str(generation), action_id)
 
 
-def read_reply(text: str, reply_to: str = "") -> Reply | None:
+def read_reply(text: str, reply_to: str = "") -> PhoneReply | None:
     """A code and words: the code before the words, or in the message that they reply to. None: there is no code."""
     typed = _TYPED.fullmatch(text)
     if typed is not None:
-        return Reply(typed["code"].upper(), (typed["words"] or "").strip())
+        return PhoneReply(typed["code"].upper(), (typed["words"] or "").strip())
     shown = _SHOWN.findall(reply_to)
-    return Reply(shown[-1].upper(), text.strip()) if shown else None  # ours is the last; before it an agent wrote
+    return PhoneReply(shown[-1].upper(), text.strip()) if shown else None  # ours is the last; before it an agent wrote
 
 
 def same_code(given: str, code: str) -> bool:
@@ -65,19 +65,19 @@ def same_code(given: str, code: str) -> bool:
     return hmac.compare_digest(given.encode(), code.encode())
 
 
-def decided_by(words: str, *, is_question: bool, choices: tuple[str, ...]) -> Decided | Refusal:
+def decided_by(words: str, *, is_question: bool, choices: tuple[str, ...]) -> DecidingWords | UnfitWords:
     """What the words decide. A choice may be written as people write on phones; about an approval they say which."""
     if not words:
-        return Refusal("write your words behind the code")
+        return UnfitWords("write your words behind the code")
     if is_question:
         fitting = [choice for choice in choices if choice.casefold() == words.casefold()]
         if choices and not fitting:
-            return Refusal(f"that is none of the choices: {', '.join(choices)}")
-        return Decided("answer", fitting[0] if fitting else words)
+            return UnfitWords(f"that is none of the choices: {', '.join(choices)}")
+        return DecidingWords("answer", fitting[0] if fitting else words)
     found = _DECIDES.fullmatch(words)
     if found is None:
-        return Refusal("begin with approve or reject; your note follows")
-    return Decided("approve" if found["verb"].lower() == "approve" else "reject", found["note"].strip())
+        return UnfitWords("begin with approve or reject; your note follows")
+    return DecidingWords("approve" if found["verb"].lower() == "approve" else "reject", found["note"].strip())
 
 
 def words_from_outside(resolver: str, reason: str, answer: object, choices: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from wakeful.contracts.channels import ChannelUpdate
 from wakeful.contracts.events import ActionRequired, AnyEvent, ChannelInputReceived
 from wakeful.decisions.channel_answers import (
-    Refusal,
+    UnfitWords,
     answer_code,
     decided_by,
     read_reply,
@@ -33,19 +33,19 @@ class ChannelInputs:
 
     engine: Engine
 
-    async def wanted(self, row: ChannelRow, update: ChannelUpdate) -> ChannelInputReceived | Refusal:
+    async def wanted(self, row: ChannelRow, update: ChannelUpdate) -> ChannelInputReceived | UnfitWords:
         """What a paired phone asks for, if it may, and if it was not asked for before. A refusal without words is
         silence: a code that is wrong or old gets no answer."""
         code = read_code(update.text)
-        event: ChannelInputReceived | Refusal | None
+        event: ChannelInputReceived | UnfitWords | None
         if code is not None:
             event = await self._pressed(row, code, input_id_of("code", update.text.strip()))
         else:
             event = self._said(row, update) or await self._answered(row, update)
-        if isinstance(event, Refusal):
+        if isinstance(event, UnfitWords):
             return event
         if event is None or await self.engine.store.channel_input(event.input_id) is not None:
-            return Refusal("")
+            return UnfitWords("")
         return event
 
     async def _pressed(self, row: ChannelRow, code: Code, input_id: str) -> ChannelInputReceived | None:
@@ -85,11 +85,11 @@ class ChannelInputs:
             words=said.text,
         )
 
-    async def _answered(self, row: ChannelRow, update: ChannelUpdate) -> ChannelInputReceived | Refusal:
+    async def _answered(self, row: ChannelRow, update: ChannelUpdate) -> ChannelInputReceived | UnfitWords:
         """Words about a question that is open: its code is before them, or in the message that they reply to."""
         reply = read_reply(update.text, update.reply_to)
         if reply is None or "decide" not in row.scopes:
-            return Refusal(HOW_TO_SPEAK)
+            return UnfitWords(HOW_TO_SPEAK)
         secret, which = self.engine.store.secret, (row.name, row.generation)
         for action in await self.engine.store.actions(pending_only=True):
             begins = which_question(secret, *which, action.action_id)
@@ -100,7 +100,7 @@ class ChannelInputs:
                 continue
             is_question = asked.action_type == "question"
             found = decided_by(reply.words, is_question=is_question, choices=asked.choices)
-            if isinstance(found, Refusal):
+            if isinstance(found, UnfitWords):
                 return found
             return ChannelInputReceived(
                 channel=row.name,
@@ -111,7 +111,7 @@ class ChannelInputs:
                 agent_id=action.agent_id,
                 words=found.words,
             )
-        return Refusal("this fits no question that is open; it may be decided already: wakeful approvals")
+        return UnfitWords("this fits no question that is open; it may be decided already: wakeful approvals")
 
     def _is_undecided(self, action: ActionRow) -> bool:
         is_open = action.status == "pending" and action.expires_at > self.engine.clock.now()

@@ -22,7 +22,7 @@ from wakeful.contracts.events import (
     ChannelTroubled,
 )
 from wakeful.contracts.events.holds import RUNTIME_STREAM
-from wakeful.decisions.channel_answers import Refusal
+from wakeful.decisions.channel_answers import UnfitWords
 from wakeful.decisions.channels import read_code
 from wakeful.engine.run_request import Engine
 from wakeful.ports import WakeRow
@@ -185,9 +185,9 @@ class ChannelListeners:
                 strangers += seen is None
                 continue
             event = await self.inputs.wanted(row, update)
-            if isinstance(event, Refusal) or is_second(event, events):
+            if isinstance(event, UnfitWords) or is_second(event, events):
                 refused += 1
-                told = event.words if isinstance(event, Refusal) else "only the first answer counts"
+                told = event.words if isinstance(event, UnfitWords) else "only the first answer counts"
                 refusals += [told] if told and read_code(update.text) is None else []
             else:
                 events.append(event)

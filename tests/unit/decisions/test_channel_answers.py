@@ -3,9 +3,9 @@
 import pytest
 
 from wakeful.decisions.channel_answers import (
-    Decided,
-    Refusal,
-    Reply,
+    DecidingWords,
+    PhoneReply,
+    UnfitWords,
     answer_code,
     decided_by,
     read_reply,
@@ -43,30 +43,32 @@ def test_a_code_is_bound_to_store_channel_question_and_arguments(other: str) -> 
 
 
 def test_a_code_stands_before_the_words_or_in_the_message_that_they_reply_to() -> None:
-    assert read_reply(f" {CODE.lower()}: on Friday\nat noon ") == Reply(CODE, "on Friday\nat noon")
-    assert read_reply(CODE) == Reply(CODE, "")
+    assert read_reply(f" {CODE.lower()}: on Friday\nat noon ") == PhoneReply(CODE, "on Friday\nat noon")
+    assert read_reply(CODE) == PhoneReply(CODE, "")
     assert read_reply("on Friday", f"which day?\nin words: reply to this message, or write {CODE} your answer") == (
-        Reply(CODE, "on Friday")
+        PhoneReply(CODE, "on Friday")
     )
-    assert read_reply("on Friday", "ops asks: use AAAA-BBBB?\n" + CODE) == Reply(CODE, "on Friday")
+    assert read_reply("on Friday", "ops asks: use AAAA-BBBB?\n" + CODE) == PhoneReply(CODE, "on Friday")
     assert [read_reply(text) for text in ("", "hello", "tomorrow it is", "AAAA-BBBBX yes")] == [None] * 4
 
 
 def test_words_answer_a_question_and_a_choice_is_known_as_people_write_it() -> None:
-    assert decided_by("on Friday", is_question=True, choices=()) == Decided("answer", "on Friday")
-    assert decided_by("tomorrow", is_question=True, choices=("Today", "Tomorrow")) == Decided("answer", "Tomorrow")
+    assert decided_by("on Friday", is_question=True, choices=()) == DecidingWords("answer", "on Friday")
+    assert decided_by("tomorrow", is_question=True, choices=("Today", "Tomorrow")) == DecidingWords(
+        "answer", "Tomorrow"
+    )
     refused = decided_by("never", is_question=True, choices=("Today", "Tomorrow"))
-    assert refused == Refusal("that is none of the choices: Today, Tomorrow")
+    assert refused == UnfitWords("that is none of the choices: Today, Tomorrow")
 
 
 def test_words_about_an_approval_say_what_they_decide() -> None:
-    assert decided_by("Approve", is_question=False, choices=()) == Decided("approve", "")
-    assert decided_by("reject: too much", is_question=False, choices=()) == Decided("reject", "too much")
+    assert decided_by("Approve", is_question=False, choices=()) == DecidingWords("approve", "")
+    assert decided_by("reject: too much", is_question=False, choices=()) == DecidingWords("reject", "too much")
     for words in ("yes", "approved", "ok go", "rejecting it"):
         assert decided_by(words, is_question=False, choices=()) == (
-            Refusal("begin with approve or reject; your note follows")
+            UnfitWords("begin with approve or reject; your note follows")
         )
-    assert decided_by("", is_question=False, choices=()) == Refusal("write your words behind the code")
+    assert decided_by("", is_question=False, choices=()) == UnfitWords("write your words behind the code")
 
 
 def test_words_from_a_phone_are_from_outside_and_a_choice_that_an_agent_offered_is_not() -> None:

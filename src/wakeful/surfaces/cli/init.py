@@ -37,7 +37,7 @@ from wakeful.service.setup_files import (
 )
 from wakeful.surfaces.cli.file_words import problem_lines
 from wakeful.surfaces.cli.options import JsonOption
-from wakeful.surfaces.cli.phone_pairing import TOKEN_VARIABLE, PhoneState, bot_token, pair_phone
+from wakeful.surfaces.cli.phone_setup import TOKEN_VARIABLE, PhoneState, bot_token, pair_phone
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import Failure, NeedsPerson, WrongRequest, note
 from wakeful.surfaces.cli.serving_options import ListenOption, show_first_token

@@ -15,7 +15,6 @@ from wakeful.contracts.values import JsonValue
 from wakeful.service import Agent, Tool, checked_notify
 from wakeful.surfaces.library.living_agents import LivingAgents
 from wakeful.surfaces.library.runtime_feed import RuntimeFeed
-from wakeful.surfaces.library.runtime_handles import RuntimeHandles
 from wakeful.surfaces.library.runtime_triggers import RuntimeTriggers
 from wakeful.surfaces.library.runtime_workspaces import RuntimeWorkspaces
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from wakeful.service import Clock, Ids, Store
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.run_result import RunResult
+    from wakeful.surfaces.library.memory_handle import MemoryHandle
     from wakeful.views.message_envelope import MessageEnvelope
     from wakeful.views.runtime_records import (
         AgentLife,
@@ -43,7 +43,7 @@ STORE, AGENTS = "wakeful.db", "agents"
 """The database and the folder of files, in a home."""
 
 
-class Runtime(LivingAgents, RuntimeFeed, RuntimeHandles, RuntimeTriggers, RuntimeWorkspaces):
+class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
     """Agents that live: `async with Runtime("home", agents=[ops]) as rt: await rt.send("ops", "Check the backups.")`.
 
     `home` is a folder, and its store is `wakeful.db` in it; `store` names another file, or a store that is open. Agents
@@ -360,6 +360,12 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeHandles, RuntimeTriggers, Runtim
         from wakeful.service.queries.work_items import briefs_of
 
         return await briefs_of(self._here.engine.store, agent, limit=limit)
+
+    def memory(self, agent: str) -> "MemoryHandle":
+        """An agent's memory: `await rt.memory("ops").list()`, and `show`, `edit`, `forget`, `working`."""
+        from wakeful.surfaces.library.memory_handle import MemoryHandle
+
+        return MemoryHandle(self._here.engine, agent)
 
     async def closure(self, agent: str, *, thread: str = "main") -> "ClosureDecision":
         """Where an agent stands: completed, able to go on, waiting for what, or failed, with the facts that say so."""

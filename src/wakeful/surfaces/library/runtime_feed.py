@@ -1,4 +1,4 @@
-"""What a `Runtime` shows of all its agents: the feed of what operators see, and conversations with them."""
+"""What a `Runtime` shows of all its agents: the feed of what operators see, conversations with them, and phones."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.operations.operation import OpenStore
     from wakeful.service.queries.operator_feed import FeedReader
+    from wakeful.surfaces.library.channels_handle import ChannelsHandle
     from wakeful.views.presentation.display_modes import DisplayMode
     from wakeful.views.presentation.feed_entries import FeedEntry, TranscriptLine
     from wakeful.views.presentation.replayed_events import ReplayedEvent
@@ -17,6 +18,13 @@ class RuntimeFeed:
 
     _feed_reader: "FeedReader | None" = None
     """One for all followers of this runtime."""
+
+    @property
+    def channels(self) -> "ChannelsHandle":
+        """Phones that are told and that decide: `await rt.channels.list()`, and `add`, `pair`, `test`, `remove`."""
+        from wakeful.surfaces.library.channels_handle import ChannelsHandle
+
+        return ChannelsHandle(self._here.engine)
 
     async def feed(
         self, after: str | None = None, *, follow: bool = False, display: "DisplayMode" = "verbose"

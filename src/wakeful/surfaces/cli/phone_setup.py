@@ -36,7 +36,7 @@ class PhoneState(NamedTuple):
     """Of ntfy: the secret address."""
     is_paired: bool
     steps: tuple[str, ...]
-    """What is left to do."""
+    """Lines that are left to type."""
 
 
 def bot_token(phone: PhoneToPair | None, *, attended: bool) -> str:
