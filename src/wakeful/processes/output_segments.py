@@ -148,3 +148,30 @@ def _bytes(folder: str, place: int, begin: int, end: int) -> bytes:
 
 def _name(place: int) -> str:
     return FIRST if place == 0 else f"{FIRST}.{place}"
+
+
+class OutputPiece(NamedTuple):
+    """Some of the output, from a place on."""
+
+    begin: int
+    """The place of its first byte: later than what was asked for where something between was dropped."""
+    data: bytes
+
+
+def read_piece(folder: str, place: int, most_bytes: int) -> OutputPiece | None:
+    """The next bytes from a place on, at most so many; blank: there are no more yet. None: nothing can be read."""
+    for _ in range(5):
+        try:
+            names = [each for each in os.listdir(folder) if each.startswith(f"{FIRST}.") and each[7:].isdigit()]
+            for segment in sorted((0, *(int(each[7:]) for each in names))):
+                end = segment + os.stat(os.path.join(folder, _name(segment))).st_size
+                if place < end:
+                    begin = max(place, segment)
+                    last = min(end, begin + most_bytes)
+                    return OutputPiece(begin, _bytes(folder, segment, begin - segment, last - segment))
+            return OutputPiece(place, b"")
+        except FileNotFoundError:
+            continue  # a segment was taken away while we looked, or there is nothing
+        except OSError:
+            return None
+    return None

@@ -55,3 +55,14 @@ class TaskOutput(Value):
     """Something between the two ends is left out."""
     result_summary: str = ""
     exit_status: int | None = None
+
+
+class OutputChunk(Value):
+    """Lines that a task has said, for somebody who follows it."""
+
+    task_id: str
+    next: int
+    """Where the next chunk begins: so many bytes were said up to there."""
+    text: str
+    skipped_bytes: int = 0
+    """Before these lines, and not shown: too old to be kept, or of a line that is too long."""

@@ -1,8 +1,11 @@
 """Approvals over HTTP: found by status and turn, decided once, by whoever was authenticated."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
-from kit.surfaces.served_home import HomeClient
+from kit.surfaces.served_home import Answer, HomeClient
 
 
 def ask_for_money(client: HomeClient, thread: str, cents: int = 500) -> dict[str, str]:
@@ -43,6 +46,26 @@ def test_the_second_decision_is_told_who_was_first(operator: HomeClient, client:
     assert (other.status, other.code) == (409, "already_decided")
     assert "token:operator" in other.body["error"]["message"]
     assert operator.get(f"/approvals/{asked['approval_id']}").body["status"] == "rejected"
+
+
+def test_of_two_who_decide_at_once_one_wins_and_the_other_is_told(operator: HomeClient, client: HomeClient) -> None:
+    for number in range(5):
+        asked = ask_for_money(operator, f"race-{number}")
+        where = f"/approvals/{asked['approval_id']}"
+        together = threading.Barrier(2)
+
+        def decide(who: HomeClient, word: str, where: str = where, together: threading.Barrier = together) -> Answer:
+            together.wait(30)
+            return who.post(f"{where}/decision", {"decision": word})
+
+        with ThreadPoolExecutor(2) as both:
+            answers = [both.submit(decide, operator, "approved"), both.submit(decide, client, "rejected")]
+            by_token, by_socket = (each.result(60) for each in answers)
+        assert sorted((by_token.status, by_socket.status)) == [200, 409]
+        won, lost = (by_token, by_socket) if by_token.status == 200 else (by_socket, by_token)
+        decided = won.body["approval"]
+        assert lost.code == "already_decided" and decided["decided_by"] in lost.body["error"]["message"]
+        assert operator.get(where).body["decided_by"] == decided["decided_by"]
 
 
 def test_an_edit_and_an_answer_have_ways_of_their_own(operator: HomeClient) -> None:

@@ -3,6 +3,8 @@
 None of them needs the process that looks after the tasks. A stop is a fact: that process, or the next one, acts on it.
 """
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ from wakeful.service.operations.operation import OpenStore, Operation, check_no_
 from wakeful.service.operations.turns import PAGE
 
 if TYPE_CHECKING:
-    from wakeful.views.task_records import TaskOutput, TaskRecord
+    from wakeful.views.task_records import OutputChunk, TaskOutput, TaskRecord
 
 _RECORDS = "wakeful.views.task_records"
 
@@ -60,6 +62,17 @@ async def _output(opened: OpenStore, asked: TaskName) -> "TaskOutput":
     from wakeful.service.queries.tasks import output_of
 
     return await output_of(opened.engine, asked.task)
+
+
+async def follow_output(
+    opened: OpenStore, asked: TaskName, after: int = 0
+) -> "AsyncGenerator[OutputChunk | TaskOutput, None]":
+    """What a task says, from a place on, then what comes, until it is over: surfaces make streams of it."""
+    from wakeful.service.queries.task_output import follow_output as follow
+
+    async with aclosing(follow(opened.engine, asked.task, after)) as items:
+        async for item in items:
+            yield item
 
 
 async def _stop(opened: OpenStore, asked: TaskToStop) -> "TaskRecord":

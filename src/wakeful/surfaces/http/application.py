@@ -28,6 +28,7 @@ from wakeful.surfaces.http.event_streams import OpenStreams
 from wakeful.surfaces.http.guard import API_VERSION, caller_of
 from wakeful.surfaces.http.openapi_document import describe
 from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router
+from wakeful.surfaces.http.task_routes import task_router
 from wakeful.views.store_records import ArtifactContent
 
 _RoutePlace: TypeAlias = tuple[str, int, str]
@@ -93,6 +94,7 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
             event_router(opened, streams),
             artifact_router(opened),
             chat_router(opened, streams),
+            task_router(opened, streams),
             operation_router(lambda _: opened),
         ],
     )

@@ -33,9 +33,10 @@ ELSEWHERE = (
     "/agents/{agent_id}/chat",
     "/turns/{turn_id}/chat",
     "/messages/{message_id}",
+    "/tasks/{task_id}/output",
 )
-"""Answered by `event_routes` and `chat_routes`, as pages or as a stream to readers that accept one, and by
-`application`, as text."""
+"""Answered by `event_routes`, `chat_routes` and `task_routes`, as pages or as a stream to readers that accept one, and
+by `application`, as text."""
 SEE = "See /openapi.json for what is taken."
 _NAME = re.compile(r"{(\w+)}")
 _IN_QUERY = ("GET", "DELETE")

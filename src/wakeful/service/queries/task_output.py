@@ -1,0 +1,84 @@
+"""What a task says while it says it, for those who follow: whole lines from its files, and its end.
+
+Nothing of it is in the log, and nothing is kept for a reader: the place where it goes on is a number of bytes. Lines
+are shown whole, because a secret that is cut in two would not be found. Of a line that is too long the beginning is
+shown.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from wakeful.contracts.errors import InvalidRequest
+from wakeful.engine.run_request import Engine
+from wakeful.processes.output_segments import read_piece
+from wakeful.service.commands.agents import task_named
+from wakeful.service.queries.tasks import output_of
+from wakeful.views.task_records import OutputChunk, TaskOutput
+
+LOOK_AGAIN_SECONDS = 0.2
+PIECE_BYTES = 256 * 1024
+"""Read at once: a line that is longer is cut."""
+LINE_CHARS = 64 * 1024
+"""Shown of a line that is too long."""
+
+
+async def follow_output(engine: Engine, task_id: str, after: int = 0) -> AsyncGenerator[OutputChunk | TaskOutput, None]:
+    """The lines of a task from a place on, then those that come, and when it is over its output in short.
+
+    Raises InvalidRequest for a task that is not there, and for one that is no command.
+    """
+    row = await task_named(engine.store, task_id)
+    if row.child is not None:
+        where = f"GET /agents/{row.child.agent_id}/events"
+        raise InvalidRequest(f"task {task_id} supervises the agent {row.child.agent_id}", f"Follow that one: {where}")
+    folder = row.recovered.folder if row.recovered is not None else None
+    reader = _LineReader(row.task_id, after)
+    while True:
+        is_over = row.is_over  # before the files are read: what is there afterwards is all
+        piece = await asyncio.to_thread(read_piece, folder, reader.place, PIECE_BYTES) if folder is not None else None
+        chunk = None  # a task has no files in its first moment, and none that were taken away
+        if piece is not None:
+            is_last = is_over and len(piece.data) < PIECE_BYTES
+            chunk = reader.take(engine, piece.begin, piece.data, is_last=is_last)
+        if chunk is not None:
+            yield chunk
+        elif piece is None or not reader.has_moved:
+            if is_over:
+                break
+            await engine.clock.sleep(LOOK_AGAIN_SECONDS)
+        row = await task_named(engine.store, task_id)
+    yield await output_of(engine, task_id)
+
+
+class _LineReader:
+    """Makes whole lines of pieces."""
+
+    def __init__(self, task_id: str, place: int) -> None:
+        self._task_id = task_id
+        self.place = place
+        self.has_moved = False
+        """Did the last piece bring it on?"""
+        self._skipped = 0
+        self._in_long_line = False
+
+    def take(self, engine: Engine, begin: int, data: bytes, *, is_last: bool) -> OutputChunk | None:
+        """The lines of a piece that begins at or behind `place`; None: none is whole yet."""
+        before, self._skipped = self.place, self._skipped + begin - self.place
+        self.place = begin
+        if self._in_long_line and data:
+            rest = data.find(b"\n") + 1 or len(data)
+            self._in_long_line = not data[:rest].endswith(b"\n")
+            data, self.place, self._skipped = data[rest:], self.place + rest, self._skipped + rest
+        whole = len(data) if is_last else data.rfind(b"\n") + 1
+        is_long = not whole and len(data) >= PIECE_BYTES
+        shown = data if is_long else data[:whole]
+        self.place += len(shown)
+        self.has_moved = self.place != before
+        if not shown:
+            return None
+        text = engine.keys().hide(shown.decode("utf-8", "replace"))
+        if is_long:
+            self._in_long_line = True
+            text = text[:LINE_CHARS] + " [the rest of the line is left out]\n"
+        skipped, self._skipped = self._skipped, 0
+        return OutputChunk(task_id=self._task_id, next=self.place, text=text, skipped_bytes=skipped)
