@@ -21,8 +21,10 @@ class Wake(NamedTuple):
 
     @staticmethod
     def outsiders(agent_id: str, facts: Sequence[Fact]) -> "Wake":
-        thread = facts[0].thread_id if facts else None
-        return Wake(agent_id, thread if all(fact.thread_id == thread for fact in facts[1:]) else None, "outsiders")
+        if len(facts) == 1:  # as most are
+            return Wake(agent_id, facts[0].thread_id, "outsiders")
+        threads = {fact.thread_id for fact in facts}
+        return Wake(agent_id, threads.pop() if len(threads) == 1 else None, "outsiders")
 
 
 OF_FEED = Wake("", None, "operator")
