@@ -23,8 +23,8 @@ from wakeful.ports.turns import TURN_OF_KEY, TURNS
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, PackedRow
 from wakeful.store.leases import Lease, check, fenced
-from wakeful.store.sqlite.admissions import Admission
 from wakeful.store.sqlite.connection import Statements
+from wakeful.store.sqlite.outside_facts import OutsideFacts
 from wakeful.store.sqlite.row_cache import UNKNOWN, RowCache
 from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
@@ -76,7 +76,7 @@ class SqliteLog:
         """Claims that were held against the database, by the id of their turn."""
         self._cache = RowCache()
 
-    def admit_all(self, admissions: Sequence[Admission]) -> list[AdmissionAnswer | WakefulError | None]:
+    def admit_all(self, admissions: Sequence[OutsideFacts]) -> list[AdmissionAnswer | WakefulError | None]:
         """What becomes of each, in their order."""
         answers: list[AdmissionAnswer | WakefulError | None] = []
         for agent_id, several in groupby(admissions, _TO):
@@ -84,13 +84,13 @@ class SqliteLog:
             answers += self._admit_together(agent_id, these) or [self._admit_alone(each) for each in these]
         return answers
 
-    def _admit_alone(self, admission: Admission) -> AdmissionAnswer | WakefulError | None:
+    def _admit_alone(self, admission: OutsideFacts) -> AdmissionAnswer | WakefulError | None:
         try:
             return self.admit(*admission)
         except WakefulError as refusal:
             return refusal
 
-    def _admit_together(self, agent_id: str, admissions: Sequence[Admission]) -> list[AdmissionAnswer]:
+    def _admit_together(self, agent_id: str, admissions: Sequence[OutsideFacts]) -> list[AdmissionAnswer]:
         """New messages to one agent are one append of several rows: rows that each of them changes are written once.
 
         Empty: not these. Whether one of them was admitted before is not looked up, because the database refuses a

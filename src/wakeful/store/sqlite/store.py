@@ -17,7 +17,6 @@ from wakeful.contracts.errors import StoreDamaged, StoreProblem
 from wakeful.ports import AdmissionAnswer, Claim, WorkflowRow
 from wakeful.store.encoding import OUTSIDER, OWNER, encode
 from wakeful.store.leases import TTL, Elapsed, check_turn, elapsed
-from wakeful.store.sqlite.admissions import Admission
 from wakeful.store.sqlite.anchor import Anchor, read_anchor
 from wakeful.store.sqlite.anchor_checks import check_recent, refuse_missing
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect, is_rebuild_due, looked_at, translated
@@ -27,6 +26,7 @@ from wakeful.store.sqlite.forks import forked, note_closed, note_open, refuse_in
 from wakeful.store.sqlite.helper import Helper, Sync, Waiting, sync_data, sync_folder
 from wakeful.store.sqlite.migrations import backup_path, migrate, shipped
 from wakeful.store.sqlite.new_file import put_new
+from wakeful.store.sqlite.outside_facts import OutsideFacts
 from wakeful.store.sqlite.owners import Owners
 from wakeful.store.sqlite.reader import SqliteReader, retried
 from wakeful.store.sqlite.rebuild import rebuild
@@ -121,7 +121,7 @@ class SqliteStore(SqliteReader):
         stored = encode(facts, OUTSIDER)
         if not reserve and not claim:
             # Safe also when nothing was written: whoever took the key may not have made it safe yet.
-            admission, wake = Admission(agent_id, facts, stored), Wake.outsiders(agent_id, facts)
+            admission, wake = OutsideFacts(agent_id, facts, stored), Wake.outsiders(agent_id, facts)
             return await self._writer.submit_jointly(self._log.admit_all, admission, agent_id, wake)
         given: list[Claim] = []
 

@@ -8,7 +8,7 @@ from wakeful.contracts.events import MessageAdmitted
 from wakeful.store.encoding import PackedRow
 
 
-class Admission(NamedTuple):
+class OutsideFacts(NamedTuple):
     """Facts that come from outside, and the rows they are stored as."""
 
     agent_id: str
