@@ -2,6 +2,7 @@
 
     python benchmarks/waking.py                10,000 agents, 50 wakes a second, 1,000 at once; some minutes
     python benchmarks/waking.py 1000           the same with 1,000 agents asleep
+    python benchmarks/waking.py --profile      where the processor's time of a turn goes, with 1,000 at once
 
 Each part runs in a process of its own, on a store in a file. Asleep: resident memory of a runtime with so many agents,
 each with a timer, over a runtime without any; how long it takes to open on a store that knows them; processor time of
@@ -11,6 +12,7 @@ in order.
 """
 
 import asyncio
+import cProfile
 import json
 import resource
 import statistics
@@ -20,6 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import profiling
 from reporting import Aim, aims_table, measure, number
 
 from wakeful import Agent, Runtime
@@ -80,7 +83,7 @@ async def _wakes(home: Path) -> dict[str, float]:
     return {"p50": statistics.median(took), "p99": took[len(took) * 99 // 100], "asked": len(took)}
 
 
-async def _at_once(home: Path) -> dict[str, float]:
+async def _at_once(home: Path, profile: cProfile.Profile | None = None) -> dict[str, float]:
     """Two messages for each of many agents: no agent has its second answer long before another has its first."""
     order: list[str] = []
 
@@ -92,12 +95,23 @@ async def _at_once(home: Path) -> dict[str, float]:
         await rt.pause_all()
         for place in range(CROWD):
             await rt.send(f"agent{place:05d}", f"{place}", thread="main")
-        began = time.perf_counter()
+        began, spent = time.perf_counter(), time.process_time()
+        if profile is not None:
+            profile.enable()
         await rt.resume_all()
         await rt.settled()
-        took = time.perf_counter() - began
+        if profile is not None:
+            profile.disable()
+        took, spent = time.perf_counter() - began, time.process_time() - spent
     late = max(abs(order.index(str(place)) - place) for place in range(0, CROWD, 50))
-    return {"a_second": CROWD / took, "furthest": late}
+    return {"a_second": CROWD / took, "processor_ms": spent * 1_000 / CROWD, "furthest": late}
+
+
+def _profiled() -> str:
+    profile = cProfile.Profile(time.thread_time)
+    with TemporaryDirectory() as folder:
+        asyncio.run(_at_once(Path(folder), profile))
+    return profiling.text(profile, CROWD)
 
 
 def _part(what: str, home: Path, count: int) -> dict[str, float]:
@@ -123,11 +137,16 @@ def measured(count: int) -> str:
     first = f"Making the agents known the first time took {number(found['asleep']['opened'])} s."
     median = f"The median from a message to the first request was {number(found['wakes']['p50'])} ms."
     order = f"At once, no answer was further than {found['at_once']['furthest']} places from where its message stood."
-    return f"{TEXT.format(agents=count, rate=RATE, crowd=CROWD)}\n{aims_table(aims)}\n\n{first} {median} {order}"
+    spent = f"A turn of those took {number(found['at_once']['processor_ms'])} ms of the processor."
+    return (
+        f"{TEXT.format(agents=count, rate=RATE, crowd=CROWD)}\n{aims_table(aims)}\n\n{first} {median} {order} {spent}"
+    )
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--part"]:
         print(json.dumps(_part(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))))
+    elif sys.argv[1:] == ["--profile"]:
+        print(_profiled())
     else:
         print(measured(int(sys.argv[1]) if len(sys.argv) > 1 else AGENTS))
