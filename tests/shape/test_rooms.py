@@ -44,6 +44,7 @@ def test_a_circle_is_found() -> None:
 
 SMALL = 60
 SMALL_WITH_ONE_READER = {
+    "wakeful.surfaces.cli.turn_progress": "loaded at a terminal alone, with what draws its lines",
     "wakeful.surfaces.tui.composer": "a widget of its own: keys in their order",
     "wakeful.store.kind_numbers": "a list that never changes a line: rows of every store name kinds by it",
     "wakeful.runtime.home_lock": "one concern of the runtime, like its neighbours",
@@ -99,7 +100,7 @@ def test_an_address_inside_the_house_is_found(text: str) -> None:
 
 
 OPEN_A_STORE = {
-    "debug_prompt", "events", "host_setup", "resume", "run", "tools", "workflow_nodes", "workflow_run", "workflows",
+    "debug_prompt", "host_setup", "resume", "run", "tools", "workflow_nodes", "workflow_run", "workflows",
 }  # fmt: skip
 """Commands that need the code of an agent, or follow a log while it grows. All others ask an operation."""
 

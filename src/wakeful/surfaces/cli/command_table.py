@@ -89,7 +89,7 @@ COMMANDS = {
     "config path": Command("config", "config path", "print the path of wakeful.toml",
                            '"$EDITOR" "$(wakeful config path)"', "path"),
     "template": Command("templates", "template", "the same as template list", "wakeful template", "listed"),
-    "template list": Command("templates", "template list", "what homes of agents can be made from",
+    "template list": Command("templates", "template list", "list templates for homes of agents",
                              "wakeful template list", "listed"),
     "template show": Command("templates", "template show TEMPLATE", "print what one tells its agents",
                              "wakeful template show wakeful-developer", "show"),
