@@ -1,6 +1,6 @@
 """Routes of the table that take a body: what a request holds is read here, once, against the models of its route.
 
-The framework describes these routes in OpenAPI, and its own reading of them was a third of what accepting a message
+The framework describes these routes in OpenAPI, and its own reading of them was a quarter of what accepting a message
 cost: dependencies solved anew for each request, and two stacks of exits that nothing is put on.
 """
 
