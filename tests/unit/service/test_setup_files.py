@@ -41,7 +41,7 @@ def test_ways_to_be_reached(said: str, lines: tuple[str, ...]) -> None:
 def test_a_way_that_leads_nowhere_is_refused_with_those_there_are(said: str) -> None:
     with pytest.raises(InvalidRequest) as problem:
         reach_of(said)
-    assert "https://ntfy.sh/" in problem.value.hint
+    assert "ntfy or telegram" in problem.value.hint
 
 
 def test_an_agents_file_holds_any_words(tmp_path: Path) -> None:

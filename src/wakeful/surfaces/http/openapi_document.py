@@ -28,6 +28,7 @@ BODIES: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("POST", f"{_AGENT}/messages"): {"text": "Check the backups.", "key": "monday"},
     ("POST", f"{_AGENT}/chat"): {"text": "Check the backups.", "thread": "main"},
     ("POST", f"{_CONTROL}/work-items"): {"objective": "Make last night's backup work again."},
+    ("POST", "/control/templates"): {"path": "/srv/templates/reviewer"},
     ("POST", "/control/channels"): {"kind": "ntfy", "channel": "phone"},
     ("POST", "/control/channels/{channel_id}/pair"): {"code": "7F3K-92QD"},
     ("POST", "/tasks/{task_id}/stop"): {"reason": "it hangs"},
