@@ -9,6 +9,8 @@ import pytest
 from kit.surfaces.served_home import HomeClient, ServedHome
 from wakeful.service.serving.options import ServeOptions
 
+KEY = "sk-proj-4f9a1c7e2b8d6035af91c7e2"
+
 
 class WorkingHome(ServedHome):
     """Its agent `ops` begins commands in a folder."""
@@ -20,7 +22,7 @@ class WorkingHome(ServedHome):
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**super().environment, "WORK": str(self.work)}
+        return {**super().environment, "WORK": str(self.work), "OPENAI_API_KEY": KEY}
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,17 @@ def test_a_line_without_an_end_is_cut_and_the_next_one_is_whole(client: HomeClie
     assert shown[0]["text"].endswith("x [the rest of the line is left out]\n") and len(shown[0]["text"]) < 70_000
     assert "".join(each["text"] for each in shown[1:]) == "last\n"
     assert shown[-1]["next"] == 700_006 and sum(each["skipped_bytes"] for each in shown) > 400_000
+
+
+def test_a_key_is_hidden_also_from_a_reader_that_begins_in_the_middle_of_it(client: HomeClient) -> None:
+    first, second = KEY[:12], KEY[12:]
+    task = begin(client, f"echo before; printf 'key {first}'; echo {second}; echo after")
+    for place, expected in ((0, "before\nkey [redacted]\nafter\n"), (7, "key [redacted]\nafter\n"), (15, "after\n")):
+        with client.stream(f"/tasks/{task}/output?after={place}") as frames:
+            said = frames.all()[:-1]
+        shown = "".join(each.data["text"] for each in said)
+        assert (KEY not in shown, KEY[15:] not in shown, shown) == (True, True, expected), place
+    assert sum(each.data["skipped_bytes"] for each in said) == len(f"before\nkey {KEY}\n") - 15
 
 
 def test_what_cannot_be_followed_says_why(client: HomeClient) -> None:

@@ -1,8 +1,8 @@
 """What a task says while it says it, for those who follow: whole lines from its files, and its end.
 
 Nothing of it is in the log, and nothing is kept for a reader: the place where it goes on is a number of bytes. Lines
-are shown whole, because a secret that is cut in two would not be found. Of a line that is too long the beginning is
-shown.
+are shown whole, because a secret that is cut in two would not be found: a reader that begins in the middle of a line,
+or where something was dropped, is shown the next line. Of a line that is too long the beginning is shown.
 """
 
 import asyncio
@@ -55,19 +55,21 @@ class _LineReader:
 
     def __init__(self, task_id: str, place: int) -> None:
         self._task_id = task_id
-        self.place = place
+        self.place = max(0, place - 1)
         self.has_moved = False
         """Did the last piece bring it on?"""
-        self._skipped = 0
-        self._in_long_line = False
+        self._skipped = self.place - place
+        self._is_in_line = place > 0
+        """The next bytes are the rest of a line, up to its end: after a line break that is the break alone."""
 
     def take(self, engine: Engine, begin: int, data: bytes, *, is_last: bool) -> OutputChunk | None:
         """The lines of a piece that begins at or behind `place`; None: none is whole yet."""
         before, self._skipped = self.place, self._skipped + begin - self.place
         self.place = begin
-        if self._in_long_line and data:
+        self._is_in_line |= begin > before
+        if self._is_in_line and data:
             rest = data.find(b"\n") + 1 or len(data)
-            self._in_long_line = not data[:rest].endswith(b"\n")
+            self._is_in_line = not data[:rest].endswith(b"\n")
             data, self.place, self._skipped = data[rest:], self.place + rest, self._skipped + rest
         whole = len(data) if is_last else data.rfind(b"\n") + 1
         is_long = not whole and len(data) >= PIECE_BYTES
@@ -78,7 +80,7 @@ class _LineReader:
             return None
         text = engine.keys().hide(shown.decode("utf-8", "replace"))
         if is_long:
-            self._in_long_line = True
+            self._is_in_line = True
             text = text[:LINE_CHARS] + " [the rest of the line is left out]\n"
         skipped, self._skipped = self._skipped, 0
         return OutputChunk(task_id=self._task_id, next=self.place, text=text, skipped_bytes=skipped)
