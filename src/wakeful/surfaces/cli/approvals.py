@@ -51,7 +51,7 @@ def listed(
                 f"{row:<2} {short(each.id)}",
                 age_cell(int(each.requested_at * 1e6)),
                 left(each) if each.status == "pending" else each.status,
-                call_text(each, 200),
+                call_text(each, 200).removeprefix("wakeful/"),  # of the tools that come with it: the name alone
                 one_line(each.reason, 200) if each.status == "pending" else _decision(each),
             )
             for row, each in enumerate(records, 1)
