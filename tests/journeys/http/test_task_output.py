@@ -47,7 +47,8 @@ def begin(client: HomeClient, command: str) -> str:
 
 
 def test_lines_come_while_the_command_runs_and_its_end_comes_last(home: WorkingHome, client: HomeClient) -> None:
-    task = begin(client, "echo one; printf half; while [ ! -e go ]; do sleep 0.05; done; echo ' two'; printf end")
+    waits = "for _ in $(seq 1200); do [ -e go ] && break; sleep 0.05; done"  # not for ever, where a test fails
+    task = begin(client, f"echo one; printf half; {waits}; echo ' two'; printf end")
     with client.stream(f"/tasks/{task}/output") as frames:
         first = frames.until("output")[-1]
         assert (first.data["text"], first.id) == ("one\n", "4"), "half a line is waited for"
