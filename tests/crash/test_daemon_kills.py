@@ -63,6 +63,8 @@ def test_a_daemon_killed_under_load_keeps_every_promise(home: ServedHome) -> Non
     with load.running():
         for _ in range(KILLS):
             builds.append(load.build())
+            if len(builds) == 1:
+                until(lambda: home.client.get("/tasks").body, "the first build is a task")
             point = load.acknowledged + chance.randint(1, 30)
             until(lambda: load.acknowledged >= point or load.is_all_sent, "the point to kill at")  # noqa: B023
             home.kill()

@@ -32,7 +32,7 @@ class ServedHost:
 
     async def take_up(self) -> None:
         """Hand on what was recorded and did not come to its message before the process before this one was killed."""
-        for run in await self._records.all(NEWEST):
+        for run in await self._records.readable(NEWEST):
             mine = run.result.executor_id == RUNTIME and not run.result.is_over
             if mine and await self._target.message(run.given) is None:
                 try:
@@ -59,7 +59,7 @@ class ServedHost:
         return (await self._dispatcher.run(given, _manager(by))).run_id
 
     async def look_at(self, run_id: str) -> None:
-        run = await self._records.get(run_id)
+        run = await self._records.readable_one(run_id)
         if run is not None and run.result.executor_id == RUNTIME:
             await self._dispatcher.get(run.result.session_id, run_id, _manager("runtime"))
 

@@ -33,6 +33,7 @@ from kit.runs.store_facts import (
 from wakeful.contracts.events import TurnFailed, TurnResumed, TurnSuspended
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.ports import Store, ThreadRow, TurnFilter, TurnRow, UnknownRow
+from wakeful.ports.threads import ThreadPlace
 
 
 async def row(store: Store, turn: str = TURN) -> TurnRow:
@@ -163,8 +164,9 @@ async def test_threads_come_with_their_newest_turn_and_how_many_there_are(store:
     side = ThreadRow(AGENT, "side", name, 1, "turn_1", NOON + 1, NOON + 1)
     assert await store.threads(limit=9) == await store.threads(name, limit=9) == [main, second, side]
     assert await store.threads(limit=1) == [main]
-    assert await store.threads(limit=1, before=main) == await store.threads(name, limit=1, before=main) == [second]
-    assert await store.threads(limit=9, before=side) == await store.threads("nobody", limit=9) == []
+    first = ThreadPlace.of(main)
+    assert await store.threads(limit=1, before=first) == await store.threads(name, limit=1, before=first) == [second]
+    assert await store.threads(limit=9, before=ThreadPlace.of(side)) == await store.threads("nobody", limit=9) == []
     assert await store.thread("agent_2", "main") == second and await store.thread("agent_2", "side") is None
     assert await store.agents_of_name(name) == [AGENT, "agent_2"] and await store.agent_names() == [name]
 

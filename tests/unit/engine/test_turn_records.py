@@ -25,6 +25,10 @@ def without_collector() -> Iterator[None]:
         gc.enable()
 
 
+def turn_records() -> list[object]:
+    return [each for each in gc.get_objects() if isinstance(each, TurnWork | TurnRunner | Steps)]
+
+
 @tool(effect="pure")
 async def look(place: str) -> str:
     """Look somewhere."""
@@ -33,9 +37,10 @@ async def look(place: str) -> str:
 
 @pytest.mark.usefixtures("without_collector")
 async def test_nothing_of_a_turn_waits_for_the_collector(tmp_path: Path) -> None:
+    others = {id(each) for each in turn_records()}  # of tests before this one
     model = scripted([calls(("look", {"place": "the hall"})), "It is empty."])
     async with Runtime(tmp_path, agents=[Agent("ada", model, tools=[look])]) as rt:
         await rt.send("ada", "Look into the hall.")
         await rt.settled()
-        left = [each for each in gc.get_objects() if isinstance(each, TurnWork | TurnRunner | Steps)]
+        left = [each for each in turn_records() if id(each) not in others]
     assert left == []

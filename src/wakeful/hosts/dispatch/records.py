@@ -89,6 +89,16 @@ class DispatchRecords:
         """Newest first."""
         return [_run(row) for row in await self._store.all("target", limit=limit)]
 
+    async def readable(self, limit: int) -> list[DispatchRun]:
+        """Newest first, without records that were changed by hand: one of them stands in nobody's way."""
+        rows = await self._store.all("target", limit=limit)
+        return [run for row in rows if (run := _readable(row)) is not None]
+
+    async def readable_one(self, run_id: str) -> DispatchRun | None:
+        """None also for a record that was changed by hand."""
+        row = await self._store.get(run_id)
+        return _readable(row) if row is not None and row.kind == "target" else None
+
     async def _note(self, run_id: str, event: str, payload: Mapping[str, Any]) -> None:
         await self._store.note(run_id, at=self._engine.clock.now(), event=event, payload=self._text(payload))
 
@@ -170,6 +180,13 @@ def _ours(diagnostics: dict[str, Any]) -> dict[str, Any]:
 
 def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _readable(row: DispatchRow) -> DispatchRun | None:
+    try:
+        return _run(row)
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _run(row: DispatchRow) -> DispatchRun:
