@@ -6,6 +6,7 @@ that is before them, or in the message that they reply to.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from wakeful.contracts.channels import ChannelUpdate
 from wakeful.contracts.events import ActionRequired, AnyEvent, ChannelInputReceived
@@ -76,14 +77,7 @@ class ChannelInputs:
         said = read_words(update.text)
         if said is None or ("send" if said.verb == "send" else "decide") not in row.scopes:
             return None
-        return ChannelInputReceived(
-            channel=row.name,
-            input_id=input_id_of(row.name, str(row.generation), update.update_id),
-            caller=row.caller,
-            verb=said.verb,
-            agent_id=said.agent,
-            words=said.text,
-        )
+        return _received(row, update, verb=said.verb, agent_id=said.agent, words=said.text)
 
     async def _answered(self, row: ChannelRow, update: ChannelUpdate) -> ChannelInputReceived | UnfitWords:
         """Words about a question that is open: its code is before them, or in the message that they reply to."""
@@ -102,15 +96,8 @@ class ChannelInputs:
             found = decided_by(reply.words, is_question=is_question, choices=asked.choices)
             if isinstance(found, UnfitWords):
                 return found
-            return ChannelInputReceived(
-                channel=row.name,
-                input_id=input_id_of(row.name, str(row.generation), update.update_id),
-                caller=row.caller,
-                verb=found.verb,
-                action_id=action.action_id,
-                agent_id=action.agent_id,
-                words=found.words,
-            )
+            about = {"action_id": action.action_id, "agent_id": action.agent_id}
+            return _received(row, update, verb=found.verb, words=found.words, **about)
         return UnfitWords("this fits no question that is open; it may be decided already: wakeful approvals")
 
     def _is_undecided(self, action: ActionRow) -> bool:
@@ -128,3 +115,9 @@ def is_second(event: ChannelInputReceived, before: Sequence[AnyEvent]) -> bool:
     others = [each for each in before if isinstance(each, ChannelInputReceived)]
     decided = [each.action_id for each in others if each.verb in _DECIDING]
     return event in others or (event.verb in _DECIDING and event.action_id in decided)
+
+
+def _received(row: ChannelRow, update: ChannelUpdate, **fields: Any) -> ChannelInputReceived:
+    """Words of a phone; the same update again is the same input."""
+    input_id = input_id_of(row.name, str(row.generation), update.update_id)
+    return ChannelInputReceived(channel=row.name, input_id=input_id, caller=row.caller, **fields)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from wakeful import Agent, Runtime
 from wakeful.contracts.envelope import StoredFact
@@ -54,17 +55,9 @@ class CountedReads(WrappedStore):
     counted: Passes
     reads: list[int]
 
-    async def read(
-        self,
-        agent_id: str,
-        *,
-        after: int = 0,
-        thread_id: str | None = None,
-        turn_id: str | None = None,
-        limit: int | None = None,
-    ) -> list[StoredFact]:
+    async def read(self, agent_id: str, **which: Any) -> list[StoredFact]:
         self.reads.append(self.counted.number)
-        return await self.inner.read(agent_id, after=after, thread_id=thread_id, turn_id=turn_id, limit=limit)
+        return await self.inner.read(agent_id, **which)
 
 
 class OneEventATurn(ReplayQueue):
