@@ -36,14 +36,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHome]:
     notes = folder / "agents" / "archivist" / "memory"
     notes.mkdir(parents=True)
     (notes / "self.md").write_text("".join(f"# Server {number}\nServer {number} is orca.\n\n" for number in range(8)))
-    with served(folder, ServeOptions(port=0, tools=("kit.surfaces.verb_agents:agents",))) as found:
-        found.client.post("/agents", {"definition": {"name": "ops", "model": "scripted:demo", "work_items": True}})
-        yield found
-        for task in found.client.get("/tasks").body:
-            found.client.post(f"/tasks/{task['task_id']}/stop", {})
-        until = time.monotonic() + 60
-        while any(each["ended_at"] is None for each in found.client.get("/tasks").body) and time.monotonic() < until:
-            time.sleep(0.05)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder.parent))  # templates are kept there
+        with served(folder, ServeOptions(port=0, tools=("kit.surfaces.verb_agents:agents",))) as found:
+            found.client.post("/agents", {"definition": {"name": "ops", "model": "scripted:demo", "work_items": True}})
+            yield found
+            for task in found.client.get("/tasks").body:
+                found.client.post(f"/tasks/{task['task_id']}/stop", {})
+            until = time.monotonic() + 60
+            while (
+                any(each["ended_at"] is None for each in found.client.get("/tasks").body) and time.monotonic() < until
+            ):
+                time.sleep(0.05)
 
 
 class Stage:
