@@ -76,8 +76,6 @@ class WorkspaceMissing(ForThePerson):
     """The folder that an agent works in is not there. It is tried again until the folder is back."""
 
     folder: str = ""
-    set_aside: "tuple[str, ...]" = ()
-    """Messages that wait for it."""
 
 
 class ForTheCaller(WakefulError):

@@ -21,7 +21,7 @@ from wakeful.contracts.workflows import AGENT_CALL
 from wakeful.decisions.injected_fields import check_collisions
 from wakeful.decisions.tool_choice import choosable
 from wakeful.engine import agent_checks, agent_data
-from wakeful.engine.agent_checks import ModelChoice
+from wakeful.engine.agent_checks import ModelChoice, NamedFolder
 from wakeful.engine.agent_file import read_agent_file, write_agent_file
 from wakeful.engine.agent_options import OPTIONS, AgentKeywords, AgentOptions, checked_options
 from wakeful.engine.output_type import OutputType
@@ -283,6 +283,8 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
         make: Any = Agent
         same = {name: getattr(self, name) for name in _SAME if name not in changes}
         same.setdefault("tools", (*self.tools, *self.given_sources))
+        if same.get("workspace") is not None:
+            same["workspace"] = NamedFolder(self.workspace)  # it was looked at when this agent was made
         if "model" in changes and owner_of(changes["model"]) != owner_of(self.model):
             same["settings"] = self.settings.without(*EXTRAS)  # they were written for the other server
         another: Agent[Any, Any] = make(**{**same, **changes})

@@ -104,6 +104,10 @@ def checked_steps(where: str, steps: Any) -> int | None:
     return steps if steps is None else int(steps)
 
 
+class NamedFolder(str):
+    """A folder as a definition in force names it. It may be away for a while: the turn that needs it says so."""
+
+
 def checked_workspace(where: str, workspace: "str | PathLike[str] | None") -> Path | None:
     """A folder that is there, as an absolute path."""
     if workspace is None:
@@ -112,7 +116,7 @@ def checked_workspace(where: str, workspace: "str | PathLike[str] | None") -> Pa
         root = Path(workspace).expanduser().absolute()
     except TypeError:
         raise InvalidConfig(f"{where}={workspace!r}", "give the path of a folder") from None
-    if not root.is_dir():
+    if not isinstance(workspace, NamedFolder) and not root.is_dir():
         raise InvalidConfig(f"{where}: {root} is not a folder", "make it first, or give another one")
     return root
 

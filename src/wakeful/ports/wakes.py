@@ -66,7 +66,8 @@ class WakeRow(NamedTuple):
     """Unix microseconds. None: no time moves it."""
     cause: WakeCause
     cause_id: str
-    """The message, action, window or request that made it due, or the turn whose end did."""
+    """The message, action, window or request that made it due, or the turn whose end did; of a message that waits for
+    a folder, that folder."""
     alarm: int | None = None
     """When a runtime looks at it: `due_at` of an agent that runs. None: no time moves it, its agent is paused or
     stopped, or belongs to no runtime."""

@@ -14,7 +14,7 @@ from wakeful.contracts.agent_identity import AgentSource
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, inside
 from wakeful.contracts.file_problems import FileProblem
 from wakeful.engine.agent import Agent
-from wakeful.engine.agent_checks import MISSING
+from wakeful.engine.agent_checks import MISSING, NamedFolder
 from wakeful.engine.agent_file import AgentFile, read_agent_file
 from wakeful.engine.named_servers import find_server
 from wakeful.runtime.agent_roster import RosterEntry
@@ -34,12 +34,17 @@ def definition_files(folder: Path) -> list[Path]:
     return sorted(path for path in there if path.suffix in SUFFIXES and not path.is_dir())
 
 
-def read_folder(folder: Path, tools: Sequence[Tool[Any]]) -> tuple[list[RosterEntry], list[FileProblem]]:
-    """The agents of a home's files, by file name; and everything that is wrong with files that cannot be loaded."""
+def read_folder(
+    folder: Path, tools: Sequence[Tool[Any]], *, is_strict: bool = False
+) -> tuple[list[RosterEntry], list[FileProblem]]:
+    """The agents of a home's files, by file name; and everything that is wrong with files that cannot be loaded.
+
+    `is_strict`: a workspace that is not there is wrong, too. A runtime waits for it.
+    """
     found: list[RosterEntry] = []
     problems: list[FileProblem] = []
     for path in definition_files(folder):
-        entry, wrong = read_definition(path, tools)
+        entry, wrong = read_definition(path, tools, is_strict=is_strict)
         problems += wrong
         if entry is None:
             continue
@@ -52,7 +57,9 @@ def read_folder(folder: Path, tools: Sequence[Tool[Any]]) -> tuple[list[RosterEn
     return found, problems
 
 
-def read_definition(path: Path, tools: Sequence[Tool[Any]]) -> tuple[RosterEntry | None, list[FileProblem]]:
+def read_definition(
+    path: Path, tools: Sequence[Tool[Any]], *, is_strict: bool = False
+) -> tuple[RosterEntry | None, list[FileProblem]]:
     """The agent of one file of a home, or what is wrong with it."""
     name = path.stem
     try:
@@ -61,8 +68,9 @@ def read_definition(path: Path, tools: Sequence[Tool[Any]]) -> tuple[RosterEntry
         line = problem.line if isinstance(problem, InvalidConfig) else None
         return None, [FileProblem(place=str(path), line=line, agent=name, message=problem.message, hint=problem.hint)]
     name = str(file.data.get("name", name))
-    wrong = [_problem(file, name, *each) for each in _problems_of(file.data, tools)]
-    return (None, wrong) if wrong else (entry_of(file.data, tools, "file", str(path)), [])
+    data = file.data if is_strict else _with_named_folder(file.data)
+    wrong = [_problem(file, name, *each) for each in _problems_of(data, tools)]
+    return (None, wrong) if wrong else (entry_of(data, tools, "file", str(path)), [])
 
 
 def entry_of(
@@ -75,7 +83,13 @@ def entry_of(
 
 def entry_from(definition: bytes, tools: Sequence[Tool[Any]], source: AgentSource) -> RosterEntry:
     """An agent from a stored definition. Raises InvalidConfig or UnknownTool."""
-    return entry_of(json.loads(definition), tools, source)
+    return entry_of(_with_named_folder(json.loads(definition)), tools, source)
+
+
+def _with_named_folder(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same definition; its workspace may be missing, and a turn that needs it waits until it is back."""
+    named = data.get("workspace")
+    return {**data, "workspace": NamedFolder(named)} if isinstance(named, str) else data
 
 
 def _checked(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> Agent[Any, str]:

@@ -169,7 +169,7 @@ class Scheduler:
     def held_up(self, agent_id: str) -> str:
         """What an agent cannot go on for: a full disk, a folder that is missing. Blank: nothing that mends itself."""
         found = [each.words for job, each in self._setbacks.items() if job.agent_id == agent_id and each.words]
-        return found[0] if found else ""
+        return found[0] if found else self.folders.words_of(agent_id)
 
     def is_running(self, agent_id: str, thread_id: str) -> bool:
         return DueJob(agent_id, thread_id) in self._running
@@ -275,7 +275,7 @@ class Scheduler:
                 self._cut_off[job] = None
             return
         if isinstance(problem, WorkspaceMissing):
-            self.folders.note(job.agent_id, job.thread_id, problem)
+            self.folders.note(job.agent_id, job.thread_id, problem.folder)
             return  # what waits was set aside with the reason
         needs_a_person = isinstance(problem, ForTheCaller | AgentMissing | ToolMissing)
         if needs_a_person or setback.failures >= MOST_FAILURES:

@@ -353,7 +353,7 @@ def living_runtime(
         "worktree": partial(settle_worktree, engine),
         "task": tasks.carry_out_stop,
     }
-    folders = MissingFolders(partial(defer_message, engine, reason="the folder is back", within=0))
+    folders = MissingFolders(engine.store, partial(defer_message, engine, reason="the folder is back", within=0))
     scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places, enforce, folders)
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
     refusals = RefusalTally(engine)

@@ -414,7 +414,7 @@ def task_created(name: str = "task_1", cmd: str = "make test") -> TaskCreated:
 ONE_OF_EACH: tuple[AnyEvent, ...] = (
     SessionStarted(agent_name="support"),
     message(),
-    MessageDeferred(message_id=QUEUED, deadline=9, reason="the agent waits for something else"),
+    MessageDeferred(message_id=QUEUED, deadline=9, reason="the agent waits for something else", folder="/srv/shop"),
     MessageExpired(message_id=QUEUED),
     HistoryImported(items=(UserItem(parts=(Text("earlier"),)),), count=1),
     turn_started(),

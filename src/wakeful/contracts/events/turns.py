@@ -191,6 +191,8 @@ class MessageDeferred(Event):
     deadline: int
     """Unix microseconds: from then on it starts a turn by itself."""
     reason: str = ""
+    folder: str = ""
+    """The folder that its turn could not begin without: once that is back, the message is due at once."""
 
 
 class MessageExpired(Event):

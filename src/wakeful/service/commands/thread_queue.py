@@ -67,14 +67,13 @@ async def _set_aside(
 ) -> None:
     """The turn could not be begun: a tool is missing, say. Its messages are tried again later, and not at once."""
     now, why = engine.clock.now(), f"{type(failure).__name__}: {failure}"[:REASON_CHARS]
+    folder = failure.folder if isinstance(failure, WorkspaceMissing) else ""
     events = [
-        MessageDeferred(message_id=_event(entry).message_id, deadline=now + pause, reason=why)
+        MessageDeferred(message_id=_event(entry).message_id, deadline=now + pause, reason=why, folder=folder)
         for entry in messages
         for pause in (pause_before_retry(entry.fact.at, now),)
     ]
     await engine.store.admit(agent_id, [Fact(event, now, thread_id) for event in events])
-    if isinstance(failure, WorkspaceMissing):
-        failure.set_aside = tuple(event.message_id for event in events)
 
 
 async def message_of_key(engine: Engine, agent_name: str, key: str) -> MessageRow | None:

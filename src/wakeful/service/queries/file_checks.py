@@ -55,7 +55,7 @@ def check_agent_files(
             missing.append(problem)
             if find_tool(name, given) is None:
                 given.append(_stand_in(name))
-    entries, problems = read_folder(folder, given)
+    entries, problems = read_folder(folder, given, is_strict=True)
     for entry in entries:
         problems += _beyond(entry, check_model)
     wrong = {each.agent for each in problems if each.level == "error"}

@@ -60,7 +60,7 @@ def _turn_started(entry: LogEntry, event: TurnStarted, rows: AtHand) -> list[Gon
 
 
 def _message_deferred(entry: LogEntry, event: MessageDeferred, rows: AtHand) -> list[WakeRow | Gone]:
-    wake = wake_row(entry, rows, event.message_id, event.deadline, "deferral", event.message_id)
+    wake = wake_row(entry, rows, event.message_id, event.deadline, "deferral", event.folder or event.message_id)
     return [wake, *_queue_left(entry, event, rows)]
 
 

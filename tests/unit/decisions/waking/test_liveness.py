@@ -31,6 +31,12 @@ ALLOWED = [
     (thread(running_turn="turn_1", is_run=True), "running", "runs turn turn_1", None),
     (thread(owed("queue", NOW, "message")), "queued", "has the build to look at, now", NOW),
     (thread(owed("deferral", LATER, "deferral")), "queued", f"has the build to look at, at {AT}", LATER),
+    (
+        thread(Obligation("deferral", "x_2", "s", WakeTime(LATER, "deferral", "/shop"), "a message")),
+        "waiting",
+        f"waits for the folder /shop, which was missing, and is tried again at {AT} at the latest",
+        LATER,
+    ),
     (thread(owed("wait")), "waiting", f"waits: the build, until {AT} at the latest", LATER),
     (thread(owed("turn", LATER, "expiry")), "waiting", f"waits: the build, until {AT} at the latest", LATER),
     (thread(owed("turn", NOW, "decision")), "queued", "has the build to look at, now", NOW),
