@@ -17,6 +17,13 @@ WakefulError                 `message` says what happened, `hint` what to do nex
 │   ├── NotBuiltYet              the parameter exists and nothing keeps it yet
 │   ├── InvalidValue             a value from outside does not keep its contract
 │   ├── InvalidRequest           an option that could have no effect in this run
+│   │   ├── TaskNotFound             no task has this id
+│   │   ├── TimerNotFound            no timer has this id or name
+│   │   ├── TriggerNotFound          no trigger has this id or name
+│   │   ├── ChannelNotFound          no phone was added under this name
+│   │   ├── TemplateNotFound         no template is at this place
+│   │   ├── AgentNameTaken           another agent has that name
+│   │   └── DefinedInCode            the agent belongs to a file or a program, and is changed there
 │   ├── InvalidConfig            an agent, a tool, a policy or a file that cannot be used
 │   │   ├── InvalidBudget            a budget that cannot hold
 │   │   ├── KeyMissing               a provider's key is not there
@@ -77,6 +84,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.amounts import InvalidBudget as InvalidBudget
     from wakeful.contracts.errors import AgentBusy as AgentBusy
     from wakeful.contracts.errors import AgentMissing as AgentMissing
+    from wakeful.contracts.errors import AgentNameTaken as AgentNameTaken
     from wakeful.contracts.errors import AgentNotFound as AgentNotFound
     from wakeful.contracts.errors import AgentStopped as AgentStopped
     from wakeful.contracts.errors import AlreadyDecided as AlreadyDecided
@@ -84,8 +92,10 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import ArtifactExpired as ArtifactExpired
     from wakeful.contracts.errors import ArtifactNotFound as ArtifactNotFound
     from wakeful.contracts.errors import CallNotFound as CallNotFound
+    from wakeful.contracts.errors import ChannelNotFound as ChannelNotFound
     from wakeful.contracts.errors import ContextWindowUnknown as ContextWindowUnknown
     from wakeful.contracts.errors import CursorGone as CursorGone
+    from wakeful.contracts.errors import DefinedInCode as DefinedInCode
     from wakeful.contracts.errors import DepsMissing as DepsMissing
     from wakeful.contracts.errors import EventRefused as EventRefused
     from wakeful.contracts.errors import ForTheCaller as ForTheCaller
@@ -118,8 +128,12 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import StoreReadOnly as StoreReadOnly
     from wakeful.contracts.errors import StoreRewound as StoreRewound
     from wakeful.contracts.errors import StoreTooNew as StoreTooNew
+    from wakeful.contracts.errors import TaskNotFound as TaskNotFound
+    from wakeful.contracts.errors import TemplateNotFound as TemplateNotFound
+    from wakeful.contracts.errors import TimerNotFound as TimerNotFound
     from wakeful.contracts.errors import ToolMissing as ToolMissing
     from wakeful.contracts.errors import ToolRetry as ToolRetry
+    from wakeful.contracts.errors import TriggerNotFound as TriggerNotFound
     from wakeful.contracts.errors import TurnNotFound as TurnNotFound
     from wakeful.contracts.errors import TurnOver as TurnOver
     from wakeful.contracts.errors import TurnUnreadable as TurnUnreadable
@@ -143,16 +157,20 @@ _WHERE = {
     "AbilityRefused": "wakeful.hosts.abilities.registry",
     "AgentBusy": "wakeful.contracts.errors",
     "AgentMissing": "wakeful.contracts.errors",
+    "AgentNameTaken": "wakeful.contracts.errors",
+    "AgentNotFound": "wakeful.contracts.errors",
+    "AgentStopped": "wakeful.contracts.errors",
     "AlreadyDecided": "wakeful.contracts.errors",
     "ApprovalNotFound": "wakeful.contracts.errors",
     "ArtifactExpired": "wakeful.contracts.errors",
     "ArtifactNotFound": "wakeful.contracts.errors",
     "CallNotFound": "wakeful.contracts.errors",
+    "ChannelNotFound": "wakeful.contracts.errors",
     "ContextWindowUnknown": "wakeful.contracts.errors",
     "CursorGone": "wakeful.contracts.errors",
+    "DefinedInCode": "wakeful.contracts.errors",
     "DepsMissing": "wakeful.contracts.errors",
     "EventRefused": "wakeful.contracts.errors",
-    "OwnerFenced": "wakeful.contracts.errors",
     "ForTheCaller": "wakeful.contracts.errors",
     "ForTheModel": "wakeful.contracts.errors",
     "ForThePerson": "wakeful.contracts.errors",
@@ -164,6 +182,7 @@ _WHERE = {
     "KeyMissing": "wakeful.contracts.errors",
     "KeyReused": "wakeful.contracts.errors",
     "MalformedScript": "wakeful.contracts.errors",
+    "MessageNotFound": "wakeful.contracts.errors",
     "ModelFailure": "wakeful.contracts.errors",
     "ModuleRefused": "wakeful.contracts.errors",
     "NeverBegan": "wakeful.service.commands.agent_rebuild",
@@ -172,6 +191,7 @@ _WHERE = {
     "NotEntitled": "wakeful.contracts.errors",
     "Ours": "wakeful.contracts.errors",
     "OutcomeUnknown": "wakeful.contracts.errors",
+    "OwnerFenced": "wakeful.contracts.errors",
     "PendingActionError": "wakeful.hosts.actions.pending_action",
     "ReplayDiverged": "wakeful.contracts.errors",
     "RequestNotFound": "wakeful.contracts.errors",
@@ -185,13 +205,13 @@ _WHERE = {
     "StoreReadOnly": "wakeful.contracts.errors",
     "StoreRewound": "wakeful.contracts.errors",
     "StoreTooNew": "wakeful.contracts.errors",
+    "TaskNotFound": "wakeful.contracts.errors",
+    "TemplateNotFound": "wakeful.contracts.errors",
+    "TimerNotFound": "wakeful.contracts.errors",
     "ToolMissing": "wakeful.contracts.errors",
-    "WorkspaceMissing": "wakeful.contracts.errors",
     "ToolRetry": "wakeful.contracts.errors",
     "ToolsNotSupplied": "wakeful.service.commands.agent_rebuild",
-    "AgentNotFound": "wakeful.contracts.errors",
-    "AgentStopped": "wakeful.contracts.errors",
-    "MessageNotFound": "wakeful.contracts.errors",
+    "TriggerNotFound": "wakeful.contracts.errors",
     "TurnNotFound": "wakeful.contracts.errors",
     "TurnOver": "wakeful.contracts.errors",
     "TurnUnreadable": "wakeful.contracts.errors",
@@ -203,6 +223,7 @@ _WHERE = {
     "WakefulError": "wakeful.contracts.errors",
     "WorkflowNameTaken": "wakeful.contracts.errors",
     "WorkflowNotFound": "wakeful.contracts.errors",
+    "WorkspaceMissing": "wakeful.contracts.errors",
     "WrongDeps": "wakeful.contracts.errors",
 }
 

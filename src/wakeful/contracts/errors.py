@@ -145,6 +145,34 @@ class InvalidRequest(ForTheCaller):
     """An option of this run could have no effect as it stands."""
 
 
+class TaskNotFound(InvalidRequest):
+    """No task has this id."""
+
+
+class TimerNotFound(InvalidRequest):
+    """No timer has this id or name."""
+
+
+class TriggerNotFound(InvalidRequest):
+    """No trigger has this id or name."""
+
+
+class ChannelNotFound(InvalidRequest):
+    """No phone was added under this name."""
+
+
+class TemplateNotFound(InvalidRequest):
+    """No template is at this place."""
+
+
+class AgentNameTaken(InvalidRequest):
+    """Another agent has that name."""
+
+
+class DefinedInCode(InvalidRequest):
+    """The agent belongs to a file or a program: it is changed there, and nowhere else."""
+
+
 class DepsMissing(ForTheCaller):
     """The agent's tools need deps."""
 

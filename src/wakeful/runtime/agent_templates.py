@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.errors import InvalidRequest, TemplateNotFound
 from wakeful.guidance import AGENTS_MD
 from wakeful.runtime.builtin_templates import (
     BUILTIN_SKILLS,
@@ -79,7 +79,7 @@ def read_template(selector: str) -> Template:
     if not folder.is_dir():
         known = sorted(path.name for path in templates_folder().glob("*/") if (path / AGENTS_MD).is_file())
         there = f" There are: {', '.join(known)}." if known else ""
-        raise InvalidRequest(f"there is no template {selector!r}: {folder} is no folder", FORMS + there)
+        raise TemplateNotFound(f"there is no template {selector!r}: {folder} is no folder", FORMS + there)
     guidance = _text(folder / AGENTS_MD, selector)
     if not guidance.strip():
         raise InvalidRequest(f"template {selector!r}: {folder / AGENTS_MD} is empty", "Write what the agent is told.")

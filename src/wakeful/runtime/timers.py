@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.envelope import MAIN_THREAD, Fact, iso
-from wakeful.contracts.errors import EventRefused, InvalidRequest
+from wakeful.contracts.errors import EventRefused, InvalidRequest, TimerNotFound
 from wakeful.contracts.events import (
     AnyEvent,
     ClockJumped,
@@ -110,7 +110,7 @@ async def cancel_timer(engine: Engine, timer_id: str, *, by: str, reason: str = 
     """Let a timer be due no more. Raises InvalidRequest for one that is not there, or is over."""
     row = await engine.store.timer(timer_id)
     if row is None:
-        raise InvalidRequest(f"there is no timer {timer_id!r}", "`rt.timers()` lists those there are.")
+        raise TimerNotFound(f"there is no timer {timer_id!r}", "`rt.timers()` lists those there are.")
     event = TimerCancelled(timer_id=timer_id, cancelled_by=by, reason=reason)
     try:
         await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now(), row.thread_id)])
@@ -157,7 +157,7 @@ def _meant(rows: Sequence[TimerRow], named: str) -> TimerRow:
     if found:
         names = ", ".join(row.name or row.timer_id for row in found[:10])
         raise InvalidRequest(f"{named!r} has {len(found)} timers", f"Name one of them: {names}")
-    raise InvalidRequest(
+    raise TimerNotFound(
         f"there is no timer {named!r}, and no agent {named!r} with one", "Which there are: wakeful timer list"
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import EventRefused, InvalidRequest
+from wakeful.contracts.errors import EventRefused, InvalidRequest, TriggerNotFound
 from wakeful.contracts.events import TriggerCreated, TriggerRevised, TriggerRevoked, TriggerRotated, TriggerUrlGiven
 from wakeful.contracts.triggers import (
     DEFAULT_NAME,
@@ -121,7 +121,7 @@ async def trigger_named(engine: Engine, named: str) -> TriggerRow:
         row = await engine.store.trigger(trigger_id)
         if row is not None:
             return row
-    raise InvalidRequest(f"there is no trigger {named!r}", f"Give its id, AGENT/NAME, or AGENT. {_LISTED}")
+    raise TriggerNotFound(f"there is no trigger {named!r}", f"Give its id, AGENT/NAME, or AGENT. {_LISTED}")
 
 
 async def give_url(

@@ -15,7 +15,14 @@ from typing import Any
 from wakeful.contracts.agent_identity import AgentKind, AgentSource
 from wakeful.contracts.children import MOST_GENERATIONS
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
-from wakeful.contracts.errors import AgentMissing, EventRefused, ForTheCaller, InvalidRequest
+from wakeful.contracts.errors import (
+    AgentMissing,
+    AgentNameTaken,
+    DefinedInCode,
+    EventRefused,
+    ForTheCaller,
+    InvalidRequest,
+)
 from wakeful.contracts.events import AgentCreated, AgentRevised, FilesLoaded
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.file_problems import FileProblem
@@ -207,7 +214,7 @@ class AgentSupply:
         entry = entry_of(definition, self.tools, "api")
         name = entry.agent.name
         if await self.engine.store.runtime_agent(name) is not None:
-            raise InvalidRequest(f"there is an agent called {name!r} already", "Give the new agent another name.")
+            raise AgentNameTaken(f"there is an agent called {name!r} already", "Give the new agent another name.")
         created = created_agent(name, "api", by, template)
         async with new_home(self.engine, name, template):
             await create_agent(self.engine, created)
@@ -231,7 +238,7 @@ class AgentSupply:
         if row.source != "api":
             known = self.roster.get(name)
             where = known.place if known is not None and known.place is not None else "the program"
-            raise InvalidRequest(f"agent {name!r} is defined in {where}", "Change it there.")
+            raise DefinedInCode(f"agent {name!r} is defined in {where}", "Change it there.")
         if changes.get("name", name) != name:
             raise InvalidRequest(f"agent {name!r} keeps its name", "Create another agent instead.")
         entry = entry_of({**await self.definition(row.revision), **changes}, self.tools, "api")

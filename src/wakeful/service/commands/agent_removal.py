@@ -9,7 +9,7 @@ import contextlib
 from pathlib import Path
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.errors import DefinedInCode, InvalidRequest
 from wakeful.contracts.events import (
     AgentArchived,
     AgentDeleted,
@@ -44,7 +44,7 @@ async def delete_agent(engine: Engine, name: str, *, by: str, reason: str = "", 
     row = await agent_named(engine.store, name)
     if row.source != "api" or place is not None:
         where = place or ("a file" if row.source == "file" else "a program")
-        raise InvalidRequest(
+        raise DefinedInCode(
             f"agent {name!r} is defined in {where}", f"Take it out there, and put it away: wakeful agent archive {name}"
         )
     if row.kind == "default":

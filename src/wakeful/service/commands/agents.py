@@ -11,7 +11,7 @@ from wakeful.contracts.agent_identity import ControlCause
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
-from wakeful.contracts.errors import AgentNotFound, EventRefused, InvalidRequest, InvalidValue
+from wakeful.contracts.errors import AgentNotFound, EventRefused, InvalidRequest, InvalidValue, TaskNotFound
 from wakeful.contracts.events import (
     AgentCreated,
     AgentStateChanged,
@@ -97,8 +97,10 @@ async def send_message(
 ) -> MessageRow:
     """Give an agent its operator's word, or a workflow to run. What returns is safe.
 
-    Raises AgentNotFound, AgentStopped or KeyReused.
+    Raises AgentNotFound, AgentStopped, KeyReused, or InvalidRequest for a message without words.
     """
+    if workflow is None and isinstance(prompt, str) and not prompt.strip():
+        raise InvalidRequest("the message is empty", f'Say something: wakeful send {agent} "hello"')
     await _may_receive(engine, agent)
     message = QueuedMessage(
         prompt,
@@ -216,7 +218,7 @@ async def task_named(store: Tasks, task_id: str) -> TaskRow:
     """Raises InvalidRequest."""
     row = await store.task(task_id)
     if row is None:
-        raise InvalidRequest(f"there is no task {task_id!r}", "`wakeful task list` shows those that go on.")
+        raise TaskNotFound(f"there is no task {task_id!r}", "`wakeful task list` shows those that go on.")
     return row
 
 

@@ -19,7 +19,7 @@ from wakeful.contracts.channels import (
     ChannelScope,
 )
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import EventRefused, ForTheCaller, InvalidRequest, NotEntitled
+from wakeful.contracts.errors import ChannelNotFound, EventRefused, ForTheCaller, InvalidRequest, NotEntitled
 from wakeful.contracts.events import (
     ChannelAdded,
     ChannelPaired,
@@ -47,7 +47,7 @@ async def channel_named(store: Channels, name: str) -> ChannelRow:
     row = await store.channel(name)
     if row is None or row.state == "removed":
         names = ", ".join(each.name for each in await store.channels()) or "none"
-        raise InvalidRequest(f"there is no channel {name!r}", f"There are: {names}. Add one: wakeful channel add ntfy")
+        raise ChannelNotFound(f"there is no channel {name!r}", f"There are: {names}. Add one: wakeful channel add ntfy")
     return row
 
 

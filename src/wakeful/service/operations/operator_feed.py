@@ -72,9 +72,11 @@ async def _tail(opened: OpenStore, asked: TailQuery) -> "list[FeedEntry]":
 
 async def _replay(opened: OpenStore, asked: ReplayQuery) -> "list[ReplayedEvent]":
     from wakeful.service.commands.agents import agent_named
+    from wakeful.service.queries.event_cursors import check_reached
     from wakeful.service.queries.operator_feed import EventPresenter
 
     await agent_named(opened.store, asked.agent)
+    await check_reached(opened.store, asked.agent, asked.after)
     presenter = EventPresenter(opened.store, keys=opened.keys())
     facts = await opened.store.read(asked.agent, after=asked.after, limit=asked.limit)
     found, until = [], 0.0
@@ -87,11 +89,13 @@ async def _replay(opened: OpenStore, asked: ReplayQuery) -> "list[ReplayedEvent]
 async def follow_events(opened: OpenStore, asked: ReplayQuery) -> "AsyncIterator[ReplayedEvent]":
     """The events of an agent behind one of them, then those that come, each once. The limit is not looked at.
 
-    Raises AgentNotFound.
+    Raises AgentNotFound, and CursorGone where the log does not reach that event.
     """
     from wakeful.service.commands.agents import agent_named
+    from wakeful.service.queries.event_cursors import check_reached
 
     await agent_named(opened.store, asked.agent)
+    await check_reached(opened.store, asked.agent, asked.after)
     async for event in opened.events_of(asked.agent).follow(asked.after):
         yield event
 

@@ -1,12 +1,13 @@
 """What may be asked about the skills of an agent: which it would be told of now, and what one says."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wakeful.service.operations.operation import OpenStore, Operation
 
 if TYPE_CHECKING:
     from wakeful.contracts.skills import SkillEntry
+    from wakeful.engine.agent import Agent
     from wakeful.views.skill_records import SkillText
 
 
@@ -26,17 +27,24 @@ class SkillName:
 
 
 async def _list(opened: OpenStore, asked: SkillsOf) -> "list[SkillEntry]":
-    from wakeful.service.operations.runtime_agents import supply_of
     from wakeful.service.queries.prompt_report import skills_of
 
-    return await skills_of(opened.engine, await supply_of(opened).agent(asked.agent))
+    return await skills_of(opened.engine, await _agent(opened, asked.agent))
 
 
 async def _show(opened: OpenStore, asked: SkillName) -> "SkillText":
-    from wakeful.service.operations.runtime_agents import supply_of
     from wakeful.service.queries.prompt_report import skill_text
 
-    return await skill_text(opened.engine, await supply_of(opened).agent(asked.agent), asked.skill)
+    return await skill_text(opened.engine, await _agent(opened, asked.agent), asked.skill)
+
+
+async def _agent(opened: OpenStore, name: str) -> "Agent[Any, Any]":
+    """Raises AgentNotFound before anything about its code."""
+    from wakeful.service.commands.agents import agent_named
+    from wakeful.service.operations.runtime_agents import supply_of
+
+    await agent_named(opened.store, name)
+    return await supply_of(opened).agent(name)
 
 
 LIST_SKILLS = Operation("runtime.skills", "observe", SkillsOf, "wakeful.contracts.skills.SkillEntry", _list, many=True)

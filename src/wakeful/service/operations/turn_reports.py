@@ -71,9 +71,11 @@ async def follow_lines(
     opened: OpenStore, asked: LineQuery, *, follow_it: bool = True
 ) -> "AsyncGenerator[TurnLine, None]":
     """The lines of a turn; with `follow_it`, also those that come, until the turn is over."""
+    from wakeful.service.queries.event_cursors import check_reached
     from wakeful.service.queries.turn_lines import read_lines
 
     row = await named_turn(opened, asked.turn)
+    await check_reached(opened.store, row.agent_id, asked.after)
     hidden = () if asked.reveal else opened.keys()
     async for line in read_lines(
         opened.store, row, asked.view, after=asked.after, reveal=asked.reveal, keys=hidden, follow_it=follow_it

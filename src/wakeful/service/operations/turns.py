@@ -88,9 +88,11 @@ async def read_events(
     opened: OpenStore, asked: EventQuery, *, follow_it: bool = False
 ) -> "AsyncGenerator[RuntimeEvent, None]":
     """The events of a turn, secrets hidden; with `follow_it`, also those that come, until the turn is over."""
+    from wakeful.service.queries.event_cursors import check_reached
     from wakeful.service.queries.turns import EventReader, find_turn, follow, turn_events
 
     row = await find_turn(opened.store, asked.turn)
+    await check_reached(opened.store, row.agent_id, asked.after)
     reader = EventReader(opened.store, reveal=asked.reveal, keys=() if asked.reveal else opened.keys())
     left, until = asked.limit, 0.0
     facts = follow(opened.store, row) if follow_it else None

@@ -17,6 +17,7 @@ from wakeful.engine.turn_messages import read_turn, with_messages
 from wakeful.ports import MessageRow, TurnRow, Watch
 from wakeful.service.client_tools.store import OwnRequestStore
 from wakeful.service.live_words import Heard, Listener, LiveWords
+from wakeful.service.queries.event_cursors import check_reached
 from wakeful.service.queries.turns import EventReader
 from wakeful.service.queries.views import is_cut
 from wakeful.views.chat import ChatView
@@ -72,7 +73,8 @@ class ChatReader:
 async def chat_replay(
     engine: Engine, row: TurnRow, after: int = 0, *, keys: Iterable[str] = (), may_answer: bool = False
 ) -> ChatReplay:
-    """The chat of a turn so far, after an event."""
+    """The chat of a turn so far, after an event. Raises CursorGone where the log does not reach that event."""
+    await check_reached(engine.store, row.agent_id, after)
     reader = ChatReader(engine, row, keys, may_answer=may_answer)
     facts = await reader.stored()
     found = [(entry.seq, await reader.messages(entry)) for entry in facts]
@@ -93,7 +95,10 @@ async def follow_turn(
     keys: Iterable[str] = (),
     may_answer: bool = False,
 ) -> AsyncGenerator[ChatMessage, None]:
-    """The chat of a turn after an event, then what comes, until the turn is over."""
+    """The chat of a turn after an event, then what comes, until the turn is over.
+
+    Raises CursorGone where the log does not reach that event."""
+    await check_reached(engine.store, row.agent_id, after)
     store, reader = engine.store, ChatReader(engine, row, keys, may_answer=may_answer)
     words = words if words is not None else LiveWords()
     with words.listening(row.agent_id, row.thread_id) as listener:

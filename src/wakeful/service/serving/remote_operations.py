@@ -54,14 +54,15 @@ def ask_daemon(client: DaemonClient, operation: Operation[Q, A], asked: Q, *, pa
     try:
         asked = _with_turn(client, operation, asked)
         route = _route(operation, asked)
-        answer = client.ask(*question(route, asked, page))
+        sent = question(route, asked, page)
+        answer = client.ask(*sent)
         found: Any = _decoded(client, route, answer)
         if not operation.many:
             return cast(A, found)
         most: int | None = getattr(asked, "limit", None)
         while (most is None or len(found) < most) and (link := _NEXT.search(answer.headers.get("link", ""))):
             where = urlsplit(link[1])
-            answer = client.ask(route.method, where.path, None, dict(parse_qsl(where.query)))
+            answer = client.ask(route.method, sent.path, None, dict(parse_qsl(where.query)))
             found += _decoded(client, route, answer)
         return cast(A, found[:most])
     except ControlRefused as refused:

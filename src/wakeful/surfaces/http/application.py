@@ -27,7 +27,7 @@ from wakeful.surfaces.http.event_routes import event_router
 from wakeful.surfaces.http.event_streams import OpenStreams
 from wakeful.surfaces.http.guard import API_VERSION, caller_of
 from wakeful.surfaces.http.openapi_document import describe
-from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router
+from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router, refuse_unknown_fields
 from wakeful.surfaces.http.task_routes import task_router
 from wakeful.views.store_records import ArtifactContent
 
@@ -104,7 +104,9 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
 
 def artifact_router(opened: OpenStore) -> APIRouter:
     """The bytes of artifacts. They are somebody's text: a file to be saved, and never a page of ours."""
-    router = APIRouter(dependencies=[Depends(needs_scope("observe"))], tags=["artifacts"])
+    router = APIRouter(
+        dependencies=[Depends(needs_scope("observe")), Depends(refuse_unknown_fields)], tags=["artifacts"]
+    )
     bytes_of = {
         "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
         JSON: {"schema": ArtifactContent.model_json_schema(mode="serialization")},
@@ -174,17 +176,29 @@ def _place(each: "dict[str, object]") -> str:
     location = each["loc"]
     assert isinstance(location, tuple)
     where = ".".join(str(part) for part in location if part not in ("body", "query", "path"))
-    message = str(each["msg"])
+    kind, message = each["type"], str(each["msg"])
+    if kind == "extra_forbidden":
+        return f"there is no field {where!r} here"
+    if kind == "missing":
+        return f"{where} is missing" if where else "the body is missing"
+    if not where and kind in ("model_type", "model_attributes_type", "dataclass_type", "dict_type"):
+        return "the body is no JSON object"
     return f"{where}: {message[:1].lower()}{message[1:]}" if where else message
 
 
 async def _framework(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code = _CODES.get(error.status_code, "refused")
-    message = (
-        f"there is nothing at {request.method} {request.url.path}" if error.status_code == 404 else str(error.detail)
-    )
-    return _answer(problem(error.status_code, code, message, "See /openapi.json for the routes."))
+    code, asked = _CODES.get(error.status_code, "refused"), f"{request.method} {request.url.path}"
+    message, hint = str(error.detail), "See /openapi.json for the routes."
+    allowed = (error.headers or {}).get("Allow", "")
+    if error.status_code == 404:
+        message = f"there is nothing at {asked}"
+    elif error.status_code == 405:
+        message, hint = f"{asked} is not taken", f"Use {allowed} there." if allowed else hint
+    answer = _answer(problem(error.status_code, code, message, hint))
+    if allowed:
+        answer.headers["allow"] = allowed
+    return answer
 
 
 async def _failed(request: Request, error: Exception) -> Response:

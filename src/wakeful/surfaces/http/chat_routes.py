@@ -35,7 +35,7 @@ from wakeful.service.operations.operation import OpenStore
 from wakeful.surfaces.http.event_routes import After, LastEvent, standard_frame
 from wakeful.surfaces.http.event_streams import SSE, OpenStreams, seen_before, sse_answer, sse_frame, wants_stream
 from wakeful.surfaces.http.guard import caller_of
-from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope
+from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, refuse_unknown_fields
 from wakeful.surfaces.http.request_keys import KeyHeader, as_key_of_message
 from wakeful.views.chat_messages import CHAT_MESSAGE, ChatMessage, ChatReplay
 from wakeful.views.runtime_records import SentMessage
@@ -87,7 +87,7 @@ class ChatRequest(BaseModel):
 
 def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
     """The routes of chats."""
-    router = APIRouter(tags=["chat"])
+    router = APIRouter(dependencies=[Depends(refuse_unknown_fields)], tags=["chat"])
 
     @router.post(
         "/agents/{agent_id}/chat",

@@ -39,8 +39,9 @@ def link_next(answer: Response, request: Request, place: Any) -> None:
 
 
 def link_to(answer: Response, request: Request, **changed: str) -> None:
+    """A query alone, which belongs to the address that the client called: a proxy may have the API below a path."""
     asked = [(name, value) for name, value in request.query_params.multi_items() if name not in changed]
-    answer.headers["link"] = f'<{request.url.path}?{urlencode([*asked, *changed.items()])}>; rel="next"'
+    answer.headers["link"] = f'<?{urlencode([*asked, *changed.items()])}>; rel="next"'
 
 
 def _mark(request: Request) -> str:

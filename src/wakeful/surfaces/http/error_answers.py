@@ -54,6 +54,13 @@ STATUSES: Mapping[type[Exception], int] = {
     known.WorkflowNotFound: 404,
     known.RequestNotFound: 404,
     known.CallNotFound: 404,
+    known.TaskNotFound: 404,
+    known.TimerNotFound: 404,
+    known.TriggerNotFound: 404,
+    known.ChannelNotFound: 404,
+    known.TemplateNotFound: 404,
+    known.AgentNameTaken: 409,
+    known.DefinedInCode: 409,
     known.AgentStopped: 409,
     known.AlreadyDecided: 409,
     known.TurnOver: 409,
@@ -89,7 +96,8 @@ def problem_of(error: Exception) -> HttpProblem:
         (STATUSES[each] for each in type(error).__mro__ if each in STATUSES), 500
     )
     code = getattr(error, "code", None) or _WORDS.sub("_", type(error).__name__).lower()
-    found = problem(status, str(code), error.message, error.hint, retryable=is_retryable(error))
+    message = error.message.removeprefix(f"{code}: ")  # it stands beside it
+    found = problem(status, str(code), message, error.hint, retryable=is_retryable(error))
     if isinstance(error, known.AlreadyDecided) and error.ended_with is not None:
         found.words.details = dict(error.ended_with)
     return found

@@ -36,7 +36,7 @@ from wakeful.surfaces.http.event_streams import (
     wants_stream,
 )
 from wakeful.surfaces.http.guard import SLASH
-from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, needs_scope
+from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, needs_scope, refuse_unknown_fields
 from wakeful.views.presentation.display_modes import DisplayMode
 from wakeful.views.presentation.feed_entries import FeedEntry
 from wakeful.views.presentation.replayed_events import ReplayedEvent
@@ -64,7 +64,7 @@ def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
     """The routes of events."""
     replay_frames = SharedFrames(lambda event: event.envelope.event_id, replay_frame)
     feed_frames = SharedFrames(lambda entry: entry.cursor, feed_frame)
-    router = APIRouter(dependencies=[Depends(needs_scope("observe"))], tags=["events"])
+    router = APIRouter(dependencies=[Depends(needs_scope("observe")), Depends(refuse_unknown_fields)], tags=["events"])
 
     @router.get(
         "/agents/{agent_id}/events",

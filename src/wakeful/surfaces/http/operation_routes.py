@@ -164,13 +164,25 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
     return endpoint, None if route.method in _IN_QUERY else RequestParts(tuple(in_path), model, needed)
 
 
+async def refuse_unknown_fields(request: Request) -> None:
+    """For routes with parameters of their own: a field of the query that is none of them is refused, as it is by the
+    routes of the table. Raises InvalidValue."""
+    route = request.scope["route"]
+    _refuse_unknown_query(request, frozenset(each.alias for each in route.dependant.query_params))
+
+
 async def _refuse_unknown(request: Request, names: frozenset[str], *, has_body: bool) -> None:
     """A field that the route does not know is refused, also where it knows none. Raises InvalidValue."""
-    unknown = sorted(set(request.query_params) - names)
-    if unknown:
-        raise InvalidValue("invalid_request", unknown[0], "there is no such field in the query", SEE)
+    _refuse_unknown_query(request, names)
     if not has_body and (await request.body()).strip() not in (b"", b"{}", b"null"):
         raise InvalidValue("invalid_request", "", "this route takes no body", SEE)
+
+
+def _refuse_unknown_query(request: Request, names: frozenset[str]) -> None:
+    unknown = sorted(set(request.query_params) - names)
+    if unknown:
+        known = f"Known here: {', '.join(sorted(names))}." if names else "This route takes none."
+        raise InvalidValue("invalid_request", "", f"there is no field {unknown[0]!r} here", known)
 
 
 def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> type[BaseModel]:

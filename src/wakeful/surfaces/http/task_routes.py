@@ -10,7 +10,7 @@ from wakeful.service.operations.tasks import SHOW_OUTPUT, TaskName, follow_outpu
 from wakeful.surfaces.http.event_routes import After, LastEvent
 from wakeful.surfaces.http.event_streams import SSE, OpenStreams, seen_before, sse_answer, sse_frame, wants_stream
 from wakeful.surfaces.http.guard import SLASH
-from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope
+from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, refuse_unknown_fields
 from wakeful.views.task_records import OutputChunk, TaskOutput
 
 EXAMPLE = """\
@@ -28,7 +28,7 @@ data: {"task_id":"task_1","status":"completed","retrieval_status":"success","out
 
 def task_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
     """The route of a task's output."""
-    router = APIRouter(dependencies=[Depends(needs_scope("observe"))], tags=["tasks"])
+    router = APIRouter(dependencies=[Depends(needs_scope("observe")), Depends(refuse_unknown_fields)], tags=["tasks"])
 
     @router.get(
         "/tasks/{task_id}/output",

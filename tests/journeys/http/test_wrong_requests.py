@@ -1,0 +1,117 @@
+"""Requests that cannot be met: each gets the status that says why, in the shape of every error, and changes nothing.
+
+The routes come from the description that the daemon gives of itself, so that a new one is held to the same.
+"""
+
+import re
+from typing import Any
+
+import pytest
+
+from kit.surfaces.served_home import HomeClient, ServedHome
+
+WITHOUT_FIELDS = ("/health", "/metrics")
+"""Asked by programs that add what they like."""
+EMPTY = ("GET /threads/{thread_id}/messages",)
+"""A thread begins with its first message: before that it has none."""
+
+
+def routes(client: HomeClient) -> list[tuple[str, str, dict[str, Any]]]:
+    described = client.get("/openapi.json").body["paths"]
+    return [(method.upper(), path, said) for path, ways in described.items() for method, said in ways.items()]
+
+
+def filled(path: str) -> str:
+    return re.sub(r"{\w+}", "nothing-of-that-name", path)
+
+
+def needed(said: dict[str, Any]) -> str:
+    fields = [each for each in said.get("parameters", ()) if each["in"] == "query" and each.get("required")]
+    return "&".join(f"{each['name']}={each['schema'].get('enum', ['x'])[0]}" for each in fields)
+
+
+def example(said: dict[str, Any]) -> Any:
+    if "requestBody" not in said:
+        return None
+    content = said["requestBody"]["content"]["application/json"]
+    return content["example"] if "example" in content else next(iter(content["examples"].values()))["value"]
+
+
+def test_a_name_that_is_not_there_is_404_on_every_route(client: HomeClient) -> None:
+    found = {}
+    for method, path, said in routes(client):
+        if "{" in path and f"{method} {path}" not in EMPTY:
+            answer = client.ask(method, f"{filled(path)}?{needed(said)}", example(said))
+            found[f"{method} {path}"] = (answer.status, answer.body["error"]["retryable"])
+    assert len(found) > 60
+    assert {route: answer for route, answer in found.items() if answer != (404, False)} == {}
+
+
+def test_a_field_that_no_route_knows_is_refused_by_every_route(client: HomeClient) -> None:
+    found = {}
+    for method, path, said in routes(client):
+        if path not in WITHOUT_FIELDS and not path.startswith("/callbacks/"):
+            answer = client.ask(method, f"{filled(path)}?nonsense=1&{needed(said)}", example(said))
+            found[f"{method} {path}"] = (answer.status, "nonsense" in answer.body["error"]["message"])
+    assert {route: answer for route, answer in found.items() if answer != (422, True)} == {}
+
+
+def test_a_wish_with_a_wrong_letter_is_not_taken_for_no_wish(client: HomeClient) -> None:
+    before = client.get("/turns?agent=clerk&limit=1000").body
+    answer = client.post("/agents/clerk/chat?cancel_on_disconect=true", {"text": "hello", "thread": "misspelt"})
+    assert (answer.status, answer.code) == (422, "invalid_request")
+    assert "cancel_on_disconnect" in answer.body["error"]["hint"]
+    assert client.get("/turns?agent=clerk&limit=1000").body == before
+
+
+@pytest.mark.parametrize("path", ["/agents/clerk/events", "/turns/{turn}/events", "/turns/{turn}/chat"])
+def test_a_place_that_the_log_has_not_reached_is_gone_and_not_waited_for(client: HomeClient, path: str) -> None:
+    """A store that was restored from a backup counts on from where it was: a reader with a later number would miss
+    what comes until then."""
+    sent = client.post("/agents/clerk/messages", {"text": "hello", "thread": f"ahead-{path.count('turn')}-{len(path)}"})
+    turn = client.until_ended(sent.body)
+    path = path.replace("{turn}", turn["turn_id"])
+    head = client.get("/agents/clerk/events?limit=1000").body[-1]["envelope"]["event_seq"]
+    for headers in ({}, {"accept": "text/event-stream", "last-event-id": str(head + 1_000)}):
+        answer = client.get(f"{path}?after={head + 1_000}", headers=headers)
+        assert (answer.status, answer.code) == (410, "cursor_gone"), answer
+        assert "after=0" in answer.body["error"]["hint"]
+
+
+@pytest.mark.parametrize("path", ["messages", "chat"])
+def test_a_message_without_words_begins_no_turn(client: HomeClient, path: str) -> None:
+    before = client.get("/turns?agent=clerk&limit=1000").body
+    for text in ("", " \n"):
+        answer = client.post(f"/agents/clerk/{path}", {"text": text, "thread": "silent"})
+        assert (answer.status, answer.body["error"]["message"]) == (422, "the message is empty")
+    assert client.get("/turns?agent=clerk&limit=1000").body == before
+
+
+def test_a_name_that_is_taken_and_an_agent_of_a_program_are_conflicts(client: HomeClient) -> None:
+    definition = {"name": "taken", "model": "scripted:nothing.json"}
+    assert client.post("/agents", {"definition": definition}).status == 200
+    again = client.post("/agents", {"definition": definition})
+    assert (again.status, again.code) == (409, "agent_name_taken")
+    changed = client.ask("PATCH", "/agents/clerk", {"changes": {"instructions": "other"}})
+    assert (changed.status, changed.code) == (409, "defined_in_code")
+    deleted = client.ask("DELETE", "/agents/clerk")
+    assert (deleted.status, deleted.code) == (409, "defined_in_code")
+
+
+def test_what_is_wrong_is_said_in_words_for_its_sender(client: HomeClient) -> None:
+    def said(method: str, path: str, body: Any = None) -> str:
+        answer = client.ask(method, path, body)
+        assert answer.status in (405, 422), answer
+        return str(answer.body["error"]["message"])
+
+    assert said("POST", "/agents/clerk/messages", {"text": "hi", "txt": 1}) == "there is no field 'txt' here"
+    assert said("POST", "/agents/clerk/messages", {}) == "text is missing"
+    assert said("POST", "/agents/clerk/messages", []) == "the body is no JSON object"
+    assert said("POST", "/agents/clerk/messages") == "the body is missing"
+    assert said("GET", "/agents?nonsense=1") == "there is no field 'nonsense' here"
+    assert said("PUT", "/agents/list", {}) == "PUT /agents/list is not taken"
+    assert client.ask("PUT", "/agents/list", {}).headers["allow"] == "GET"
+
+
+def test_the_log_of_the_daemon_has_no_traceback_of_it(home: ServedHome) -> None:
+    assert "Traceback" not in home.said.read_text()
