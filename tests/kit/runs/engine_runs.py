@@ -10,7 +10,7 @@ from wakeful.decisions.state import TurnState
 from wakeful.engine.state_loader import fold
 from wakeful.ports import Store, TurnRow
 from wakeful.store.encoding import decode, encode
-from wakeful.store.memory import Memory, MemoryStore, _Agent
+from wakeful.store.memory import Memory, MemoryStore
 
 
 def calls(*named: str | tuple[str, Any]) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def cut(memory: Memory, agent_id: str, upto: int) -> Memory:
     """A copy of what is kept, whose log of this agent ends after `upto` events."""
     copy = Memory()
     copy.blobs = dict(memory.blobs)
-    agent = _Agent(agent_id, copy)
+    agent = copy.new_agent(agent_id)
     for entry in memory.agents[agent_id].entries():
         if entry.seq <= upto:
             writer: Any = entry.head.writer

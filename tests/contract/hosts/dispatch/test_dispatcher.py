@@ -13,7 +13,7 @@ from wakeful.hosts import AbilityRefused, DispatchRequest, DispatchResult, Execu
 from wakeful.hosts.dispatch import dispatch_request as contracts
 from wakeful.hosts.dispatch.dispatch_request import RESULT_SCHEMA
 from wakeful.store.memory import MemoryStore
-from wakeful.store.memory_dispatches import DispatchShelf, MemoryDispatches
+from wakeful.store.memory.dispatches import DispatchShelf, MemoryDispatches
 
 DONE = {"status": "succeeded", "output": "done"}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 
 from wakeful.contracts.envelope import Fact
 from wakeful.ports import TurnRow
@@ -13,25 +13,14 @@ from wakeful.store.blob_names import beside_outputs, names_in, names_in_blob
 from wakeful.store.encoding import OUTSIDER, encode, lengths_of, read_row
 from wakeful.store.hollow_rows import hollowed
 from wakeful.store.log_cut import checkpoint_of
+from wakeful.store.memory.contents import Memory
 from wakeful.store.tables import TABLES
-
-
-class KeptMemory(Protocol):
-    """What a `Memory` keeps, as far as it is needed here."""
-
-    agents: Any
-    tables: Any
-    blobs: dict[str, bytes]
-    blob_doubts: dict[str, int]
-    marks: dict[str, str]
-    workflows: Any
-    dispatches: Any
 
 
 class MemoryRetention:
     """Steps on what is kept."""
 
-    def __init__(self, memory: KeptMemory) -> None:
+    def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
     async def expire_events(
@@ -116,7 +105,7 @@ class MemoryRetention:
         memory = self._memory
         tables = [table for table in TABLES if table is not ARTIFACTS or not beside]
         texts = [repr(row) for table in tables for row in memory.tables.all(table)]
-        texts += [repr(each) for revisions in memory.workflows.values() for each in revisions]
+        texts += [repr(each) for each in memory.workflows.all()]
         texts += [repr(vars(memory.dispatches))]
         for agent in memory.agents.values():
             texts += [

@@ -1,21 +1,20 @@
 """`LogTransfer` in memory."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
 
 from wakeful.contracts.errors import EventRefused
 from wakeful.ports.operator_feed import FEED
 from wakeful.ports.transfer import StoredLog, StoredRow
 from wakeful.store.blob_names import names_in, names_in_blob
 from wakeful.store.log_transfer import checked_log, payloads_of, refuse_known
+from wakeful.store.memory.contents import Memory
 
 
 class MemoryTransfer:
-    """Whole logs of one memory. `make` gives an agent without a log."""
+    """Whole logs of one memory."""
 
-    def __init__(self, memory: Any, make: Callable[[str], Any]) -> None:
+    def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._make = make
 
     async def stored_log(self, agent_id: str) -> StoredLog | None:
         agent = self._memory.agents.get(agent_id)
@@ -46,7 +45,7 @@ class MemoryTransfer:
                 f"agent {log.agent_id} is in this store already", "Import it into a store that does not have it."
             )
         refuse_known(checked, log.agent_id, self._memory.tables)
-        agent = self._make(log.agent_id)
+        agent = self._memory.new_agent(log.agent_id)
         agent.origin = log.cut_hash if log.cut else agent.origin
         for place, (row, entries) in enumerate(zip(log.rows, checked.entries, strict=True)):
             agent.log.append((row.header, row.body, row.hash))
