@@ -121,7 +121,8 @@ class JsonBody(Value):
     """Data of a program. It stays data until a model is shown it."""
 
     type: Literal["json"] = "json"
-    value: Any
+    value: Any = None
+    """Nothing is a value, too: `null` is written down as no field at all."""
 
 
 class BriefAttachment(Value):

@@ -217,3 +217,22 @@ def test_ids_form_a_tree_and_no_message_id_stands_for_one_of_them() -> None:
     assert [len({event[level] for event in events}) for level in levels] == [1, 1, 2, 4, 8]
     admitted = as_published(message())
     assert admitted["payload"]["message_id"] not in {admitted[level] for level in levels if level in admitted}
+
+
+def allows_null(schema: Any) -> bool:
+    """Says nothing of a type, or names `null` as one."""
+    kinds = [each.get("type") for each in (schema, *schema.get("anyOf", ()), *schema.get("oneOf", ()))]
+    is_open = not {"type", "$ref", "anyOf", "oneOf", "allOf", "const", "enum"} & set(schema)
+    return is_open or "null" in kinds
+
+
+def test_no_field_that_may_be_nothing_has_to_be_there_because_nothing_is_not_written_down() -> None:
+    """A log with such a field could not be read again: `null` is left out where events are stored."""
+    shapes = {name: shape for name, shape in event_schema()["$defs"].items() if "properties" in shape}
+    found = [
+        f"{name}.{field}"
+        for name, shape in shapes.items()
+        for field in shape.get("required", ())
+        if field in shape["properties"] and allows_null(shape["properties"][field])
+    ]
+    assert found == []

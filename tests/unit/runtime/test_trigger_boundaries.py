@@ -187,3 +187,29 @@ async def test_a_delivery_to_an_agent_that_was_put_away_or_deleted_is_refused_by
         await rt.delete("made")
         refused = await rt.deliver(gone, b"")
         assert (refused.outcome, refused.reason) == ("refused", "revoked")
+
+
+@pytest.mark.parametrize("body", [b"null", b" null ", b"0", b'""', b"[]", b"{}"])
+async def test_data_that_is_next_to_nothing_is_kept_and_read_again(tmp_path: Path, body: bytes) -> None:
+    agent, asked = ops()
+    async with Runtime(tmp_path / "rt", agents=[agent], clock=FixedClock()) as rt:
+        await rt.create_trigger("ops", "ci", say="Look.")
+        told = await rt.deliver(await rt.trigger_url("ops/ci"), body, {"Content-Type": "application/json"})
+        assert told.outcome == "accepted"
+        await rt.settled()
+        assert len(asked) == 1
+        (admitted,) = await events(rt, "message.admitted")
+        assert admitted.body.value == json.loads(body)
+    async with Runtime(tmp_path / "rt", agents=[ops()[0]], clock=FixedClock()) as rt:
+        assert (await rt.answer(await rt.send("ops", "Are you there?"))).output == "noted"
+
+
+async def test_a_number_that_json_has_not_is_refused(tmp_path: Path) -> None:
+    agent, asked = ops()
+    async with Runtime(tmp_path / "rt", agents=[agent], clock=FixedClock()) as rt:
+        await rt.create_trigger("ops", "ci", say="Look.")
+        for body in (b"[1e999]", b"[NaN]", b"[-Infinity]"):
+            told = await rt.deliver(await rt.trigger_url("ops/ci"), body, {"Content-Type": "application/json"})
+            assert (told.outcome, told.reason) == ("refused", "invalid_body")
+        await rt.settled()
+        assert asked == []

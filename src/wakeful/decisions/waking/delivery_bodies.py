@@ -32,7 +32,7 @@ def read_body(raw: bytes, content_type: str) -> str | JsonBody | BodyProblem | N
         return BodyProblem("too_deep", f"the body is nested deeper than {MAX_DEPTH}")
     try:
         value = json.loads(text, parse_constant=_no_number)
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (ValueError, RecursionError) as problem:
         return BodyProblem("invalid_body", f"the body is not JSON: {str(problem)[:200]}")
     return JsonBody(value=value)
