@@ -92,7 +92,7 @@ def bare() -> Iterator[Server]:
         "--port",
         str(port),
         "--http",
-        "h11",
+        "httptools",
         "--no-access-log",
     ]
     process = subprocess.Popen([*line, "--loop", "asyncio", "--log-level", "error"], cwd=HERE)

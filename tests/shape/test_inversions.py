@@ -34,6 +34,11 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "those who read what is stored take turns, and a message does not wait for them": (
         "unit/service/queries/test_replay_queue.py::test_inversion_without_turns_a_message_waits_for_each_of_them",
     ),
+    "a head has an end, and what comes after a body says nothing about its request": (
+        "unit/surfaces/http/test_peer_protocol.py::test_inversion_without_the_count_a_head_is_held_whatever_its_size",
+        "unit/surfaces/http/test_peer_protocol.py"
+        "::test_inversion_the_parser_takes_headers_after_a_body_for_headers_of_the_request",
+    ),
     "a page of another site has no say": (
         "hostile/test_cross_site_page.py::test_inversion_a_program_with_the_same_token_is_served",
     ),

@@ -6,7 +6,9 @@ token:NAME      over the network, with a token
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from wakeful.contracts.values import Value
@@ -75,28 +77,33 @@ class TokenBook:
     """
 
     given: Sequence[AccessToken] = ()
+    path: Path = field(default_factory=tokens_path)
     _seen: tuple[int, int] = (0, 0)
     _tokens: Sequence[AccessToken] = ()
 
     def caller(self, token: str) -> Caller | None:
         found = match([*self.given, *self._read()], token)
-        return None if found is None else Caller(f"token:{found.name}", opened(found.scopes))
+        return None if found is None else _caller(found)
 
     def is_empty(self) -> bool:
         return not self.given and not self._read()
 
     def _read(self) -> Sequence[AccessToken]:
-        path = tokens_path()
         try:
-            found = path.stat()
+            found = self.path.stat()
         except OSError:
             self._seen, self._tokens = (0, 0), ()
             return ()
         stamp = (found.st_mtime_ns, found.st_ino)
         if stamp != self._seen:
-            self._tokens = read_tokens(path)
+            self._tokens = read_tokens(self.path)
             self._seen = stamp
         return self._tokens
+
+
+@lru_cache(maxsize=256)
+def _caller(token: AccessToken) -> Caller:
+    return Caller(f"token:{token.name}", opened(token.scopes))
 
 
 def token_of_digest(digest: str, name: str = "given") -> AccessToken:

@@ -3,16 +3,12 @@
 import asyncio
 import logging
 import re
-from collections import defaultdict
-from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Match, Route
-from starlette.types import Receive, Scope, Send
 
 from wakeful._version import __version__
 from wakeful.contracts.errors import WakefulError
@@ -28,11 +24,10 @@ from wakeful.surfaces.http.event_streams import OpenStreams
 from wakeful.surfaces.http.guard import API_VERSION, caller_of
 from wakeful.surfaces.http.openapi_document import describe
 from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router, refuse_unknown_fields
+from wakeful.surfaces.http.route_index import RouteIndex, add_routes
 from wakeful.surfaces.http.task_routes import task_router
 from wakeful.views.store_records import ArtifactContent
 
-_RoutePlace: TypeAlias = tuple[str, int, str]
-"""First word, number of words, method."""
 _log = logging.getLogger("wakeful.http")
 _CODES = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
 JSON = "application/json"
@@ -102,6 +97,11 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
     return app
 
 
+def front(app: FastAPI) -> RouteIndex:
+    """The application behind the index of its routes."""
+    return RouteIndex(app.router.routes, _said, app)
+
+
 def artifact_router(opened: OpenStore) -> APIRouter:
     """The bytes of artifacts. They are somebody's text: a file to be saved, and never a page of ours."""
     router = APIRouter(
@@ -162,6 +162,18 @@ def _answer(found: HttpProblem) -> Response:
     return Response(found.body, found.status, media_type="application/json")
 
 
+async def _said(request: Request, error: Exception) -> Response:
+    """What a client is told, whatever was raised."""
+    match error:
+        case WakefulError():
+            return await _told(request, error)
+        case RequestValidationError():
+            return await _wrong_request(request, error)
+        case HTTPException():
+            return await _framework(request, error)
+    return await _failed(request, error)
+
+
 async def _told(request: Request, error: Exception) -> Response:
     return _answer(problem_of(error))
 
@@ -204,41 +216,3 @@ async def _framework(request: Request, error: Exception) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     _log.error("a request failed: %s %s", request.method, request.url.path, exc_info=error)
     return _answer(problem_of(error))
-
-
-class RouteIndex:
-    """The routes of an application by first word and number of words: a hundred are not tried one after the other.
-
-    A request that the index does not know goes the framework's way, which says what is wrong with it.
-    """
-
-    def __init__(self, router: APIRouter) -> None:
-        self._router = router
-        self._routes: dict[_RoutePlace, list[Route]] = defaultdict(list)
-        for route in router.routes:
-            if isinstance(route, Route) and not route.path.startswith("/{"):
-                for method in route.methods or ():
-                    self._routes[_route_place(route.path, method)].append(route)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            scope.setdefault("router", self._router)
-            for route in self._routes.get(_route_place(scope["path"], scope["method"]), ()):
-                match, found = route.matches(scope)
-                if match == Match.FULL:
-                    scope.update(found)
-                    await route.handle(scope, receive, send)
-                    return
-        await self._router.app(scope, receive, send)
-
-
-def add_routes(app: FastAPI, routers: Sequence[APIRouter]) -> None:
-    """All routes of the routers, to be found by an index. Nothing is added afterwards."""
-    flat: list[BaseRoute] = [route for router in routers for route in router.routes]
-    app.router.routes.extend(flat)
-    app.router.middleware_stack = RouteIndex(app.router)
-
-
-def _route_place(path: str, method: str) -> _RoutePlace:
-    first, _, rest = path[1:].partition("/")
-    return first, rest.count("/") + bool(rest), method

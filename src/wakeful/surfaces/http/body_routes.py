@@ -1,11 +1,13 @@
-"""Routes of the table that take a body: what a request holds is read here, once, against the models of its route.
+"""Routes that take a body: what a request holds is read here, once, against the models of its route.
 
 The framework describes these routes in OpenAPI, and its own reading of them was a quarter of what accepting a message
-cost: dependencies solved anew for each request, and two stacks of exits that nothing is put on.
+cost: dependencies solved anew for each request, and two stacks of exits that nothing is put on. They are answered by
+`route_index`, in front of it.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi.exceptions import RequestValidationError
@@ -13,38 +15,57 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
 
-from wakeful.contracts.errors import NotEntitled
-from wakeful.surfaces.http.guard import caller_of
+from wakeful.contracts.errors import InvalidValue, NotEntitled
+from wakeful.surfaces.http.guard import BODY, HEADERS, caller_of
 from wakeful.surfaces.http.request_keys import IDEMPOTENCY, KEY_PATTERN
 
 LONGEST_NAME = 500
+SEE = "See /openapi.json for what is taken."
 _NAME: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)])
 _KEY: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(pattern=KEY_PATTERN)])
+_KEY_HEADER = IDEMPOTENCY.lower()
 
 
 @dataclass(frozen=True, slots=True)
 class RequestParts:
-    """What a request of a route holds: names in its path, perhaps a body, perhaps a key."""
+    """What a request of a route holds: names in its path, perhaps a body, perhaps a key, a query, other headers."""
 
     names: tuple[str, ...]
     model: type[BaseModel] | None
-    """Of the body; None: the endpoint refuses one."""
+    """Of the body; None: there is none."""
     is_needed: bool
+    query: type[BaseModel] | None = None
+    """Its fields are arguments of the endpoint; None: there is no query."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """From arguments of the endpoint to names of headers, in small letters."""
 
-    async def read(self, request: Request) -> dict[str, Any]:
+    def read(self, request: Request) -> dict[str, Any]:
         """The arguments of the endpoint. Raises RequestValidationError with everything that is wrong."""
-        found: dict[str, Any] = {}
+        scope = request.scope
+        body, headers = scope["state"][BODY], scope["state"][HEADERS]
+        found: dict[str, Any] = {name: headers.get(header) for name, header in self.headers.items()}
         wrong: list[Any] = []
         for name in self.names:
-            _take(found, wrong, name, ("path", name), _NAME, request.path_params[name])
-        key = request.headers.get(IDEMPOTENCY)
+            _take(found, wrong, name, ("path", name), _NAME, scope["path_params"][name])
+        key = headers.get(_KEY_HEADER)
         found["idempotency_key"] = None
         if key is not None:
             _take(found, wrong, "idempotency_key", ("header", IDEMPOTENCY), _KEY, key)
-        if self.model is not None:
-            said = _parsed(await request.body())
+        asked = dict(request.query_params) if scope["query_string"] else {}
+        if asked:
+            refuse_unknown_query(asked, () if self.query is None else self.query.model_fields)
+        if self.query is not None:
+            try:
+                found |= dict(self.query.model_validate(asked))
+            except ValidationError as error:
+                wrong += _errors(error, ("query",))
+        if self.model is None:
+            if body.strip() not in (b"", b"{}", b"null"):
+                raise InvalidValue("invalid_request", "", "this route takes no body", SEE)
+        else:
+            said = _parsed(body)
             if said is not None:
                 try:
                     found["asked"] = self.model.model_validate(said)
@@ -65,14 +86,32 @@ class BodyRoute(APIRoute):
     parts: RequestParts
     scope: str
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] not in (self.methods or ()):
-            await super().handle(scope, receive, send)  # it says which methods there are
-            return
-        request = Request(scope, receive, send)
+    def names_in(self, words: Sequence[str]) -> dict[str, str] | None:
+        """The names in a path of as many words as the route has; None: it is another route's."""
+        names = {}
+        for own, word in zip(self._words, words, strict=True):
+            if own[:1] == "{" and word:
+                names[own[1:-1]] = word
+            elif own != word:
+                return None
+        return names
+
+    async def respond(self, request: Request) -> Response:
+        """Raises what is to be told as an error; nothing has been sent then."""
         require(request, self.scope)
-        answer = await self.endpoint(request, **await self.parts.read(request))
-        await answer(scope, receive, send)
+        answer: Response = await self.endpoint(request, **self.parts.read(request))
+        return answer
+
+    def prepare(self, parts: RequestParts, scope: str) -> None:
+        self.parts, self.scope, self._words = parts, scope, self.path.split("/")
+
+
+class JsonAnswer(Response):
+    """JSON that is there as bytes."""
+
+    def __init__(self, body: bytes) -> None:
+        self.status_code, self.background, self.body = 200, None, body
+        self.raw_headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
 
 
 def require(request: Request, scope: str) -> None:
@@ -83,6 +122,15 @@ def require(request: Request, scope: str) -> None:
             f"{caller.name} may not do this: it needs the scope `{scope}`",
             f"Make a token that has it: wakeful token create NAME --scope {scope}",
         )
+
+
+def refuse_unknown_query(asked: Iterable[str], names: Iterable[str]) -> None:
+    """Raises InvalidValue for a field of a query that its route does not know."""
+    known = sorted(names)
+    unknown = sorted(set(asked).difference(known))
+    if unknown:
+        told = f"Known here: {', '.join(known)}." if known else "This route takes none."
+        raise InvalidValue("invalid_request", "", f"there is no field {unknown[0]!r} here", told)
 
 
 def _parsed(body: bytes) -> Any:

@@ -32,9 +32,10 @@ from wakeful.service.operations.chat import (
     follow_message_events,
 )
 from wakeful.service.operations.operation import OpenStore
+from wakeful.surfaces.http.body_routes import BodyRoute, RequestParts
 from wakeful.surfaces.http.event_routes import After, LastEvent, standard_frame
 from wakeful.surfaces.http.event_streams import SSE, OpenStreams, seen_before, sse_answer, sse_frame, wants_stream
-from wakeful.surfaces.http.guard import caller_of
+from wakeful.surfaces.http.guard import SLASH, caller_of
 from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, refuse_unknown_fields
 from wakeful.surfaces.http.request_keys import KeyHeader, as_key_of_message
 from wakeful.views.chat_messages import CHAT_MESSAGE, ChatMessage, ChatReplay
@@ -85,19 +86,18 @@ class ChatRequest(BaseModel):
     supersede: bool = Field(False, description="Stop the turns of the thread that began before.")
 
 
+class ChatQueryString(BaseModel):
+    """How a chat is to be shown."""
+
+    model_config = ConfigDict(extra="forbid")
+    form: Literal["chat", "standard"] = "chat"
+    cancel_on_disconnect: bool = False
+
+
 def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
     """The routes of chats."""
     router = APIRouter(dependencies=[Depends(refuse_unknown_fields)], tags=["chat"])
 
-    @router.post(
-        "/agents/{agent_id}/chat",
-        summary="Chat with an agent",
-        description="Scope: `operate`. The answer is a stream: the message, then everything of the turn that answers "
-        "it, until that turn is over. Post it again with the same key and `Last-Event-ID` to go on after a disconnect.",
-        responses={**ERRORS, 200: streamed()},
-        response_class=Response,
-        dependencies=[Depends(needs_scope("operate"))],
-    )
     async def say(
         request: Request,
         agent_id: Id,
@@ -111,13 +111,32 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         values = asked.model_dump()
         as_key_of_message(idempotency_key, values)
         caller = caller_of(request.scope).name
-        words = ChatWords(agent_id, **values, sender=caller)
+        words = ChatWords(agent_id.replace(SLASH, "/"), **values, sender=caller)
         sent = MessageName((await SAY.handler(opened, words)).message_id)
         guarded = partial(_cancelling, opened, sent, caller, streams.closing) if cancel_on_disconnect else _as_it_is
         if form == "standard":
             return await sse_answer(guarded(follow_message_events(opened, sent, after)), standard_frame, streams)
         messages = guarded(follow_message_chat(opened, sent, after, may_answer=True))
         return await sse_answer(messages, chat_frame, streams)
+
+    router.add_api_route(
+        "/agents/{agent_id}/chat",
+        say,
+        methods=["POST"],
+        summary="Chat with an agent",
+        description="Scope: `operate`. The answer is a stream: the message, then everything of the turn that answers "
+        "it, until that turn is over. Post it again with the same key and `Last-Event-ID` to go on after a disconnect.",
+        responses={**ERRORS, 200: streamed()},
+        response_class=Response,
+        dependencies=[Depends(needs_scope("operate"))],
+        route_class_override=BodyRoute,
+    )
+    made = router.routes[-1]
+    assert isinstance(made, BodyRoute)
+    parts = RequestParts(
+        ("agent_id",), ChatRequest, is_needed=True, query=ChatQueryString, headers={"last": "last-event-id"}
+    )
+    made.prepare(parts, "operate")
 
     @router.get(
         "/turns/{turn_id}/chat",

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -41,6 +42,10 @@ class LocalPeer(str):
 
 
 PEER = LocalPeer("local")
+HEADERS = "headers"
+"""In the state of a request: its headers as text, their names in small letters."""
+BODY = "body"
+"""In the state of a request: its whole body. A server that has it before the door is opened puts it there."""
 API_VERSION = "1"
 SLASH = "\ue02f"
 """Stands for an encoded slash in a path while a route is looked for: a name that has one is still one name."""
@@ -73,23 +78,26 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = _headers(scope)
+        state = scope.setdefault("state", {})
+        headers = state[HEADERS] = _headers(scope)
         send = _marked(send)
         if b"%2f" in (raw := scope.get("raw_path", b"").lower()) and raw.isascii():
             scope["path"] = unquote(_ENCODED_SLASH.sub(SLASH, scope["raw_path"].decode("ascii")))
         refusal = self._foreign(scope, headers) or self._unknown(scope, headers)
         if refusal is None and scope["method"] in _CHANGING:
             refusal = self._wrong_content(scope, headers)
-            if refusal is None:
+        if refusal is None:
+            body = state.get(BODY)
+            if body is None:
                 body = await self._body(receive, headers)
-                if isinstance(body, HttpProblem):
-                    refusal = body
-                else:
-                    receive = _again(body, receive)
-                    if not _is_delivery(scope) and _depth(body) > MAX_DEPTH:
-                        refusal = problem(
-                            422, "too_deep", f"the body is nested more than {MAX_DEPTH} levels deep", "Send less."
-                        )
+            if isinstance(body, HttpProblem):
+                refusal = body
+            else:
+                state[BODY], receive = body, _again(body, receive)
+                if not _is_delivery(scope) and _depth(body) > MAX_DEPTH:
+                    refusal = problem(
+                        422, "too_deep", f"the body is nested more than {MAX_DEPTH} levels deep", "Send less."
+                    )
         if refusal is not None:
             self.refused[refusal.words.code] += 1
             await _read_rest(receive)
@@ -121,7 +129,6 @@ class Guard:
 
     def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> HttpProblem | None:
         """Set `caller`. Nobody without a token gets further, but to what is open to all."""
-        scope.setdefault("state", {})
         if _is_local(scope):
             scope["state"]["caller"] = local_caller(scope["client"][1])
             return None
@@ -226,6 +233,7 @@ def _headers(scope: Scope) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
 
 
+@lru_cache(maxsize=64)
 def _host_name(host: str) -> str:
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()

@@ -13,7 +13,15 @@ from wakeful.contracts.errors import InvalidValue
 from wakeful.service.operations.operation import OpenStore
 from wakeful.service.operations.pages import PAGES, READ_MOST, ByKey, ByPlace, cut, place_of
 from wakeful.service.operations.routes import ROUTES, HttpRoute, RequestField, field_of_path, fields_of, request_of
-from wakeful.surfaces.http.body_routes import LONGEST_NAME, BodyRoute, RequestParts, require
+from wakeful.surfaces.http.body_routes import (
+    LONGEST_NAME,
+    SEE,
+    BodyRoute,
+    JsonAnswer,
+    RequestParts,
+    refuse_unknown_query,
+    require,
+)
 from wakeful.surfaces.http.cursors import LONGEST, link_next, place_in
 from wakeful.surfaces.http.error_answers import ErrorAnswer
 from wakeful.surfaces.http.guard import SLASH, caller_of
@@ -37,7 +45,6 @@ ELSEWHERE = (
 )
 """Answered by `event_routes`, `chat_routes` and `task_routes`, as pages or as a stream to readers that accept one, and
 by `application`, as text."""
-SEE = "See /openapi.json for what is taken."
 _NAME = re.compile(r"{(\w+)}")
 _IN_QUERY = ("GET", "DELETE")
 ERRORS: Mapping[int | str, dict[str, Any]] = {
@@ -83,7 +90,7 @@ def add_route(router: APIRouter, route: HttpRoute, opened: Perform) -> None:
     )
     made = router.routes[-1]
     if isinstance(made, BodyRoute) and parts is not None:
-        made.parts, made.scope = parts, route.scope
+        made.prepare(parts, route.scope)
 
 
 def needs_scope(scope: str) -> Callable[[Request], Awaitable[None]]:
@@ -103,19 +110,22 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
     left = [each for name, each in fields.items() if name not in in_path.values()]
     pages = PAGES.get(route.path) if route.operation.many else None
     model = _model(route, left, is_paged=pages is not None) if left or pages is not None else None
-    in_query = frozenset(model.model_fields) if model is not None and route.method in _IN_QUERY else frozenset()
+    is_in_query = route.method in _IN_QUERY
+    in_query = frozenset(model.model_fields) if model is not None and is_in_query else frozenset()
     record: Any = route.operation.answer_type()
     adapter: TypeAdapter[Any] = TypeAdapter(record)
     lines: TypeAdapter[Any] = TypeAdapter(list[record])
 
     async def endpoint(request: Request, **given: Any) -> Response:
         asked: BaseModel | None = given.pop("asked", None)
-        await _refuse_unknown(request, in_query, has_body=model is not None and not in_query)
+        if is_in_query:
+            await _refuse_unknown(request, in_query)
         values = {field: given[name].replace(SLASH, "/") for name, field in in_path.items()}
         if asked is not None:
-            values |= {name: getattr(asked, name) for name in type(asked).model_fields if name in fields}
-        limit = getattr(asked, "limit", MOST)
-        place = place_in(request, getattr(asked, "cursor", None))
+            values |= {name: value for name, value in asked.__dict__.items() if name in fields}
+        limit, place = getattr(asked, "limit", MOST) if pages is not None else MOST, None
+        if pages is not None:
+            place = place_in(request, getattr(asked, "cursor", None))
         if isinstance(pages, ByPlace) and place is not None:
             values[pages.field] = place
         elif isinstance(pages, ByKey) and "limit" in fields:
@@ -127,14 +137,13 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
             require(request, "reveal")
         made = request_of(route, values, caller_of(request.scope).name)
 
-        async def act() -> str:
-            found = await route.operation.handler(opened(request), made)
-            return adapter.dump_json(found).decode()
+        async def act() -> bytes:
+            return adapter.dump_json(await route.operation.handler(opened(request), made))
 
         if key is not None and "key" not in fields:
             return await once(request, route, opened(request), key, given, act)
         if not route.operation.many:
-            return Response(await act(), media_type="application/json")
+            return JsonAnswer(await act())
         items = await route.operation.handler(opened(request), made)
         if isinstance(pages, ByKey):
             items = cut(items, pages, place, limit + 1)
@@ -152,8 +161,8 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
         hint = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, description=f"The {field} that is meant.")]
         parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=hint))
     if model is not None:
-        place = Query() if route.method in _IN_QUERY else Body()
-        default = Parameter.empty if needed or route.method in _IN_QUERY else model()
+        place = Query() if is_in_query else Body()
+        default = Parameter.empty if needed or is_in_query else model()
         parameters.append(
             Parameter("asked", Parameter.KEYWORD_ONLY, annotation=Annotated[model, place], default=default)
         )
@@ -161,28 +170,21 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
         parameters.append(Parameter("idempotency_key", Parameter.KEYWORD_ONLY, annotation=KeyHeader, default=None))
     endpoint.__signature__ = Signature(parameters, return_annotation=Response)  # type: ignore[attr-defined]
     endpoint.__name__ = re.sub(r"\W+", "_", f"{route.operation.name}_{route.method.lower()}_{route.path}").strip("_")
-    return endpoint, None if route.method in _IN_QUERY else RequestParts(tuple(in_path), model, needed)
+    return endpoint, None if is_in_query else RequestParts(tuple(in_path), model, needed)
 
 
 async def refuse_unknown_fields(request: Request) -> None:
     """For routes with parameters of their own: a field of the query that is none of them is refused, as it is by the
     routes of the table. Raises InvalidValue."""
     route = request.scope["route"]
-    _refuse_unknown_query(request, frozenset(each.alias for each in route.dependant.query_params))
+    refuse_unknown_query(request.query_params, frozenset(each.alias for each in route.dependant.query_params))
 
 
-async def _refuse_unknown(request: Request, names: frozenset[str], *, has_body: bool) -> None:
-    """A field that the route does not know is refused, also where it knows none. Raises InvalidValue."""
-    _refuse_unknown_query(request, names)
-    if not has_body and (await request.body()).strip() not in (b"", b"{}", b"null"):
+async def _refuse_unknown(request: Request, names: frozenset[str]) -> None:
+    """A field that the route does not know is refused, also where it knows none, and a body. Raises InvalidValue."""
+    refuse_unknown_query(request.query_params, names)
+    if (await request.body()).strip() not in (b"", b"{}", b"null"):
         raise InvalidValue("invalid_request", "", "this route takes no body", SEE)
-
-
-def _refuse_unknown_query(request: Request, names: frozenset[str]) -> None:
-    unknown = sorted(set(request.query_params) - names)
-    if unknown:
-        known = f"Known here: {', '.join(sorted(names))}." if names else "This route takes none."
-        raise InvalidValue("invalid_request", "", f"there is no field {unknown[0]!r} here", known)
 
 
 def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> type[BaseModel]:

@@ -47,13 +47,13 @@ async def once(
     opened: OpenStore,
     key: str,
     names: dict[str, str],
-    act: Callable[[], Awaitable[str]],
+    act: Callable[[], Awaitable[bytes]],
 ) -> Response:
     """The answer of a request with a key. `names` are those in its path; `act` carries it out and gives its answer as
     JSON."""
 
     async def given() -> GivenAnswer:
-        return GivenAnswer(200, await act())
+        return GivenAnswer(200, (await act()).decode())
 
     asked = KeyedRequest(
         caller=caller_of(request.scope).name,

@@ -9,15 +9,12 @@ import logging
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wakeful._version import __version__
 from wakeful.bootstrap.installation import doctor
@@ -44,57 +41,15 @@ from wakeful.service.serving.run_files import (
     write_record,
 )
 from wakeful.service.serving.socket_place import socket_path
-from wakeful.surfaces.http.application import application
-from wakeful.surfaces.http.guard import PEER, Guard
+from wakeful.surfaces.http.application import application, front
+from wakeful.surfaces.http.guard import Guard
+from wakeful.surfaces.http.peer_protocol import PeerProtocol
 
 DRAIN_SECONDS = 10.0
-HEADER_SECONDS = 15.0
-"""How long a client may take for the head of its first request."""
-CUT_SECONDS = 2.0
-"""How long, once the server ends, a client may take to read what was written for it."""
 UNSENT_BYTES = 65_536
 """How much the kernel takes for a client that does not read. Otherwise it is up to 4 MB, all of it presented."""
 _LEAST_UNSENT = getattr(socket, "TCP_NOTSENT_LOWAT", None)
-_CREDENTIALS = getattr(socket, "SO_PEERCRED", None)
 _log = logging.getLogger("wakeful.serve")
-
-
-class PeerProtocol(H11Protocol):
-    """HTTP that knows who is at the other end of the home's socket, and gives nobody for ever to begin."""
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        found = transport.get_extra_info("socket")
-        if found is not None and found.family == socket.AF_UNIX:
-            self.client = (PEER, _peer(found))
-        self._begin = self.loop.call_later(HEADER_SECONDS, self._too_late)
-
-    def _too_late(self) -> None:
-        begun: object = self.cycle
-        if begun is None and not self.transport.is_closing():
-            self.transport.close()
-
-    def shutdown(self) -> None:
-        """The server ends. A reader that does not take what is written for it is waited for no longer than others."""
-        super().shutdown()
-        self._begin.cancel()
-        self._begin = self.loop.call_later(CUT_SECONDS, self._cut)
-
-    def _cut(self) -> None:
-        if self.transport.get_write_buffer_size():
-            self.transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._begin.cancel()
-        super().connection_lost(exc)
-
-
-def _peer(connection: Any) -> int:
-    """The user at the other end, as the kernel says."""
-    if _CREDENTIALS is None:
-        return os.getuid()  # the socket can be opened by its owner alone
-    data = connection.getsockopt(socket.SOL_SOCKET, _CREDENTIALS, 12)
-    return int.from_bytes(data[4:8], sys.byteorder)
 
 
 class _Server(uvicorn.Server):
@@ -170,7 +125,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             host = ServedHost(living.supply)
             await host.take_up()
             opened = OpenStore(engine.store, lambda _: engine, own_keys, living, process, host)
-            app = Guard(application(opened, closing), tokens, allowed_hosts(options, _host(address)))
+            app = Guard(front(application(opened, closing)), tokens, allowed_hosts(options, _host(address)))
             config = uvicorn.Config(
                 app,
                 http=PeerProtocol,

@@ -1,0 +1,134 @@
+"""HTTP on one connection: who is at the other end, how long they may take to begin, and how much of a head is held.
+
+The parser (httptools, in C) sets no limit to a head: what it holds without handing anything over is counted here.
+A request that comes whole is handed over whole, and the head of an answer leaves with the first bytes of its body.
+"""
+
+import asyncio
+import os
+import socket
+import sys
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from wakeful.surfaces.http.guard import BODY, PEER
+
+HEADER_SECONDS = 15.0
+"""How long a client may take for the head of its first request."""
+CUT_SECONDS = 2.0
+"""How long, once the server ends, a client may take to read what was written for it."""
+HELD_BYTES = 65_536
+"""How much of a head, or of what follows a body, may arrive before it is whole."""
+_CREDENTIALS = getattr(socket, "SO_PEERCRED", None)
+
+
+class _JoinedWrites:
+    """A transport that keeps the head of an answer until what follows it is written, or until nothing else is to do."""
+
+    __slots__ = ("_call_soon", "_held", "_transport", "is_closing", "is_head")
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._call_soon = transport, loop.call_soon
+        self._held = b""
+        self.is_closing = transport.is_closing
+        self.is_head = False
+        """The next bytes begin an answer. Where they do not after all, they leave a moment later."""
+
+    def write(self, data: bytes) -> None:
+        if self._held:
+            data, self._held = self._held + data, b""
+        elif self.is_head:
+            self.is_head, self._held = False, data
+            self._call_soon(self._flush)
+            return
+        self._transport.write(data)
+
+    def _flush(self) -> None:
+        if self._held:
+            data, self._held = self._held, b""
+            self._transport.write(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class PeerProtocol(HttpToolsProtocol):
+    """HTTP that knows who is at the other end of the home's socket, and gives nobody for ever to begin."""
+
+    _held = 0
+    _is_in_head = False
+    _is_new = False
+    """The head of the request came with the bytes that are being read: nothing has been done about it yet."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        found = transport.get_extra_info("socket")
+        if found is not None and found.family == socket.AF_UNIX:
+            self.client = (PEER, _peer(found))
+        self._begin = self.loop.call_later(HEADER_SECONDS, self._too_late)
+        self.transport = self._writes = _JoinedWrites(transport, self.loop)  # type: ignore[assignment]
+
+    def data_received(self, data: bytes) -> None:
+        self._held += len(data)
+        super().data_received(data)
+        self._is_new = False
+        if self._held > HELD_BYTES and not self.transport.is_closing():
+            self.send_400_response(f"More than {HELD_BYTES} bytes of headers.")
+
+    def on_message_begin(self) -> None:
+        self._is_in_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """What comes after a body says nothing about the request: the door has looked at its headers."""
+        if self._is_in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._held, self._is_in_head = 0, False
+        self._is_new = self._writes.is_head = True
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._held = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._held = 0
+        super().on_message_complete()
+        cycle = self.cycle
+        if self._is_new and not cycle.response_complete:
+            cycle.scope["state"][BODY], cycle.body = bytes(cycle.body), bytearray()
+            cycle.message_event.clear()
+
+    def _too_late(self) -> None:
+        begun: object = self.cycle
+        if begun is None and not self.transport.is_closing():
+            self.transport.close()
+
+    def shutdown(self) -> None:
+        """The server ends. A reader that does not take what is written for it is waited for no longer than others."""
+        super().shutdown()
+        self._begin.cancel()
+        self._begin = self.loop.call_later(CUT_SECONDS, self._cut)
+
+    def _cut(self) -> None:
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._begin.cancel()
+        super().connection_lost(exc)
+
+
+def _peer(connection: Any) -> int:
+    """The user at the other end, as the kernel says."""
+    if _CREDENTIALS is None:
+        return os.getuid()  # the socket can be opened by its owner alone
+    data = connection.getsockopt(socket.SOL_SOCKET, _CREDENTIALS, 12)
+    return int.from_bytes(data[4:8], sys.byteorder)

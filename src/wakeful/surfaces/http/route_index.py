@@ -1,0 +1,100 @@
+"""Which route answers a request: found by the words of its path, so that a hundred are not tried one after the other.
+
+A route that takes a body is answered from here; all others go through the framework, which finds its route again by
+what is noted here. A request that the index does not know goes the framework's way, which says what is wrong with it.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from fastapi import APIRouter, FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from wakeful.surfaces.http.body_routes import BodyRoute
+
+Told: TypeAlias = Callable[[Request, Exception], Awaitable[Response]]
+"""What a client is told about something that was raised."""
+_Place: TypeAlias = tuple[str, int, str, str]
+"""First word, number of words, method, last word; no last word where it is a name."""
+_FOUND = "wakeful.route"
+
+
+class RouteIndex:
+    """The routes of an application."""
+
+    def __init__(self, routes: Iterable[BaseRoute], told: Told, rest: ASGIApp) -> None:
+        self._told, self._rest = told, rest
+        places: dict[tuple[str, int, str], list[Route]] = defaultdict(list)
+        for route in routes:
+            if isinstance(route, Route) and not route.path.startswith("/{"):
+                words = route.path.split("/")
+                for method in route.methods or ():
+                    places[words[1], len(words), method].append(route)
+        self._routes: dict[_Place, list[Route]] = {}
+        for (first, many, method), found in places.items():
+            for last in {"", *map(_last_word, found)}:
+                fitting = [each for each in found if _last_word(each) in ("", last)]
+                self._routes[first, many, method, last] = fitting
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            route = self._find(scope)
+            if isinstance(route, BodyRoute):
+                request = Request(scope, receive)
+                try:
+                    answer = await route.respond(request)
+                except Exception as error:
+                    answer = await self._told(request, error)
+                await answer(scope, receive, send)
+                return
+            scope[_FOUND] = route
+        await self._rest(scope, receive, send)
+
+    def _find(self, scope: Scope) -> Route | None:
+        words = scope["path"].split("/")
+        if len(words) < 2:
+            return None
+        first, many, method = words[1], len(words), scope["method"]
+        known = self._routes.get((first, many, method, words[-1])) or self._routes.get((first, many, method, ""))
+        for route in known or ():
+            if isinstance(route, BodyRoute):
+                names = route.names_in(words)
+                if names is not None:
+                    scope["path_params"] = names
+                    return route
+            else:
+                match, found = route.matches(scope)
+                if match == Match.FULL:
+                    scope.update(found)
+                    return route
+        return None
+
+
+def _last_word(route: Route) -> str:
+    last = route.path.rpartition("/")[2]
+    return "" if last.startswith("{") else last
+
+
+def add_routes(app: FastAPI, routers: Sequence[APIRouter]) -> None:
+    """All routes of the routers, flat. Nothing is added afterwards."""
+    app.router.routes.extend(route for router in routers for route in router.routes)
+    app.router.middleware_stack = _FoundRoute(app.router)
+
+
+class _FoundRoute:
+    """The routes of the framework, from the one that the index found."""
+
+    def __init__(self, router: APIRouter) -> None:
+        self._router = router
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        route = scope.pop(_FOUND, None)
+        if route is None:
+            await self._router.app(scope, receive, send)
+            return
+        scope.setdefault("router", self._router)
+        await route.handle(scope, receive, send)
