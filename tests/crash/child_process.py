@@ -1,11 +1,10 @@
-"""A runtime with an agent that spawns another, killed at a commit: `python child_process.py HOME SCENARIO POINT`.
+"""A runtime with an agent that spawns another, killed at a commit: `main(home, scenario, point)`.
 
-POINT is the number of the commit in whose place the process ends, 0 for none; `+` behind it: right after it. In
+`point` is the number of the commit in whose place the process ends, 0 for none; `+` behind it: right after it. In
 scenario `work` the child pays a bill and is done; in `stop` it has a child of its own and is stopped. What it prints is
 the number of commits, and how the tasks of the agent stand.
 """
 
-import asyncio
 import os
 import signal
 import sys
@@ -100,7 +99,3 @@ async def main(home: Path, scenario: str, point: str) -> None:
         rows = await store.tasks_of("ops")
     sys.stdout.write(f"{store.commits} {[row.status for row in rows]}\n")
     await store.close()
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))

@@ -1,12 +1,11 @@
-"""A program whose operator interjects, killed at a commit: `python interjecting_process.py HOME KIND WHEN`."""
+"""A program whose operator interjects, killed at a commit: `main(home, kind, when)`."""
 
 import asyncio
 import sys
 from pathlib import Path
 from typing import Any
 
-from waking_process import NOON, KilledStore
-
+from crash.waking_process import NOON, KilledStore
 from wakeful import Agent, Runtime, tool
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import FixedClock, scripted
@@ -38,7 +37,3 @@ async def main(home: Path, kind: str, when: str) -> None:
         await rt.settled()
     await store.close()
     sys.stdout.write("at rest\n")
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))

@@ -1,10 +1,9 @@
-"""A program whose agent remembers and forgets: `python memory_process.py HOME WHERE POINT`.
+"""A program whose agent remembers and forgets: `main(home, where, point)`.
 
-The process ends at the POINT-th statement of SQL on an index (WHERE is `index`) or on the store (`store`); 0: never. It
-prints what can be found at the end.
+The process ends at the `point`-th statement of SQL on an index (`where` is `index`) or on the store (`store`);
+0: never. It prints what can be found at the end.
 """
 
-import asyncio
 import json
 import os
 import signal
@@ -39,7 +38,9 @@ def watch(where: str, point: int) -> None:
     apsw.connection_hooks.append(of)
 
 
-async def main(home: Path) -> None:
+async def main(home: Path, where: str, point: int) -> None:
+    os.environ["WAKEFUL_HOME"] = str(home)
+    watch(where, point)
     notes = home / "agents" / "ada" / "memory" / "self.md"
     if not notes.exists():
         notes.parent.mkdir(parents=True)
@@ -63,9 +64,3 @@ async def main(home: Path) -> None:
         lines = [line.text for line in working.current_working_memory.recent_decisions]
         told = {"found": found, "working": lines, "revision": working.working_memory_revision}
         sys.stdout.write(f"{json.dumps({**told, 'file': notes.read_text(), 'statements': STATEMENTS})}\n")
-
-
-if __name__ == "__main__":
-    os.environ["WAKEFUL_HOME"] = sys.argv[1]
-    watch(sys.argv[2], int(sys.argv[3]))
-    asyncio.run(main(Path(sys.argv[1])))

@@ -1,12 +1,10 @@
-"""A program whose agent fails and whose notice is written to a file, killed at a commit: `HOME MINUTES KIND WHEN`."""
+"""A program whose agent fails and whose notice is written to a file, killed at a commit of a kind of fact."""
 
-import asyncio
 import sys
 from datetime import timedelta
 from pathlib import Path
 
-from waking_process import NOON, KilledStore
-
+from crash.waking_process import NOON, KilledStore
 from wakeful import Agent, Runtime
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import FixedClock, scripted
@@ -24,7 +22,3 @@ async def main(home: Path, minutes: int, kind: str, when: str) -> None:
         await rt.settled()
     await store.close()
     sys.stdout.write("at rest\n")
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]))

@@ -1,9 +1,8 @@
-"""A program with a runtime that is killed in the middle of its work: `python runtime_process.py HOME POINT`.
+"""A program with a runtime that is killed in the middle of its work: `main(home, point)`.
 
-POINT is the number of the tool call in which the process ends, or 0. It prints the state of each message at the end.
+`point` is the number of the tool call in which the process ends, or 0. It prints the state of each message at the end.
 """
 
-import asyncio
 import itertools
 import os
 import signal
@@ -45,7 +44,3 @@ async def main(home: Path, point: int) -> None:
             assert (await rt.answer(message)).output == "done"
         await rt.settled()
         sys.stdout.write("all answered\n")
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))

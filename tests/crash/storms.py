@@ -7,9 +7,10 @@ from typing import Any
 
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing.crash_checks import BrokenPromise, Moment, check_kill, check_recovery
-from wakeful.testing.crash_children import Nursery, ProcessEnd
+from wakeful.testing.crash_children import Nursery, nursery_for
+from wakeful.testing.crash_nurse import ProcessEnd
 from wakeful.testing.crash_snapshot import Snapshot
-from wakeful.testing.crash_suite import _live, _look
+from wakeful.testing.crash_suite import acknowledged, live, look_at
 from wakeful.testing.crash_switch import KillPoint
 from wakeful.testing.effect_ledger import Ledger
 
@@ -20,7 +21,7 @@ SECONDS = 60.0
 def storm(scenario: Callable[..., Any], seed: int, folder: Path) -> list[BrokenPromise]:
     """Kill at random points until the run has finished or five processes have died; then let one live."""
     luck = Random(f"{getattr(scenario, 'func', scenario).__name__} {seed}")
-    with Nursery(scenario) as nursery:
+    with nursery_for(scenario) as nursery:
         unharmed_at = folder / "unharmed"
         unharmed_at.mkdir()
         ending = _run(nursery, scenario, unharmed_at, None)
@@ -38,7 +39,7 @@ def storm(scenario: Callable[..., Any], seed: int, folder: Path) -> list[BrokenP
             if ending.how == "done":
                 break
             moments.append((point, _seen(nursery, place)))
-            found += check_kill(point, unharmed, moments[-1][1], _acknowledged(place))
+            found += check_kill(point, unharmed, moments[-1][1], acknowledged(place))
         ending = _run(nursery, scenario, place, None)
         assert ending.how == "done", ending.words
         after = _seen(nursery, place)
@@ -49,16 +50,12 @@ def storm(scenario: Callable[..., Any], seed: int, folder: Path) -> list[BrokenP
 
 def _run(nursery: Nursery, scenario: Callable[..., Any], place: Path, armed: KillPoint | None) -> ProcessEnd:
     given = (scenario, SqliteStore.open, place, place / "ledger.jsonl", armed)
-    return nursery.run(_live, *given, output=place / "output", seconds=SECONDS)
+    return nursery.run(live, *given, output=place / "output", seconds=SECONDS)
 
 
 def _seen(nursery: Nursery, place: Path) -> Moment:
-    ending = nursery.run(_look, SqliteStore.open, place, output=place / "look", seconds=SECONDS)
+    ending = nursery.run(look_at, SqliteStore.open, [place], output=place / "look", seconds=SECONDS)
     assert ending.how == "done", ending.words
-    assert isinstance(ending.value, Snapshot)
-    return Moment(ending.value, Ledger(place / "ledger.jsonl").entries())
-
-
-def _acknowledged(place: Path) -> int:
-    noted = place / "acknowledged"
-    return sum(map(int, noted.read_text().split())) if noted.exists() else 0
+    (seen,) = ending.value
+    assert isinstance(seen, Snapshot), seen
+    return Moment(seen, Ledger(place / "ledger.jsonl").entries())

@@ -21,8 +21,9 @@ from wakeful.contracts.tools import Effect
 from wakeful.ports import Claim, Store
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import Ledger, kill_everywhere
-from wakeful.testing.crash_children import Nursery, ProcessEnd
-from wakeful.testing.crash_suite import _live
+from wakeful.testing.crash_children import Nursery, nursery_for
+from wakeful.testing.crash_nurse import ProcessEnd
+from wakeful.testing.crash_suite import live
 from wakeful.testing.crash_switch import KillPoint
 from wakeful.testing.wrapped_store import WrappedStore
 
@@ -40,7 +41,7 @@ def test_a_run_whose_calls_begin_ahead_is_killed_again_and_again(scenario: Calla
 def lived(nursery: Nursery, scenario: Callable[..., Any], place: Path, armed: KillPoint | None = None) -> ProcessEnd:
     place.mkdir(exist_ok=True)
     given = (scenario, SqliteStore.open, place, place / "ledger.jsonl", armed)
-    return nursery.run(_live, *given, output=place / "output", seconds=60.0)
+    return nursery.run(live, *given, output=place / "output", seconds=60.0)
 
 
 def asked_again(place: Path) -> Counter[str]:
@@ -51,7 +52,7 @@ def asked_again(place: Path) -> Counter[str]:
 
 def test_a_reply_is_paid_for_again_only_when_the_process_died_before_it_was_written(tmp_path: Path) -> None:
     scenario = ahead_scenarios.quick
-    with Nursery(scenario) as nursery:
+    with nursery_for(scenario) as nursery:
         unharmed = lived(nursery, scenario, tmp_path / "unharmed")
         assert unharmed.how == "done" and not asked_again(tmp_path / "unharmed")
         places = {str(point): point for point in unharmed.value if point.place != "admit"}
@@ -71,7 +72,7 @@ def test_a_reply_is_paid_for_again_only_when_the_process_died_before_it_was_writ
 
 def test_a_call_that_kills_its_process_each_time_is_given_up_after_one_reply_more(tmp_path: Path) -> None:
     scenario = ahead_scenarios.deadly
-    with Nursery(scenario) as nursery:
+    with nursery_for(scenario) as nursery:
         endings = [lived(nursery, scenario, tmp_path / "place") for _ in range(5)]
     assert [ending.how for ending in endings] == ["killed"] * 4 + ["done"], endings[-1].words
     assert asked_again(tmp_path / "place").total() == 1

@@ -3,18 +3,17 @@ child is made once, its work is done once, its parent is told once, and nobody h
 
 import os
 import random
-import subprocess
-import sys
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from crash import child_process
+from crash.forked import Ended, run_forked
 from wakeful.contracts.events import GrantReserved, GrantSettled, MessageAdmitted, ModelRequested, TurnStarted
 from wakeful.store.sqlite import SqliteStore
 
-PROGRAM = Path(__file__).with_name("child_process.py")
 COMMITS = {"work": 16, "stop": 34}
 """About how many a whole run makes."""
 SAMPLE = int(os.environ.get("WAKEFUL_CHILD_KILLS", "4"))
@@ -23,10 +22,9 @@ SEED = os.environ.get("WAKEFUL_SEED") or datetime.now(UTC).strftime("%Y-%m-%d")
 """Another sample each day, and the same in all processes of a test run."""
 
 
-def started(home: Path, scenario: str, point: str = "0") -> "subprocess.CompletedProcess[str]":
+def started(home: Path, scenario: str, point: str = "0") -> Ended:
     home.mkdir(exist_ok=True)
-    line = [sys.executable, str(PROGRAM), str(home), scenario, point]
-    return subprocess.run(line, capture_output=True, text=True, timeout=240, check=False)
+    return run_forked(child_process.main, home, scenario, point)
 
 
 def points() -> list[tuple[str, str]]:
@@ -73,8 +71,8 @@ async def test_a_kill_around_a_child_loses_nothing_and_repeats_nothing(
     home = tmp_path / "home"
     killed = started(home, scenario, point)
     again = f"WAKEFUL_SEED={SEED} WAKEFUL_CHILD_KILLS={SAMPLE}"
-    assert killed.returncode in (-9, 0), f"{again}\n{killed.stderr}"
+    assert killed.returncode in (-9, 0), f"{again}\n{killed.said}"
     for _ in range(2):
         done = started(home, scenario)
-        assert done.returncode == 0, f"{again}\n{done.stderr}"
+        assert done.returncode == 0, f"{again}\n{done.said}"
     await check(home, scenario)

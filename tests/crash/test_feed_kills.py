@@ -46,7 +46,7 @@ async def test_a_follower_misses_nothing_over_kills_of_the_writer_and_its_own(
 ) -> None:
     home = tmp_path / "home"
     killed = started(home, points[0])
-    assert killed.returncode == -9, killed.stderr
+    assert killed.returncode == -9, killed.said
     follower = following(home)
     until_has(home, follower, len(await fed(home)))
     follower.kill()
@@ -56,7 +56,7 @@ async def test_a_follower_misses_nothing_over_kills_of_the_writer_and_its_own(
     follower = following(home)
     until_has(home, follower, len(await fed(home)))
     done = started(home, 0)  # the follower lives, and another process writes
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.said
     rows = await fed(home)
     until_has(home, follower, len(rows))
     follower.kill()

@@ -9,30 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from crash import leftover_process
+from crash.forked import run_forked
 from kit.gates.confined_commands import level, until
 
-PROGRAM = """
-import asyncio, json, os, signal, sys
-from pathlib import Path
-
-root, store, steps, die_at = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]), int(sys.argv[4])
-seen = 0
-
-def watch(event, given):
-    global seen
-    names = [os.fsdecode(each) for each in given if isinstance(each, (str, bytes))]
-    if event in ("open", "os.rename", "os.remove") and any(".wakeful-" in name for name in names):
-        seen += 1
-        if seen == die_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-sys.addaudithook(watch)
-from wakeful import Agent, run
-from wakeful.testing import scripted
-
-agent = Agent("a", scripted(steps), workspace=root, profile="coding")
-print(asyncio.run(run(agent, "go", key="k", store=store)).status)
-"""
 PATCH = "--- a/one\n+++ b/one\n@@ -1 +1 @@\n-1\n+one\n--- a/two\n+++ b/two\n@@ -1 +1 @@\n-2\n+two\n"
 EDITS = [
     {"calls": [{"name": "wakeful/write_file", "arguments": {"path": "new/file", "content": "x"}}]},
@@ -41,8 +21,9 @@ EDITS = [
 ]
 
 
-def started(root: Path, store: Path, steps: object, die_at: int = 0) -> "subprocess.Popen[str]":
-    line = [sys.executable, "-c", PROGRAM, str(root), str(store), json.dumps(steps), str(die_at)]
+def started(root: Path, store: Path, steps: object) -> "subprocess.Popen[str]":
+    """In a process of its own, to be killed from outside."""
+    line = [sys.executable, leftover_process.__file__, str(root), str(store), json.dumps(steps)]
     return subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
 
 
@@ -57,15 +38,14 @@ def test_killed_at_every_step_of_an_edit_and_resumed_nothing_is_left_beside_the_
         root.mkdir()
         (root / "one").write_text("1\n")
         (root / "two").write_text("2\n")
-        first = started(root, tmp_path / f"{die_at}.db", EDITS, die_at)
-        said, _ = first.communicate()
+        store = tmp_path / f"{die_at}.db"
+        first = run_forked(leftover_process.main, root, store, EDITS, die_at)
         if first.returncode == 0:
-            assert said == "completed\n"
+            assert first.said == "completed\n"
             break
-        assert first.returncode == -signal.SIGKILL
+        assert first.returncode == -signal.SIGKILL, first.said
         were_left += bool(staged(root))
-        said, _ = started(root, tmp_path / f"{die_at}.db", EDITS).communicate()
-        assert said == "completed\n"
+        assert run_forked(leftover_process.main, root, store, EDITS).said == "completed\n"
         assert staged(root) == [], f"killed at step {die_at}"
         assert [(root / name).read_text() for name in ("one", "two", "new/file")] == ["one\n", "two\n", "x"]
         die_at += 1

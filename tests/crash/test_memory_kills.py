@@ -1,26 +1,25 @@
 """A process is killed while it writes memory, its index, or a correction: nothing is lost, and nothing comes back."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("memory_process.py")
+from crash import memory_process
+from crash.forked import Ended, run_forked
+
 POINTS = 4
 
 
-def started(home: Path, where: str, point: int) -> "subprocess.CompletedProcess[str]":
+def started(home: Path, where: str, point: int) -> Ended:
     home.mkdir(exist_ok=True)
-    arguments = [sys.executable, str(PROGRAM), str(home), where, str(point)]
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=240, check=False)
+    return run_forked(memory_process.main, home, where, point)
 
 
-def told(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+def told(done: Ended) -> dict[str, Any]:
+    assert done.returncode == 0, done.said
+    return dict(json.loads(done.said))
 
 
 @pytest.mark.parametrize("where", ["index", "store"])
@@ -34,7 +33,7 @@ def test_memory_and_its_index_survive_kills(tmp_path: Path, where: str) -> None:
     for sample in range(1, POINTS + 1):
         home = tmp_path / f"{where}-{sample}"
         killed = started(home, where, sample * statements // (POINTS + 1))
-        assert killed.returncode == -9, killed.stderr
+        assert killed.returncode == -9, killed.said
         after = told(started(home, where, 0))
         after.pop("statements")
         assert after == whole, f"killed at {sample} of {POINTS}"

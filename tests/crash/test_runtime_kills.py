@@ -1,30 +1,26 @@
 """A runtime is killed in the middle of its work and started again: every message is answered, every bill paid once."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from crash import runtime_process
+from crash.forked import Ended, run_forked
 from wakeful import open_store
 
-PROGRAM = Path(__file__).with_name("runtime_process.py")
 
-
-def started(home: Path, point: int) -> subprocess.CompletedProcess[str]:
+def started(home: Path, point: int) -> Ended:
     home.mkdir(exist_ok=True)
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), str(home), str(point)], capture_output=True, text=True, timeout=240, check=False
-    )
+    return run_forked(runtime_process.main, home, point)
 
 
 @pytest.mark.parametrize("point", [1, 2, 4])
 def test_a_killed_runtime_goes_on_where_it_was(tmp_path: Path, point: int) -> None:
     home = tmp_path / "home"
     killed = started(home, point)
-    assert killed.returncode == -9, killed.stderr
+    assert killed.returncode == -9, killed.said
     done = started(home, 0)
-    assert (done.returncode, done.stdout) == (0, "all answered\n"), done.stderr
+    assert (done.returncode, done.said) == (0, "all answered\n"), done.said
     paid = (home / "ledger.txt").read_text().splitlines()
     assert len(paid) == len(set(paid)) == 4, "each call has its key, and paid once"
     store = open_store(home / "wakeful.db")
@@ -41,5 +37,5 @@ def test_a_killed_runtime_goes_on_where_it_was(tmp_path: Path, point: int) -> No
 def test_a_runtime_that_is_killed_again_and_again_comes_to_the_same_end(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert [started(home, 1).returncode for _ in range(2)] == [-9, -9]
-    assert started(home, 0).stdout == "all answered\n"
+    assert started(home, 0).said == "all answered\n"
     assert len((home / "ledger.txt").read_text().splitlines()) == 4

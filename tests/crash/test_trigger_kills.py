@@ -1,22 +1,20 @@
 """A runtime is killed while deliveries come in, and their sender tries again: each is in the log once, and answered."""
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from crash import trigger_process
+from crash.forked import Ended, run_forked
 from wakeful.contracts.events import MessageAdmitted, TriggerDelivered, WakeHintStored
 from wakeful.store.sqlite import SqliteStore
 
-PROGRAM = Path(__file__).with_name("trigger_process.py")
 DELIVERIES = 4
 
 
-def started(home: Path, kind: str = "-", when: str = "-") -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, str(PROGRAM), str(home), kind, when]
-    return subprocess.run(line, capture_output=True, text=True, timeout=240, check=False)
+def started(home: Path, kind: str = "-", when: str = "-") -> Ended:
+    return run_forked(trigger_process.main, home, kind, when)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -25,9 +23,9 @@ async def test_every_accepted_delivery_is_in_the_log_once_over_kills(tmp_path: P
     kills = 1 if kind == "trigger.created" or when == "before" else 3
     for _ in range(kills):
         killed = started(tmp_path, kind, when)
-        assert killed.returncode == -9, killed.stderr
+        assert killed.returncode == -9, killed.said
     done = started(tmp_path)
-    assert (done.returncode, done.stdout) == (0, "at rest\n"), done.stderr
+    assert (done.returncode, done.said) == (0, "at rest\n"), done.said
     store = await SqliteStore.open(tmp_path / "runs.db")
     events = [entry.fact.event for entry in await store.read("ops")]
     delivered = Counter(event.delivery_id for event in events if isinstance(event, TriggerDelivered))

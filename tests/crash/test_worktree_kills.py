@@ -1,14 +1,13 @@
 """A runtime is killed while a worktree is made or removed, and started again: no work is lost, and nothing is left."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from crash import worktree_process
+from crash.forked import Ended, run_forked
 from kit.runs.repositories import branches, git, repository
 
-PROGRAM = Path(__file__).with_name("worktree_process.py")
 BOTH = ("worktree.requested", "worktree.created", "workspace.used", "worktree.cleanup_requested")
 POINTS = [
     *((kind, work) for kind in BOTH for work in ("none", "work")),
@@ -17,9 +16,8 @@ POINTS = [
 ]
 
 
-def started(folder: Path, work: str, kind: str = "-", when: str = "-") -> "subprocess.CompletedProcess[str]":
-    line = [sys.executable, str(PROGRAM), str(folder), work, kind, when]
-    return subprocess.run(line, capture_output=True, text=True, timeout=240, check=False)
+def started(folder: Path, work: str, kind: str = "-", when: str = "-") -> Ended:
+    return run_forked(worktree_process.main, folder, work, kind, when)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -29,15 +27,15 @@ def test_a_worktree_is_made_once_and_no_work_is_lost_over_a_kill(
 ) -> None:
     repo = repository(tmp_path / "repo")
     killed = started(tmp_path, work, kind, when)
-    assert killed.returncode == -9, killed.stderr
+    assert killed.returncode == -9, killed.said
     done = started(tmp_path, work)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.said
     made = sorted(path.name for path in (tmp_path / "home" / "worktrees").iterdir())
     listed = git(repo, "worktree", "list", "--porcelain").count("worktree ")
     if work == "none":
-        assert (done.stdout, made, listed, branches(repo)) == ("agent_home \n", [], 1, ["main"])
+        assert (done.said, made, listed, branches(repo)) == ("agent_home \n", [], 1, ["main"])
     else:
-        assert done.stdout == "agent_home kept:changed_files\n"
+        assert done.said == "agent_home kept:changed_files\n"
         (name,) = made
         assert (tmp_path / "home" / "worktrees" / name / "work.txt").read_text() == "work\n"
         assert (listed, len(branches(repo))) == (2, 2)

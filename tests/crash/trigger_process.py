@@ -1,16 +1,14 @@
-"""A program that takes in deliveries and is killed at a commit: `python trigger_process.py HOME KIND WHEN`.
+"""A program that takes in deliveries and is killed at a commit: `main(home, kind, when)`.
 
-KIND is the kind of fact at whose commit the process ends, `before` or `after` it; `-` for none. What was accepted is
+`kind` is the kind of fact at whose commit the process ends, `before` or `after` it; `-` for none. What was accepted is
 written to the file `accepted` before the next one is delivered.
 """
 
-import asyncio
 import os
 import sys
 from pathlib import Path
 
-from waking_process import NOON, KilledStore
-
+from crash.waking_process import NOON, KilledStore
 from wakeful import Agent, Runtime
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import FixedClock, scripted
@@ -34,7 +32,3 @@ async def main(home: Path, kind: str, when: str) -> None:
         await rt.settled()
     await store.close()
     sys.stdout.write("at rest\n")
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))

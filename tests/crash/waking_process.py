@@ -1,10 +1,9 @@
-"""A program with a timer and a wait that is killed at a commit: `python waking_process.py HOME HOURS KIND WHEN`.
+"""A program with a timer and a wait that is killed at a commit: `main(home, hours, kind, when)`.
 
-It runs HOURS after noon. KIND is the kind of fact at whose commit the process ends, `before` or `after` it; `-` for
+It runs `hours` after noon. `kind` is the kind of fact at whose commit the process ends, `before` or `after` it; `-` for
 none. What is due at the beginning is dealt with before anything else.
 """
 
-import asyncio
 import os
 import signal
 import sys
@@ -58,7 +57,3 @@ async def main(home: Path, hours: int, kind: str, when: str) -> None:
         await rt.settled()
     await store.close()
     sys.stdout.write("at rest\n")
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]))

@@ -1,9 +1,8 @@
-"""A program with an agent that works at an item over several turns: `python work_process.py HOME POINT`.
+"""A program with an agent that works at an item over several turns: `main(home, point)`.
 
-POINT is the number of the tool call in which the process ends, or 0. It prints the report of the item at the end.
+`point` is the number of the tool call in which the process ends, or 0. It prints the report of the item at the end.
 """
 
-import asyncio
 import os
 import signal
 import sys
@@ -19,6 +18,7 @@ CALLS = 0
 
 
 async def main(home: Path, point: int) -> None:
+    os.environ["WAKEFUL_HOME"] = str(home)
     ledger = home / "ledger.txt"
 
     def built() -> list[str]:
@@ -61,8 +61,3 @@ async def main(home: Path, point: int) -> None:
 
 def _call(name: str, **arguments: Any) -> dict[str, Any]:
     return {"calls": [{"name": name, "arguments": arguments}]}
-
-
-if __name__ == "__main__":
-    os.environ["WAKEFUL_HOME"] = sys.argv[1]
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))

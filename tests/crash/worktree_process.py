@@ -1,10 +1,9 @@
-"""A program whose agent works in a worktree and leaves it: `python worktree_process.py FOLDER WORK KIND WHEN`.
+"""A program whose agent works in a worktree and leaves it: `main(folder, work, kind, when)`.
 
-WORK is `work` or `none`: whether the agent leaves something behind. KIND is the kind of fact at whose commit the
+`work` is `work` or `none`: whether the agent leaves something behind. `kind` is the kind of fact at whose commit the
 process ends, `before` or `after` it; `-` for none.
 """
 
-import asyncio
 import os
 import signal
 import sys
@@ -71,6 +70,7 @@ def _call(name: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def main(folder: Path, work: str, kind: str, when: str) -> None:
+    os.environ["WAKEFUL_HOME"] = str(folder / "home")
     clock = FixedClock(datetime(2040, 1, 1, tzinfo=UTC))
     (folder / "home").mkdir(exist_ok=True)
     store = KilledStore(await SqliteStore.open(folder / "home" / "runs.db"), kind, when)
@@ -85,8 +85,3 @@ async def main(folder: Path, work: str, kind: str, when: str) -> None:
         states = ",".join(f"{tree.state}:{tree.cleanup_reason}" for tree in known.worktrees)
         sys.stdout.write(f"{known.active_workspace_id} {states}\n")
     await store.close()
-
-
-if __name__ == "__main__":
-    os.environ["WAKEFUL_HOME"] = str(Path(sys.argv[1], "home"))
-    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -1,37 +1,26 @@
 """Processes to be killed. A nursery imports the scenario once and then forks a child for each run: a fresh process in
 a few milliseconds, with nothing of pytest, no threads and no open database in it.
+
+A new nursery takes a second: the last one is kept for what comes next from the same module.
 """
 
-import importlib.util
+import contextlib
 import multiprocessing
 import os
 import pickle
-import signal
 import sys
-import time
-import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import accumulate
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from types import ModuleType, TracebackType
-from typing import Any, Literal
+from typing import Any
 
-Job = tuple[Callable[..., object], tuple[object, ...], Path, float]
-"""What to call, with what, where its output goes, and how many seconds it has."""
+from wakeful.testing.crash_nurse import Job, Load, ProcessEnd, nurse
 
-
-@dataclass(frozen=True)
-class ProcessEnd:
-    """How a child ended."""
-
-    how: Literal["done", "killed", "raised", "hung"]
-    value: Any = None
-    """What the function returned, when it is done."""
-    words: str = ""
-    """What it wrote and raised, when it is not."""
+HANDS = 2
+"""Children that a nursery looks after at a time."""
 
 
 class Nursery:
@@ -39,41 +28,57 @@ class Nursery:
 
     def __init__(self, first: Callable[..., object]) -> None:
         """`first` is loaded in the new process before anything is forked, and with it its module."""
-        try:
-            payload = (pickle.dumps(first), *_home(first))
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise TypeError(
-                f"{getattr(first, '__qualname__', first)} cannot be handed to another process: {error}. "
-                f"Define it at the top of a module, not inside a function."
-            ) from None
+        load = _loading(first)
         context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_nurse, args=(theirs, payload), daemon=True)
+        pipes = [context.Pipe() for _ in range(HANDS)]
+        self._process = context.Process(target=nurse, args=([theirs for _, theirs in pipes],), daemon=True)
         self._process.start()
-        theirs.close()
-        problem = self._receive()
-        if problem:
+        self._pipes: list[Connection] = []
+        self._free: SimpleQueue[Connection] = SimpleQueue()
+        for ours, theirs in pipes:
+            theirs.close()
+            self._pipes.append(ours)
+            self._free.put(ours)
+        try:
+            self._load(load)
+        except TypeError:
             self.close()
-            raise TypeError(f"the scenario cannot be loaded in a new process:\n{problem}")
+            raise
+
+    def load(self, function: Callable[..., object]) -> None:
+        """Have one more function there."""
+        self._load(_loading(function))
 
     def run(self, function: Callable[..., object], *arguments: object, output: Path, seconds: float) -> ProcessEnd:
-        """Call a function in a child of its own and wait for its end."""
-        self._pipe.send((function, arguments, output, seconds))
-        ending = self._receive()
+        """Call a function in a child of its own, with the environment of now, and wait for its end."""
+        ending = self._ask(Job(function, arguments, output, seconds, dict(os.environ), Path.cwd()))
         assert isinstance(ending, ProcessEnd)
         return ending
 
-    def _receive(self) -> Any:
+    def _load(self, load: Load) -> None:
+        problem = self._ask(load)
+        if problem:
+            raise TypeError(f"the scenario cannot be loaded in a new process:\n{problem}")
+
+    def _ask(self, what: Load | Job) -> Any:
+        pipe = self._free.get()
         try:
-            return self._pipe.recv()
-        except EOFError:
+            pipe.send(what)
+            return pipe.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError):
             self._process.join()
             raise RuntimeError(
                 f"the process that runs the scenario ended by itself ({self._process.exitcode})"
             ) from None
+        finally:
+            self._free.put(pipe)
+
+    def is_alive(self) -> bool:
+        return self._process.is_alive()
 
     def close(self) -> None:
-        self._pipe.close()
+        for pipe in self._pipes:
+            pipe.close()
         self._process.join(timeout=5)
         if self._process.is_alive():
             self._process.kill()
@@ -87,19 +92,38 @@ class Nursery:
         self.close()
 
 
-def _nurse(pipe: Connection, first: tuple[bytes, str, str | None]) -> None:
+@contextlib.contextmanager
+def nursery_for(function: Callable[..., object]) -> Iterator[Nursery]:
+    """The nursery that is kept, when it lives and has loaded this function's module; else a new one, which is kept."""
+    global _kept
+    nursery, module, _kept = *_kept, (None, None)
+    ours = sys.modules.get(_home(function)[0])
+    if nursery is not None and (module is not ours or not nursery.is_alive()):
+        nursery.close()
+        nursery = None
+    if nursery is None:
+        nursery = Nursery(function)
+    else:
+        nursery.load(function)
     try:
-        _load(*first)
-    except Exception:
-        pipe.send(traceback.format_exc())
-        return
-    pipe.send("")
-    while True:
-        try:
-            job: Job = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(_raise_a_child(pipe, job))
+        yield nursery
+    finally:
+        if _kept[0] is not None:  # somebody else's, who came meanwhile
+            _kept[0].close()
+        _kept = (nursery, ours)
+
+
+_kept: tuple[Nursery | None, ModuleType | None] = (None, None)
+
+
+def _loading(function: Callable[..., object]) -> Load:
+    try:
+        return Load(pickle.dumps(function), *_home(function))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise TypeError(
+            f"{getattr(function, '__qualname__', function)} cannot be handed to another process: {error}. "
+            f"Define it at the top of a module, not inside a function."
+        ) from None
 
 
 def _home(function: Callable[..., object]) -> tuple[str, str | None]:
@@ -107,69 +131,3 @@ def _home(function: Callable[..., object]) -> tuple[str, str | None]:
     while isinstance(function, partial):
         function = function.func
     return function.__module__, getattr(sys.modules.get(function.__module__), "__file__", None)
-
-
-def _load(pickled: bytes, module: str, file: str | None) -> None:
-    """Import the module by its name; a test module may have none that works here, and is then loaded from its file."""
-    try:
-        pickle.loads(pickled)
-    except ModuleNotFoundError:
-        spec = importlib.util.spec_from_file_location(module, file) if file else None
-        if spec is None or spec.loader is None:
-            raise
-        for parent in accumulate(module.split(".")[:-1], "{}.{}".format):
-            sys.modules.setdefault(parent, ModuleType(parent))
-        sys.modules[module] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[module])
-        pickle.loads(pickled)
-
-
-def _raise_a_child(pipe: Connection, job: Job) -> ProcessEnd:
-    function, arguments, output, seconds = job
-    answer = output.with_suffix(".answer")
-    child = os.fork()
-    if child == 0:
-        pipe.close()
-        _live(function, arguments, output, answer)
-    status = _wait(child, seconds)
-    if status is None:
-        return ProcessEnd("hung", words=f"still running after {seconds:g} seconds\n{_tail(output)}")
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
-        return ProcessEnd("killed", words=_tail(output))
-    if status != 0:
-        return ProcessEnd("raised", words=_tail(output) or f"exit status {os.waitstatus_to_exitcode(status)}")
-    return ProcessEnd("done", value=pickle.loads(answer.read_bytes()))
-
-
-def _live(function: Callable[..., object], arguments: tuple[object, ...], output: Path, answer: Path) -> None:
-    """The child's whole life. It never returns into the nursery's code."""
-    status = 1
-    try:
-        written = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        os.dup2(written, 1)
-        os.dup2(written, 2)
-        answer.write_bytes(pickle.dumps(function(*arguments)))
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-
-
-def _wait(child: int, seconds: float) -> int | None:
-    """The child's status, or None after it had to be ended."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return status
-        time.sleep(0.001)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
-
-
-def _tail(output: Path) -> str:
-    return output.read_text("utf-8", errors="replace")[-2000:].strip() if output.exists() else ""

@@ -12,16 +12,17 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from wakeful.ports import Store
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing.crash_checks import BrokenPromise, KillReport, Moment, check_kill, check_recovery
-from wakeful.testing.crash_children import Nursery, ProcessEnd
+from wakeful.testing.crash_children import HANDS, Nursery, nursery_for
+from wakeful.testing.crash_nurse import ProcessEnd
 from wakeful.testing.crash_snapshot import Snapshot, take_snapshot
 from wakeful.testing.crash_store import CrashingStore
 from wakeful.testing.crash_switch import CrashSwitch, KillPoint, activate
@@ -30,6 +31,8 @@ from wakeful.testing.effect_ledger import Ledger
 Scenario: TypeAlias = Callable[..., Any]
 """`scenario(store, ledger)`, or `scenario(store)` when the tools know their ledger; sync or async."""
 Opener: TypeAlias = Callable[[Path], Awaitable[Store]]
+TOGETHER = 16
+"""Stores that one process looks at, after so many kills and again after so many recoveries."""
 
 
 def kill_everywhere(
@@ -42,7 +45,7 @@ def kill_everywhere(
     seed: int = 0,
     tries: int = 3,
     seconds: float = 60.0,
-    workers: int = 2,
+    workers: int = HANDS,
 ) -> KillReport:
     """Kill the scenario's process before and after every commit and every effect, and see that nothing came of it.
 
@@ -55,7 +58,7 @@ def kill_everywhere(
     """
     fixed = Ledger(ledger.path if isinstance(ledger, Ledger) else ledger) if ledger is not None else None
     if fixed is not None:
-        workers = 1  # one file is one world
+        workers = 1
     folder = Path(tempfile.mkdtemp(prefix="wakeful-kills-"))
     suite = _Suite(scenario, open_store, folder, fixed, tries, seconds)
     try:
@@ -65,15 +68,6 @@ def kill_everywhere(
     if not report.ok:
         raise AssertionError(str(report))
     return report
-
-
-class _Broken(AssertionError):
-    """A promise that is broken so that nothing further can be seen."""
-
-    def __init__(self, promise: str, what: str) -> None:
-        super().__init__(what)
-        self.promise = promise
-        self.what = what
 
 
 class _Suite:
@@ -94,16 +88,17 @@ class _Suite:
         self._seconds = seconds
 
     def run(self, points: Sequence[KillPoint] | None, most: int | None, seed: int, workers: int) -> KillReport:
-        with Nursery(self._scenario) as first:
-            unharmed, passed = self._unharmed(first)
+        with nursery_for(self._scenario) as nursery:
+            unharmed, passed = self._unharmed(nursery)
             chosen = list(passed if points is None else points)
             if most is not None and len(chosen) > most:
                 chosen = sorted(random.Random(seed).sample(chosen, most))
 
             def work(number: int) -> KillReport:
                 share = chosen[number::workers]
-                with nullcontext(first) if number == 0 else Nursery(self._scenario) as nursery:
-                    return KillReport.together([self._kill_at(point, nursery, unharmed) for point in share])
+                together = 1 if self._ledger is not None else TOGETHER  # one file is one world
+                parts = [share[at : at + together] for at in range(0, len(share), together)]
+                return KillReport.together(self._kill_at(part, nursery, unharmed) for part in parts)
 
             with ThreadPoolExecutor(workers) as pool:
                 report = KillReport.together(pool.map(work, range(min(workers, len(chosen)))))
@@ -118,41 +113,56 @@ class _Suite:
         ending = self._live(nursery, place, None)
         if ending.how != "done":
             raise AssertionError(f"the scenario does not finish without a kill ({ending.how}):\n{ending.words}")
-        return self._look(nursery, place), ending.value
+        (seen,) = self._see(nursery, [place])
+        if not isinstance(seen, Snapshot):
+            raise AssertionError(f"without a kill, the store cannot be read {seen}")
+        return Moment(seen, self._ledger_at(place).entries()), ending.value
 
-    def _kill_at(self, point: KillPoint, nursery: Nursery, unharmed: Moment) -> KillReport:
-        report = KillReport(points=1)
+    def _kill_at(self, points: Sequence[KillPoint], nursery: Nursery, unharmed: Moment) -> KillReport:
+        """Kill at each point; look at all that is left; let each be finished; look at all of it again."""
+        report = KillReport(points=len(points))
+        places: dict[KillPoint, Path] = {}
+        try:
+            for point in points:
+                self._kill(point, nursery, places, report)
+            killed = self._look(nursery, places, report)
+            for point, moment in killed.items():
+                report.violations += check_kill(point, unharmed, moment, acknowledged(places[point]))
+            finished = [point for point in killed if self._recover(point, nursery, places[point], report)]
+            for point, recovered in self._look(nursery, {point: places[point] for point in finished}, report).items():
+                report.unknown += len(recovered.log.unknown)
+                report.violations += check_recovery(point, unharmed, killed[point], recovered)
+        finally:
+            for place in places.values():
+                shutil.rmtree(place, ignore_errors=True)
+        return report
+
+    def _kill(self, point: KillPoint, nursery: Nursery, places: dict[KillPoint, Path], report: KillReport) -> None:
+        """Give the place where the process died at this point, which it may not come to each time."""
         for attempt in range(self._tries):
             place = self._place(f"{point.place}-{point.number}-{point.moment}-{attempt}")
             ending = self._live(nursery, place, point)
+            if ending.how == "killed":
+                report.kills += 1
+                places[point] = place
+                return
+            shutil.rmtree(place, ignore_errors=True)
             if ending.how != "done":
-                break
-        else:
-            report.unreached.append(point)
-            return report
-        try:
-            if ending.how != "killed":
-                raise _Broken("wedged", f"{ending.how} before it was killed:\n{ending.words}")
-            report.kills = 1
-            killed = self._look(nursery, place)
-            report.violations += check_kill(point, unharmed, killed, _acknowledged(place))
-            recovered = self._recover(nursery, place)
-            report.unknown = len(recovered.log.unknown)
-            report.violations += check_recovery(point, unharmed, killed, recovered)
-        except _Broken as broken:
-            report.violations.append(BrokenPromise(broken.promise, point, broken.what))
-        shutil.rmtree(place, ignore_errors=True)
-        return report
+                what = f"{ending.how} before it was killed:\n{ending.words}"
+                report.violations.append(BrokenPromise("wedged", point, what))
+                return
+        report.unreached.append(point)
 
-    def _recover(self, nursery: Nursery, place: Path) -> Moment:
+    def _recover(self, point: KillPoint, nursery: Nursery, place: Path, report: KillReport) -> bool:
         """The same program, run again until it finishes."""
         for _ in range(self._tries):
             ending = self._live(nursery, place, None)
             if ending.how != "raised":
                 break
         if ending.how != "done":
-            raise _Broken("wedged", f"run again, it {ending.how}:\n{ending.words}")
-        return self._look(nursery, place)
+            what = f"run again, it {ending.how}:\n{ending.words}"
+            report.violations.append(BrokenPromise("wedged", point, what))
+        return ending.how == "done"
 
     def _place(self, name: str) -> Path:
         """A folder of its own, and an empty world."""
@@ -169,19 +179,31 @@ class _Suite:
     def _live(self, nursery: Nursery, place: Path, armed: KillPoint | None) -> ProcessEnd:
         ledger = self._ledger_at(place).path
         arguments = (self._scenario, self._open_store, place, ledger, armed)
-        return nursery.run(_live, *arguments, output=place / "output", seconds=self._seconds)
+        return nursery.run(live, *arguments, output=place / "output", seconds=self._seconds)
 
-    def _look(self, nursery: Nursery, place: Path) -> Moment:
-        ending = nursery.run(_look, self._open_store, place, output=place / "look", seconds=self._seconds)
+    def _look(self, nursery: Nursery, places: Mapping[KillPoint, Path], report: KillReport) -> dict[KillPoint, Moment]:
+        """What there is at each of the places that can be read."""
+        moments: dict[KillPoint, Moment] = {}
+        for point, seen in zip(places, self._see(nursery, [*places.values()]), strict=True):
+            if isinstance(seen, Snapshot):
+                moments[point] = Moment(seen, self._ledger_at(places[point]).entries())
+            else:
+                report.violations.append(BrokenPromise("lost", point, f"the store cannot be read {seen}"))
+        return moments
+
+    def _see(self, nursery: Nursery, places: list[Path]) -> "list[Snapshot | str]":
+        """In one child, what stands in the stores of these places; or why it cannot be read."""
+        if not places:
+            return []
+        seconds = self._seconds * len(places)
+        ending = nursery.run(look_at, self._open_store, places, output=places[0] / "look", seconds=seconds)
         if ending.how != "done":
-            raise _Broken("lost", f"the store cannot be read ({ending.how}):\n{ending.words}")
-        assert isinstance(ending.value, Snapshot)
-        return Moment(ending.value, self._ledger_at(place).entries())
+            return [f"({ending.how}):\n{ending.words}"] * len(places)
+        seen: list[Snapshot | str] = ending.value
+        return seen
 
 
-def _live(
-    scenario: Scenario, open_store: Opener, place: Path, ledger: Path, armed: KillPoint | None
-) -> list[KillPoint]:
+def live(scenario: Scenario, open_store: Opener, place: Path, ledger: Path, armed: KillPoint | None) -> list[KillPoint]:
     """In a child: run the scenario on a store and a world that may kill it."""
     switch = CrashSwitch(armed)
     activate(switch)
@@ -194,17 +216,23 @@ def _live(
     return switch.points()
 
 
-def _look(open_store: Opener, place: Path) -> Snapshot:
-    """In a child: read the log as somebody would who comes later."""
+def look_at(open_store: Opener, places: Sequence[Path]) -> list[Snapshot | str]:
+    """In a child: read each log as somebody would who comes later."""
 
-    async def look() -> Snapshot:
+    async def look(place: Path) -> Snapshot:
         store = await open_store(place / "store.db")
         try:
             return await take_snapshot(store)
         finally:
             await store.close()
 
-    return asyncio.run(look())
+    seen: list[Snapshot | str] = []
+    for place in places:
+        try:
+            seen.append(asyncio.run(look(place)))
+        except Exception:
+            seen.append(f"(raised):\n{traceback.format_exc()[-2000:]}")
+    return seen
 
 
 def _arity(scenario: Scenario) -> int:
@@ -212,6 +240,6 @@ def _arity(scenario: Scenario) -> int:
     return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
-def _acknowledged(place: Path) -> int:
+def acknowledged(place: Path) -> int:
     noted = place / "acknowledged"
     return sum(map(int, noted.read_text().split())) if noted.exists() else 0
