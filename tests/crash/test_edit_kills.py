@@ -8,7 +8,7 @@ import pytest
 from crash import edit_scenarios
 from crash.storms import storm
 from crash.sweeps import sweep
-from wakeful.testing import kill_everywhere
+from wakeful.testing import KillPoint, kill_everywhere
 
 STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "2")))
 
@@ -20,7 +20,7 @@ def test_a_killed_edit_is_neither_lost_nor_doubled() -> None:
 
 def test_without_the_record_the_kills_find_a_doubled_edit() -> None:
     with pytest.raises(AssertionError, match="one more more"):
-        kill_everywhere(edit_scenarios.unrecorded)
+        kill_everywhere(edit_scenarios.unrecorded, points=[KillPoint("here", 4, "before")])
 
 
 @pytest.mark.parametrize("seed", STORMS)

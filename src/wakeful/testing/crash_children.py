@@ -1,7 +1,7 @@
 """Processes to be killed. A nursery imports the scenario once and then forks a child for each run: a fresh process in
 a few milliseconds, with nothing of pytest, no threads and no open database in it.
 
-A new nursery takes a second: the last one is kept for what comes next from the same module.
+A new nursery takes a second: one is kept for whatever comes next.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -94,26 +95,43 @@ class Nursery:
 
 @contextlib.contextmanager
 def nursery_for(function: Callable[..., object]) -> Iterator[Nursery]:
-    """The nursery that is kept, when it lives and has loaded this function's module; else a new one, which is kept."""
+    """The nursery that is kept, or a new one, which is kept then.
+
+    One that ended is not used again, nor one that has loaded another module under the name of the function's.
+    """
     global _kept
-    nursery, module, _kept = *_kept, (None, None)
-    ours = sys.modules.get(_home(function)[0])
-    if nursery is not None and (module is not ours or not nursery.is_alive()):
-        nursery.close()
-        nursery = None
-    if nursery is None:
-        nursery = Nursery(function)
-    else:
-        nursery.load(function)
+    kept, _kept = _kept, None
+    name = _home(function)[0]
+    module = sys.modules.get(name)
+    if kept is not None and not (kept.nursery.is_alive() and kept.modules.get(name, module) is module):
+        kept.nursery.close()
+        kept = None
     try:
-        yield nursery
+        if kept is None:
+            kept = _Kept(Nursery(function), {})
+        else:
+            kept.nursery.load(function)
+    except TypeError:
+        if kept is not None:
+            kept.nursery.close()
+        raise
+    kept.modules[name] = module
+    try:
+        yield kept.nursery
     finally:
-        if _kept[0] is not None:  # somebody else's, who came meanwhile
-            _kept[0].close()
-        _kept = (nursery, ours)
+        if _kept is not None:  # somebody else's, who came meanwhile
+            _kept.nursery.close()
+        _kept = kept
 
 
-_kept: tuple[Nursery | None, ModuleType | None] = (None, None)
+@dataclass(frozen=True)
+class _Kept:
+    nursery: Nursery
+    modules: dict[str, ModuleType | None]
+    """What it has loaded, by name, as it is known here."""
+
+
+_kept: _Kept | None = None
 
 
 def _loading(function: Callable[..., object]) -> Load:
