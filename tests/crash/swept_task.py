@@ -1,7 +1,6 @@
 """A runtime in a process of its own whose agent begins a task, with a kill at one commit or with none.
 
-python swept_task.py FOLDER COMMAND [PLACE NUMBER MOMENT]
-python swept_task.py FOLDER COMMAND fact KIND MOMENT
+`main(folder, command, point)`: the point is a place, a number and a moment; or `fact`, its kind and a moment.
 
 Without a kill it goes on to the end: every task is over and the agent was told of each. Then the places that were
 passed are in `points.json` of the folder.
@@ -9,7 +8,6 @@ passed are in `points.json` of the folder.
 
 import asyncio
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,7 +44,3 @@ async def main(folder: Path, command: str, said: Sequence[str]) -> None:
 async def _are_over(runtime: Runtime) -> bool:
     await asyncio.sleep(0.02)
     return all(task.ended_at for task in await runtime.tasks("ops", over=True))
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))

@@ -8,18 +8,17 @@ once, each task ended once and was told once, and no process is left.
 import json
 import os
 import random
-import subprocess
-import sys
 from collections import Counter
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from crash import swept_task
+from crash.forked import run_forked
 from kit.gates.confined_commands import alive, marker, place_outside, until
 from wakeful.contracts.events import AnyEvent, MessageAdmitted, TaskCreated, TaskEnded, ToolFailed, ToolResult
 from wakeful.store.sqlite import SqliteStore
 
-SCRIPT = Path(__file__).with_name("swept_task.py")
 SEED = int(os.environ.get("WAKEFUL_KILL_SEED", datetime.now(UTC).toordinal()))
 POINTS = int(os.environ.get("WAKEFUL_KILL_POINTS", "6"))
 """Kills; 0: all there are."""
@@ -28,9 +27,8 @@ POINTS = int(os.environ.get("WAKEFUL_KILL_POINTS", "6"))
 def lived(folder: Path, name: str, *point: str) -> int:
     """One process of the runtime, to its end; the status that it ended with."""
     command = f": {name}; echo ran >> ran; sleep 0.3; echo done"
-    line = [sys.executable, str(SCRIPT), str(folder), command, *point]
     (folder / "work").mkdir(exist_ok=True)
-    return subprocess.run(line, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False).returncode
+    return run_forked(swept_task.main, folder, command, point).returncode
 
 
 async def log_of(folder: Path) -> list[AnyEvent]:

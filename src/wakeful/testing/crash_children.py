@@ -119,9 +119,14 @@ def nursery_for(function: Callable[..., object]) -> Iterator[Nursery]:
     try:
         yield kept.nursery
     finally:
-        if _kept is not None:  # somebody else's, who came meanwhile
-            _kept.nursery.close()
-        _kept = kept
+        _keep(kept)
+
+
+def _keep(kept: "_Kept") -> None:
+    global _kept
+    if _kept is not None:  # somebody else's, who came meanwhile
+        _kept.nursery.close()
+    _kept = kept
 
 
 @dataclass(frozen=True)
