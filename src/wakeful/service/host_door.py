@@ -29,10 +29,6 @@ class HostDoor(Protocol):
         InvalidValue, or what says that the id was used."""
         ...
 
-    async def look_at(self, run_id: str) -> None:
-        """Have the record of a run say what became of it."""
-        ...
-
     async def cancel(self, run_id: str, *, by: str) -> None:
         """Ask a run to stop; one that is over stays as it is. Raises TurnNotFound."""
         ...

@@ -6,7 +6,7 @@ from wakeful.contracts.values import Value
 
 
 class DispatchedRun(Value):
-    """A run that was handed on, as it stood when somebody last looked."""
+    """A run that was handed on. One that became a turn stands as the turn does."""
 
     run_id: str
     kind: Literal["target", "package"]

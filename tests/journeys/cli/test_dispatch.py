@@ -53,7 +53,7 @@ def test_an_agent_is_imported_and_does_a_task(wakeful: Wakeful, folder: Path) ->
     assert (as_json["schema"], as_json["executor_id"]) == ("wakeful/task-result/v1", "local")
     assert wakeful("dispatch", "cancel", "r1").out == "r1 has ended already: succeeded\n"
     gone = wakeful("dispatch", "show", "r9")
-    assert gone.code == 2 and "task_run_not_found" in gone.err
+    assert gone.code == 2 and "there is no dispatched run 'r9'" in gone.err
 
 
 def test_a_task_that_was_killed_is_gone_on_with(wakeful: Wakeful, process: Wakeful, folder: Path) -> None:

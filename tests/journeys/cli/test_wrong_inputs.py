@@ -152,7 +152,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "workflow show nope": ("there is no workflow 'nope' in ", "none is saved in this store."),
     "workflow validate nope.json": ("nope.json cannot be read: No such file or directory", "name a JSON file"),
     "workflow validate shop.py": ("shop.py is not a valid workflow", "invalid_graph: not JSON"),
-    "dispatch show nope": ("task_run_not_found: there is no run 'nope'", "list the runs: wakeful dispatch list"),
+    "dispatch show nope": ("there is no dispatched run 'nope'", "list them: wakeful dispatch list"),
     "package run shop.py": ("shop.py is not JSON: ", "name a JSON file"),
     "store forget .": (". is a folder, not a store", "name the file"),
 }

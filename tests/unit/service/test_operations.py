@@ -25,7 +25,7 @@ from wakeful.service.operations.operator_feed import ReplayQuery, TranscriptQuer
 from wakeful.service.operations.process import DoctorQuestion, StatusQuestion
 from wakeful.service.operations.runtime import RuntimeAgentName
 from wakeful.service.operations.runtime_agents import AgentTarget, RevisionName, RevisionPair
-from wakeful.service.operations.skills import SkillName, SkillsOf
+from wakeful.service.operations.skills import PromptOf, SkillName, SkillsOf
 from wakeful.service.operations.spending import CostQuestion
 from wakeful.service.operations.subjects import SubjectName
 from wakeful.service.operations.table import OPERATIONS
@@ -63,6 +63,7 @@ NEEDS_WORDS: dict[str, Any] = {
     "runtime.definition": RevisionName("nothing"),
     "runtime.process": StatusQuestion(),
     "runtime.doctor": DoctorQuestion(),
+    "runtime.prompt": PromptOf("nothing"),
     "runtime.skills": SkillsOf("nothing"),
     "runtime.skill": SkillName("nothing", "none"),
     "runtime.dispatch": DispatchName("nothing"),

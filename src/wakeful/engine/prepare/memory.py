@@ -10,7 +10,7 @@ from wakeful.contracts.events import ContextItem, MemoryProjected, MissingFact
 from wakeful.contracts.memory import WorkingMemorySnapshot
 from wakeful.decisions.memory.working_memory import delta_since, delta_words, for_reader, snapshot_words
 from wakeful.engine.memory_desk import NOTHING_RECALLED, MemoryDesk, Recollection
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Store
 
 MAX_SECONDS = 10.0
 """How long is searched for a message; a turn that could not wait for more goes on without."""
@@ -38,9 +38,9 @@ class MemoryMaterial:
 NO_MEMORY = MemoryMaterial()
 
 
-async def memory_of(store: Store, desk: MemoryDesk, row: TurnRow, question: str | None) -> MemoryMaterial:
+async def memory_of(store: Store, desk: MemoryDesk, thread_id: str, question: str | None) -> MemoryMaterial:
     """For a turn that begins. With a question, memory is searched for it. Does not raise: what fails is missing."""
-    snapshot, projected = await _working_memory(store, desk, row)
+    snapshot, projected = await _working_memory(store, desk, thread_id)
     if question is None or not question.strip():
         return MemoryMaterial(snapshot, projected)
     try:
@@ -53,11 +53,11 @@ async def memory_of(store: Store, desk: MemoryDesk, row: TurnRow, question: str 
     return MemoryMaterial(snapshot, projected, found)
 
 
-async def _working_memory(store: Store, desk: MemoryDesk, row: TurnRow) -> tuple[str, MemoryProjected | None]:
-    held = await store.working_memory(row.agent_id)
+async def _working_memory(store: Store, desk: MemoryDesk, thread_id: str) -> tuple[str, MemoryProjected | None]:
+    held = await store.working_memory(desk.agent_id)
     if held is None:
         return "", None
-    before = await store.prompted_memory(row.agent_id, row.thread_id)
+    before = await store.prompted_memory(desk.agent_id, thread_id)
     knows = before is not None and before.snapshot_revision == held.snapshot_revision
     since = before.revision if knows and before is not None else held.snapshot_revision
     current = for_reader(WorkingMemorySnapshot.model_validate(held.current), desk.principal)

@@ -118,12 +118,12 @@ async def prepare(
     lives = engine.surroundings.lives
     found = await gather(agent, home, folded, lambda text: engine.keys().hide_keys(text), bound.roots, lives=lives)
     if before is None and agent.work_items and not request.host.prompt_is_whole:
-        found = replace(found, work_items=await projection_of(store, agent, home, row, engine.clock.now()))
-    memory_desk = _memory_desk(engine, bound, row, given.principal) if agent.memory else None
+        found = replace(found, work_items=await projection_of(store, agent, home, row.agent_id, engine.clock.now()))
+    memory_desk = memory_desk_of(engine, bound, row.agent_id, given.principal) if agent.memory else None
     if before is None and memory_desk is not None and not request.host.prompt_is_whole:
         question = "\n".join(message.item.text or message.prompt_preview for message in conversation.messages)
         recalls = any(message.memory_enabled for message in conversation.messages)
-        found = replace(found, memory=await memory_of(store, memory_desk, row, question if recalls else None))
+        found = replace(found, memory=await memory_of(store, memory_desk, row.thread_id, question if recalls else None))
     rules, now = await store.rules(agent.name), engine.clock.now() / 1_000_000
     surroundings = around(engine.surroundings, found, bound.roots)
     belt = await toolbelt(agent, rules, now, surroundings, stack, admitted.policy_context)
@@ -254,10 +254,11 @@ def _work_desk(
     )
 
 
-def _memory_desk(engine: Engine, bound: BoundAgent, row: TurnRow, principal: Principal | None) -> MemoryDesk:
+def memory_desk_of(engine: Engine, bound: BoundAgent, agent_id: str, principal: Principal | None) -> MemoryDesk:
+    """The memory of an agent, as a turn for somebody works with it."""
     return MemoryDesk(
-        AgentMemory(engine.store, row.agent_id, engine.agent_home(bound.agent.name)),
-        row.agent_id,
+        AgentMemory(engine.store, agent_id, engine.agent_home(bound.agent.name)),
+        agent_id,
         bound.workspace_id,
         principal.id if principal is not None else "",
         lambda text: engine.keys().hide_keys(text),

@@ -12,7 +12,7 @@ from wakeful.decisions.work_items.projection import CAPS, CurrentDetails, Projec
 from wakeful.engine.agent import Agent
 from wakeful.engine.plan_files import read_plan
 from wakeful.engine.work_items import active_waits, report_of
-from wakeful.ports import Store, TurnRow
+from wakeful.ports import Store
 
 NOTHING = Projection("")
 MOST_ITEMS = 200
@@ -23,22 +23,22 @@ MOST_LINES = 12
 LINE = 160
 
 
-async def projection_of(store: Store, agent: Agent[Any, Any], agent_home: Path, row: TurnRow, now: int) -> Projection:
+async def projection_of(store: Store, agent: Agent[Any, Any], agent_home: Path, agent_id: str, now: int) -> Projection:
     """The block for a turn that begins; blank for an agent that has no items, or no use for them."""
     if not agent.work_items:
         return NOTHING
-    items = await store.open_work_items(row.agent_id, limit=MOST_ITEMS)
-    done = [item for item in await store.completed_work_items(row.agent_id, limit=MOST_ITEMS) if item.report_event_id]
+    items = await store.open_work_items(agent_id, limit=MOST_ITEMS)
+    done = [item for item in await store.completed_work_items(agent_id, limit=MOST_ITEMS) if item.report_event_id]
     done = done[: CAPS["completed_recent"]]
     if not items and not done:
         return NOTHING
-    focus = await store.current_work_item_id(row.agent_id)
+    focus = await store.current_work_item_id(agent_id)
     current = await store.work_item(focus) if focus is not None else None
     if current is not None and current not in items:
         items.append(current)
     details = await _details(store, agent_home, current) if current is not None else None
     reports = {item.work_item_id: await report_of(store, item) or "" for item in done}
-    waits = await active_waits(store, row.agent_id)
+    waits = await active_waits(store, agent_id)
     return project([*items, *done], focus, now, waits=waits, details=details, reports=reports)
 
 

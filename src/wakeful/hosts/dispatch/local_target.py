@@ -9,26 +9,19 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from pydantic_core import to_jsonable_python
-
 from wakeful.contracts.errors import StoreProblem
 from wakeful.contracts.tools import Principal
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.hosts.agent_registry import AgentRegistry, RegisteredAgent
 from wakeful.hosts.chat.turns import check_owner
-from wakeful.hosts.dispatch.dispatch_request import DispatchRequest, DispatchStatus, ExecutorTarget, RunOwner
+from wakeful.hosts.dispatch.dispatch_request import DispatchRequest, ExecutorTarget, RunOwner
 from wakeful.hosts.run_access import RunRefused, principal_id
 from wakeful.ports import TurnRow
 from wakeful.service.commands.interruption import cancel_turn
-from wakeful.service.commands.turn_claims import recall
 from wakeful.service.commands.turns import run_turn
-from wakeful.service.run_result import RunResult
+from wakeful.service.queries.dispatch_standing import LOCAL, key_of, local_standing, told
 
-LOCAL = "local"
 NO_AGENT = "task_no_agent"
-OF_TURNS: dict[str, DispatchStatus] = {"completed": "succeeded", "cancelled": "cancelled"}
-"""The rest of what a turn can end as is a failure of the task."""
-AT_REST = ("approval_required", "runtime_tool_pending")
 
 
 class LocalTarget:
@@ -101,8 +94,7 @@ class LocalTarget:
 
     async def status(self, run_id: str) -> dict[str, Any] | None:
         """What became of a run whose turn is over; None while it is not."""
-        row = await self.turn(run_id)
-        return None if row is None or row.is_open else told(await recall(self._engine, row, None))
+        return await local_standing(self._engine, run_id)
 
     async def cancel(self, run_id: str) -> None:
         row = await self.turn(run_id)
@@ -130,11 +122,6 @@ def _elsewhere(row: TurnRow, message: str) -> dict[str, Any]:
     }
 
 
-def key_of(run_id: str) -> str:
-    """The key of a run's turn."""
-    return f"task:{run_id}"
-
-
 def prompt_of(given: DispatchRequest) -> str:
     """The task as a message."""
     parts = [given.task.instructions or f"Do the task {given.task_id}."]
@@ -143,32 +130,3 @@ def prompt_of(given: DispatchRequest) -> str:
     if given.task.attachments:
         parts.append("Attachments:\n" + json.dumps(given.task.attachments, indent=2, ensure_ascii=False))
     return "\n\n".join(parts)
-
-
-def told(result: RunResult[Any]) -> dict[str, Any]:
-    """A turn's result as that of a task. One that rests on somebody is still running."""
-    provenance = {"turn_id": result.turn_id, "agent": result.agent, "agent_id": result.agent_id}
-    if result.status in AT_REST:
-        return {
-            "status": "running",
-            "provenance": provenance,
-            "diagnostics": {"turn_id": result.turn_id, "waiting_for": result.status},
-        }
-    status = OF_TURNS.get(result.status, "failed")
-    done: dict[str, Any] = {
-        "status": status,
-        "provenance": provenance,
-        "diagnostics": {},  # what it waited for is no matter any more
-        "output": to_jsonable_python(result.output) if result.completed else None,
-        "execution_metrics": {
-            "environment": LOCAL,
-            "wall_time_ms": result.duration_ms,
-            "tool_call_count": result.tool_calls,
-        },
-        "metadata": {"usage": result.usage.model_dump(mode="json")},
-    }
-    if status == "failed":
-        message = result.message or f"the turn ended as {result.status}"
-        done["diagnostics"] = {"error_code": result.stop_reason, "error_message": message}
-        done["execution_metrics"]["failure_class"] = result.stop_reason
-    return done

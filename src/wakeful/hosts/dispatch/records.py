@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from wakeful.contracts.envelope import iso
+from wakeful.decisions.dispatch_answers import FALLBACK, joined
 from wakeful.engine.run_request import Engine
 from wakeful.hosts.dispatch.dispatch_request import (
     RESULT_SCHEMA,
@@ -17,10 +18,6 @@ from wakeful.hosts.dispatch.dispatch_request import (
     RunOwner,
 )
 from wakeful.ports import DispatchRow
-
-OURS = ("schema", "run_id", "session_id", "executor_id", "owner", "started_at", "updated_at")
-"""What nobody else says of a run."""
-FALLBACK = "placement_fallback"
 
 
 class DispatchRun(NamedTuple):
@@ -140,46 +137,8 @@ class DispatchRecords:
 
 
 def answered(now: DispatchResult, said: Mapping[str, Any], code: str) -> DispatchResult:
-    """The run with what an executor says of it. Who it is, whose and where is not the executor's to say.
-
-    Raises InvalidValue with `code`. A run that is asked to stop goes on being that until it is over.
-    """
-    kept = {name: value for name, value in said.items() if name not in OURS and value is not None}
-    ours = now.to_wire()
-    result = DispatchResult.normalise(
-        {
-            "artifact_refs": now.artifact_refs,
-            "output": now.output,
-            "execution_metrics": now.execution_metrics,
-            **kept,
-            **{name: ours[name] for name in OURS},
-            "diagnostics": _merged(kept.get("diagnostics", now.diagnostics), _ours(now.diagnostics)),
-            "provenance": _merged(now.provenance, kept.get("provenance", {})),
-            "metadata": _merged(kept.get("metadata", {}), now.metadata),
-            "events": [*now.events, *_list(kept.get("events", []))],
-        },
-        code,
-    )
-    if now.status == "cancelling" and not result.is_over:
-        result = result.model_copy(update={"status": "cancelling"})
-    return result
-
-
-def _merged(first: Any, second: Any) -> Any:
-    """Both, the second before the first. What is no object is left for the check to refuse."""
-    for each in (first, second):
-        if not isinstance(each, Mapping):
-            return each
-    return {**first, **second}
-
-
-def _ours(diagnostics: dict[str, Any]) -> dict[str, Any]:
-    """Which target was chosen instead is no executor's to say."""
-    return {name: value for name, value in diagnostics.items() if name == FALLBACK}
-
-
-def _list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
+    """The run with what an executor says of it. Raises InvalidValue with `code`."""
+    return DispatchResult.normalise(joined(now.to_wire(), said), code)
 
 
 def _readable(row: DispatchRow) -> DispatchRun | None:

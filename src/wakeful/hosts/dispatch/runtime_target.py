@@ -8,17 +8,14 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from wakeful.decisions.intake import id_of_key
 from wakeful.engine.run_request import Engine
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.dispatch.dispatch_request import DispatchRequest, ExecutorTarget, RunOwner
-from wakeful.hosts.dispatch.local_target import LocalTarget, key_of, prompt_of, told
+from wakeful.hosts.dispatch.local_target import LocalTarget, prompt_of
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.service.commands.agents import send_message
 from wakeful.service.commands.interruption import cancel_message
-from wakeful.service.commands.turn_claims import recall
-
-RUNTIME = "runtime"
+from wakeful.service.queries.dispatch_standing import RUNTIME, key_of, message_of, runtime_standing
 
 
 class RuntimeTarget(LocalTarget):
@@ -59,19 +56,15 @@ class RuntimeTarget(LocalTarget):
 
     async def message(self, given: DispatchRequest) -> MessageRow | None:
         """The message of a task."""
-        return await self._engine.store.message(id_of_key(agent_of(given), key_of(given.run_id)))
+        return await message_of(self._engine, agent_of(given), given.run_id)
 
     async def turn(self, run_id: str) -> TurnRow | None:
         row = await self._message_of(run_id)
         return await self._engine.store.turn(row.turn_id) if row is not None and row.turn_id else None
 
     async def status(self, run_id: str) -> dict[str, Any] | None:
-        row, turn = await self._message_of(run_id), await self.turn(run_id)
-        if turn is None:
-            return {"status": "cancelled"} if row is not None and row.state == "expired" else None
-        if turn.state in ("admitted", "running"):
-            return {"status": "running", "provenance": {"turn_id": turn.turn_id}, "diagnostics": {}}
-        return told(await recall(self._engine, turn, None))
+        given = await self._given(run_id)
+        return await runtime_standing(self._engine, agent_of(given), run_id) if given is not None else None
 
     async def cancel(self, run_id: str) -> None:
         row = await self._message_of(run_id)
@@ -79,8 +72,12 @@ class RuntimeTarget(LocalTarget):
             await cancel_message(self._engine, row, requested_by="dispatch")
 
     async def _message_of(self, run_id: str) -> MessageRow | None:
+        given = await self._given(run_id)
+        return await self.message(given) if given is not None else None
+
+    async def _given(self, run_id: str) -> DispatchRequest | None:
         row = await self._engine.store.dispatches.get(run_id)
-        return await self.message(DispatchRequest.model_validate(json.loads(row.record)["input"])) if row else None
+        return DispatchRequest.model_validate(json.loads(row.record)["input"]) if row is not None else None
 
 
 def agent_of(given: DispatchRequest) -> str:

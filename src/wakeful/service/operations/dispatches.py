@@ -24,7 +24,7 @@ class DispatchQuery:
 
 @dataclass(frozen=True, slots=True)
 class DispatchName:
-    """One run by its id."""
+    """One run by its id, or the beginning of it."""
 
     run: str
 
@@ -86,8 +86,6 @@ async def _runs(opened: OpenStore, asked: DispatchQuery) -> "list[DispatchedRun]
 async def _run(opened: OpenStore, asked: DispatchName) -> "DispatchDetails":
     from wakeful.service.queries.dispatches import dispatched_run
 
-    if opened.host is not None:
-        await opened.host.look_at(asked.run)
     return await dispatched_run(opened.engine, asked.run)
 
 

@@ -173,6 +173,7 @@ ROUTES = (
     HttpRoute("GET", "/why", subjects.EXPLAIN_ALL),
     HttpRoute("GET", "/why/{subject}", subjects.EXPLAIN_SUBJECT),
     HttpRoute("GET", f"{_AGENT}/definition", runtime_agents.SHOW_DEFINITION),
+    HttpRoute("GET", f"{_AGENT}/prompt", skills.PREVIEW_PROMPT),
     HttpRoute("GET", f"{_AGENT}/skills", skills.LIST_SKILLS),
     HttpRoute("GET", f"{_AGENT}/skills/{{skill_id}}", skills.SHOW_SKILL),
     HttpRoute("GET", _AGENT, runtime_agents.SHOW_AGENT),

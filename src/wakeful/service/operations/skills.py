@@ -1,4 +1,4 @@
-"""What may be asked about the skills of an agent: which it would be told of now, and what one says."""
+"""What may be asked about what an agent would be told now: its prompt, its skills, and what a skill says."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from wakeful.service.operations.operation import OpenStore, Operation
 if TYPE_CHECKING:
     from wakeful.contracts.skills import SkillEntry
     from wakeful.engine.agent import Agent
+    from wakeful.views.prompt_report import PromptReport
     from wakeful.views.skill_records import SkillText
 
 
@@ -24,6 +25,19 @@ class SkillName:
 
     agent: str
     skill: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptOf:
+    """What an agent would be told, if a turn of its own began now."""
+
+    agent: str
+
+
+async def _prompt(opened: OpenStore, asked: PromptOf) -> "PromptReport":
+    from wakeful.service.queries.prompt_report import prompt_of_agent
+
+    return await prompt_of_agent(opened.engine, await _agent(opened, asked.agent))
 
 
 async def _list(opened: OpenStore, asked: SkillsOf) -> "list[SkillEntry]":
@@ -49,3 +63,4 @@ async def _agent(opened: OpenStore, name: str) -> "Agent[Any, Any]":
 
 LIST_SKILLS = Operation("runtime.skills", "observe", SkillsOf, "wakeful.contracts.skills.SkillEntry", _list, many=True)
 SHOW_SKILL = Operation("runtime.skill", "observe", SkillName, "wakeful.views.skill_records.SkillText", _show)
+PREVIEW_PROMPT = Operation("runtime.prompt", "observe", PromptOf, "wakeful.views.prompt_report.PromptReport", _prompt)

@@ -4,11 +4,13 @@ asked."""
 import asyncio
 import inspect
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from wakeful.contracts.agents import TurnConfig
+from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.contracts.errors import InvalidRequest, TurnNotFound
 from wakeful.contracts.events import ContextResolved, TurnConfigChanged, TurnStarted
 from wakeful.contracts.prompts import ExecutionRoots, InstructionSource, LoadedAgentsMd
@@ -19,6 +21,7 @@ from wakeful.decisions.secret_shapes import hide_shapes
 from wakeful.decisions.secret_values import keys_only
 from wakeful.engine.admission import allowed
 from wakeful.engine.agent import Agent
+from wakeful.engine.prepare.memory import memory_of
 from wakeful.engine.prepare.prompt import (
     TurnMaterial,
     around,
@@ -28,6 +31,9 @@ from wakeful.engine.prepare.prompt import (
     roots_of,
 )
 from wakeful.engine.prepare.tools import Belt, toolbelt
+from wakeful.engine.prepare.turn import memory_desk_of
+from wakeful.engine.prepare.work_items import projection_of
+from wakeful.engine.prepare.workspace import BoundAgent, bind_agent
 from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.state_loader import load_config
 from wakeful.guidance.guidance_files import AGENTS_MD
@@ -42,11 +48,23 @@ MOST_BYTES = 100_000
 
 
 async def prompt_of_agent(engine: Engine, agent: Agent[Any, Any]) -> PromptReport:
-    """What the agent would be told now."""
+    """What the agent would be told now. Of an agent of a runtime: where it works now, with its work items and its
+    working memory; what its memory would be searched for is not known before there is a message."""
     keys = keys_only(engine.surroundings.secrets())
     home = engine.agent_home(agent.name)
+    bound = BoundAgent(agent)
+    if engine.surroundings.wakes:
+        bound = await bind_agent(engine, agent, agent.name, None, ())
+        agent = bound.agent
     looks = looks_around(agent, home, lives=engine.surroundings.lives)
-    found = look_around(agent, home, keys.hide_keys) if looks else TurnMaterial(roots_of(agent, home))
+    roots = bound.roots or roots_of(agent, home)
+    found = await asyncio.to_thread(look_around, agent, home, keys.hide_keys, roots) if looks else TurnMaterial(roots)
+    if engine.surroundings.wakes:
+        items = await projection_of(engine.store, agent, home, agent.name, engine.clock.now())
+        found = replace(found, work_items=items)
+    if engine.surroundings.wakes and agent.memory:
+        desk = memory_desk_of(engine, bound, agent.name, None)
+        found = replace(found, memory=await memory_of(engine.store, desk, MAIN_THREAD, None))
     async with AsyncExitStack() as stack:
         now = engine.clock.now() / 1_000_000
         surroundings = around(engine.surroundings, found)

@@ -12,6 +12,8 @@ from wakeful.surfaces.cli.problems import WrongRequest
 BARE = "assistant"
 """The agent of a run that names none."""
 DEFAULT_MODEL = "scripted:demo"
+SUFFIXES = (".yaml", ".yml", ".json")
+"""Of files that hold an agent."""
 
 
 def agent_for(
@@ -64,6 +66,13 @@ def agent_for(
     said = {"max_steps": max_steps, "subtasks": subtasks, "planning_enabled": planning_enabled}
     changes |= {name: value for name, value in said.items() if value is not None}
     return agent.changed(**changes)
+
+
+def named_agent(given: Path | None) -> str | None:
+    """The name of an agent that `--agent NAME|FILE` gave; None: a file is meant, or nothing."""
+    if given is None or given.name != str(given) or given.suffix in SUFFIXES or given.exists():
+        return None
+    return str(given)
 
 
 def check_approved(agent: Agent[Any, Any], approve: Sequence[str] | None) -> None:

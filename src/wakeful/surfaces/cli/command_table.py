@@ -393,10 +393,9 @@ FIRST = (
 )  # fmt: skip
 """The commands of a first day, which `wakeful --help` shows."""
 OWN_PROCESS = (
-    "resume", "replay", "doctor", "tools", "debug prompt", "events validate", "dispatch", "dispatch run",
-    "dispatch list", "dispatch show", "dispatch resume", "dispatch cancel", "targets", "package import",
-    "package run", "workflow run", "workflow save", "workflow validate", "workflow nodes", "store export",
-    "store import", "trigger deliver",
+    "resume", "replay", "doctor", "tools", "events validate", "dispatch resume", "targets", "package run",
+    "workflow run", "workflow save", "workflow validate", "workflow nodes", "store export", "store import",
+    "trigger deliver",
 )  # fmt: skip
 """Commands that work in their own process, on the file of a store: they take no `--connect`."""
 NO_STORE = ("prompt", "config", "config show", "template", "template list", "template show", "template add")
@@ -411,5 +410,6 @@ ROWS = {
     **dict.fromkeys(("timer run", "timer cancel"), "timers"),
     **dict.fromkeys(
         ("events", "tree", "replay", "context", "artifacts", "debug latency", "resume", "cancel", "pause"), "turns"),
+    **dict.fromkeys(("dispatch show", "dispatch resume", "dispatch cancel"), "dispatches"),
 }  # fmt: skip
 """Commands whose first argument may be the number of a row of the last list of that kind."""

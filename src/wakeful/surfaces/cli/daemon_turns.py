@@ -3,11 +3,13 @@
 import sys
 import threading
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import typer
 
-from wakeful.contracts.errors import WakefulError
+from wakeful.contracts.errors import MessageNotFound, WakefulError
 from wakeful.service.operations.answers import ANSWER, AnswerQuery
 from wakeful.service.operations.calls import LIST_UNKNOWN
 from wakeful.service.operations.chat import SHOW_MESSAGE, MessageName
@@ -16,8 +18,8 @@ from wakeful.service.operations.runtime import SEND, MessageToAgent
 from wakeful.service.operations.turn_reports import LIST_LINES, LineQuery
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
-from wakeful.surfaces.cli.places import StoreAddress, ask
-from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.places import StoreAddress, ask, connect_to, place_to_fill
+from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.views.runtime_records import SentMessage
 
 if TYPE_CHECKING:
@@ -33,6 +35,46 @@ class DaemonTurn(NamedTuple):
 
     sent: SentMessage
     result: RunResult[Any]
+
+
+def check_options(own: Mapping[str, Any], name: str, place: StoreAddress) -> None:
+    """The daemon runs its agent, as that is. Raises WrongRequest for an option that only a run in this process has."""
+    for option in (option for option, given in own.items() if given not in (None, False, "", [])):
+        raise WrongRequest(
+            f"{option} is for a run in this process, and the daemon runs agent {name}",
+            f"leave it out, or change the agent: wakeful agent show {name}{place.flag}",
+        )
+
+
+def daemon_for(name: str, store: Path | None) -> StoreAddress:
+    """The daemon whose agent is named. Raises WrongRequest where none is asked, or NoAnswer."""
+    place = place_to_fill(store)
+    if place.daemon is None:
+        where = "--store names a file" if store is not None else "no daemon runs"
+        raise WrongRequest(
+            f"--agent {name} is an agent of a daemon, and {where}",
+            "start it: wakeful daemon start; for a run in this process: --agent FILE or --tools MODULE:NAME",
+        )
+    return place
+
+
+def check_place() -> None:
+    """Raises WrongRequest for `--connect` on work that names no agent of that daemon."""
+    said = connect_to.get()
+    if said is not None:
+        raise WrongRequest(f"the daemon {said} was named, and none of its agents", "say which one: --agent NAME")
+
+
+def wait_for(message: str, place: StoreAddress, go_on: str) -> None:
+    """Until the turn of a message has ended or rests, or it has become clear that there will be none."""
+    try:
+        while ask(ANSWER, AnswerQuery(message), place).result is None:
+            pass
+    except MessageNotFound:
+        return  # it was cancelled before it began
+    except KeyboardInterrupt:
+        note(f"\nThe daemon goes on with it: {go_on}{place.flag}")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def turn_of_daemon(asked: MessageToAgent, place: StoreAddress, *, quiet: bool = False) -> DaemonTurn:

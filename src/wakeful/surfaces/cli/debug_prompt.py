@@ -11,12 +11,14 @@ from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.prompts import InstructionSource
 from wakeful.service import Agent
 from wakeful.service.code_loader import load
+from wakeful.service.operations.skills import PREVIEW_PROMPT, PromptOf
 from wakeful.service.operations.turn_reports import SHOW_PROMPT
 from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.prompt_report import prompt_of_agent
-from wakeful.surfaces.cli.agents import agent_for
+from wakeful.surfaces.cli.agents import agent_for, named_agent
+from wakeful.surfaces.cli.daemon_turns import check_options, check_place, daemon_for
 from wakeful.surfaces.cli.options import (
-    AgentOption,
+    AgentOrFileOption,
     JsonOption,
     McpOption,
     ProfileOption,
@@ -26,14 +28,14 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.places import any_place, ask, place_to_ask
-from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.screen import columns, short
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
 from wakeful.views.prompt_report import PromptReport
 
 
 def command(
-    agent: AgentOption = None,
+    agent: AgentOrFileOption = None,
     tools: ToolsOption = None,
     mcp: McpOption = None,
     workspace: WorkspaceOption = None,
@@ -46,11 +48,21 @@ def command(
 ) -> None:
     """Show the system prompt of an agent: its folders, the files that were loaded, and the parts of the prompt.
 
-    Without --turn, this is the prompt that wakeful run would use now with the same options. No model is asked.
+    With --agent NAME, this is what the next turn of that agent of the daemon would be told. Without, it is the prompt
+    that wakeful run would use now with the same options. No model is asked.
     """
+    name = named_agent(agent)
+    own = {"--agent": agent, "--tools": tools, "--mcp": mcp, "--workspace": workspace, "--profile": profile}
     if turn is not None:
+        for option in (option for option, given in own.items() if given):
+            raise WrongRequest(f"{option} does not go with --turn: a stored turn has its own prompt", "leave it out")
         report = ask(SHOW_PROMPT, TurnName(turn), place_to_ask(store))
+    elif name is not None:
+        place = daemon_for(name, store)
+        check_options({option: given for option, given in own.items() if option != "--agent"}, name, place)
+        report = ask(PREVIEW_PROMPT, PromptOf(name), place)
     else:
+        check_place()
         loaded = load(tools or [])
         for words in loaded.notes:
             note(words)
@@ -75,7 +87,7 @@ def command(
 
 
 def _tell(report: PromptReport, *, wide: bool) -> None:
-    when = f"in turn {short(report.turn_id)}" if report.turn_id is not None else "in a run that starts now"
+    when = f"in turn {short(report.turn_id)}" if report.turn_id is not None else "in a turn that starts now"
     out(f"{report.agent}: {sum(block.tokens for block in report.blocks)} tokens (estimated), {when}")
     for name in ("agent_home", "workspace_id", "workspace_anchor", "execution_root", "cwd"):
         out(f"  {name:<18}{plain(getattr(report, name) or '-')}")

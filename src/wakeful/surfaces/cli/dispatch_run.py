@@ -4,16 +4,28 @@ import asyncio
 import contextlib
 import json as json_module
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from wakeful.hosts.dispatch.dispatch_request import DispatchResult, ExecutorTarget
-from wakeful.surfaces.cli.dispatch_show import RunArgument, how_to_go_on
+from wakeful.service.operations.dispatches import SHOW_DISPATCH, START_DISPATCH, DispatchName, NewDispatch
+from wakeful.surfaces.cli.agents import named_agent
+from wakeful.surfaces.cli.daemon_turns import check_options, check_place, daemon_for, wait_for
+from wakeful.surfaces.cli.dispatch_show import OVER, RunArgument, how_to_go_on, result_of
 from wakeful.surfaces.cli.host_setup import OPERATOR, HostCode, opened_host
-from wakeful.surfaces.cli.options import AgentOption, JsonOption, StoreOption, ToolsOption, WideOption
-from wakeful.surfaces.cli.places import StoreAddress, any_place, store_to_read, store_to_write
+from wakeful.surfaces.cli.options import (
+    AgentOption,
+    AgentOrFileOption,
+    JsonOption,
+    NoWaitOption,
+    StoreOption,
+    ToolsOption,
+    WideOption,
+)
+from wakeful.surfaces.cli.places import StoreAddress, any_place, ask, store_to_read, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.screen import columns
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
@@ -40,11 +52,33 @@ def run(
     session: Annotated[str | None, typer.Option("--session", metavar="ID", help="Its session.")] = None,
     run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the run, used once.")] = None,
     tools: ToolsOption = None,
-    agent: AgentOption = None,
+    agent: AgentOrFileOption = None,
+    no_wait: NoWaitOption = False,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Hand work to a target and wait for its result. The built-in target, local, runs it as a turn of an agent."""
+    """Hand work to a target and wait for its result. The built-in target, local, runs it as a turn of an agent.
+
+    With --agent NAME the daemon runs it, as a turn of that agent of its own; Ctrl-C, or --no-wait, leaves it to it.
+    """
+    living = named_agent(agent)
+    if living is not None:
+        own = {
+            "--as": name,
+            "--target": target,
+            "--allow": allow,
+            "--class": resource_class,
+            "--need": need,
+            "--tools": tools,
+        }
+        where = daemon_for(living, store)
+        check_options(own, living, where)
+        work = NewDispatch(living, instructions, task, _inputs(inputs or []), session, run_id)
+        _run_by_daemon(work, where, wait=not no_wait, as_json=json)
+        return
+    check_place()
+    if no_wait:
+        raise WrongRequest("--no-wait leaves a run to a daemon, and this run is in this process", "leave it out")
     place = store_to_write(store)
     given: dict[str, Any] = {
         "task": {"id": task, "instructions": instructions, "input": _inputs(inputs or [])},
@@ -58,7 +92,7 @@ def run(
         "session_id": session,
         "run_id": run_id,
     }
-    _tell(asyncio.run(_run(place, HostCode(tools, agent), given)), place, as_json=json)
+    _tell(asyncio.run(_run(place, HostCode(tools, agent), given)).to_wire(), place, as_json=json)
 
 
 def resume(
@@ -70,7 +104,7 @@ def resume(
 ) -> None:
     """Continue an unfinished run of the built-in target."""
     place = store_to_read(store, "wakeful dispatch run INSTRUCTIONS")
-    _tell(asyncio.run(_resume(place, HostCode(tools, agent), run)), place, as_json=json)
+    _tell(asyncio.run(_resume(place, HostCode(tools, agent), run)).to_wire(), place, as_json=json)
 
 
 def targets(
@@ -97,6 +131,21 @@ def targets(
         out("no targets")
         out("Supply an agent with --tools MODULE:AGENT or --agent FILE, or import one:")
         out(f"  wakeful package import FILE{place.flag}")
+
+
+def _run_by_daemon(work: NewDispatch, place: StoreAddress, *, wait: bool, as_json: bool) -> None:
+    """The daemon makes the work safe at once; its result is waited for, if it is wanted."""
+    found = ask(START_DISPATCH, work, place)
+    if wait:
+        message = result_of(found)["provenance"].get("message_id")
+        if message is not None:
+            wait_for(message, place, f"wakeful dispatch show {found.run_id}")
+        found = ask(SHOW_DISPATCH, DispatchName(found.run_id), place)
+    elif not as_json:
+        out(plain(found.run_id))
+        note(f"agent {plain(work.agent)} has it; wakeful dispatch show {plain(found.run_id)}{place.flag}")
+        return
+    _tell(result_of(found), place, as_json=as_json, waited=wait)
 
 
 async def _run(place: StoreAddress, code: HostCode, given: dict[str, Any]) -> DispatchResult:
@@ -132,23 +181,23 @@ def _inputs(given: list[str]) -> dict[str, Any]:
     return values
 
 
-def _tell(result: DispatchResult, place: StoreAddress, *, as_json: bool) -> None:
-    fallback = result.diagnostics.get("placement_fallback")
+def _tell(result: Mapping[str, Any], place: StoreAddress, *, as_json: bool, waited: bool = True) -> None:
+    fallback, run, status = result["diagnostics"].get("placement_fallback"), plain(result["run_id"]), result["status"]
     if fallback is not None:
         unused = f"{fallback['preferred_target']} was not used ({fallback['reason']})"
         note(f"{unused}; the run went to {fallback['selected_target']}")
     if as_json:
-        out(json_text(result.to_wire(), indent=2))
-    elif result.status == "succeeded":
-        answer = result.output
+        out(json_text(result, indent=2))
+    elif status == "succeeded":
+        answer = result["output"]
         out(plain(answer) if isinstance(answer, str) else json_text(answer, indent=2))
-        note(f"{result.run_id} succeeded; wakeful dispatch show {result.run_id}{place.flag}")
+        note(f"{run} succeeded; wakeful dispatch show {run}{place.flag}")
     else:
-        why = result.diagnostics.get("error_message")
-        note(f"{result.run_id} {result.status}{f': {why}' if why else ''}")
+        why = result["diagnostics"].get("error_message")
+        note(f"{run} {status}{f': {why}' if why else ''}")
         for line in how_to_go_on(result, place):
             note(line)
-    if not result.is_over:
+    if status not in OVER and waited:
         raise typer.Exit(WAITS)
-    if result.status != "succeeded":
+    if status in ("failed", "cancelled"):
         raise typer.Exit(FAILED)

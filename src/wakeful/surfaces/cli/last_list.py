@@ -23,9 +23,10 @@ LISTS = {
     "timers": "wakeful timer list",
     "turns": "wakeful events",
     "notices": "wakeful notices",
+    "dispatches": "wakeful dispatch list",
 }
 """Kinds of rows, and the command that lists them."""
-NAMED = ("turns",)
+NAMED = ("turns", "dispatches")
 """Kinds whose rows have names of their users' own, which may be numbers: what is no row is taken as a name."""
 
 

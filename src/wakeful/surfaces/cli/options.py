@@ -35,6 +35,10 @@ ToolsOption: TypeAlias = Annotated[
 AgentOption: TypeAlias = Annotated[
     Path | None, typer.Option("--agent", metavar="FILE", help="An agent's YAML or JSON file.")
 ]
+AgentOrFileOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--agent", metavar="NAME|FILE", help="An agent of the daemon, or an agent's YAML or JSON file."),
+]
 WorkspaceOption: TypeAlias = Annotated[
     Path | None,
     typer.Option("--workspace", metavar="DIR", help="The folder to work in. Default: the current folder."),
@@ -52,6 +56,9 @@ ProfileOption: TypeAlias = Annotated[
 NoInputOption: TypeAlias = Annotated[
     bool,
     typer.Option("--no-input", help="Never ask at the terminal; calls that need approval stay pending."),
+]
+NoWaitOption: TypeAlias = Annotated[
+    bool, typer.Option("--no-wait", help="With an agent of the daemon: print the run's id and leave it to the daemon.")
 ]
 ApproveOption: TypeAlias = Annotated[
     list[str] | None,

@@ -9,9 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from wakeful.contracts.errors import ForTheCaller
 from wakeful.hosts.abilities.packages import RUN
 from wakeful.service import MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.service.code_loader import code_options
+from wakeful.service.operations.dispatches import IMPORT_BUNDLE, BundleToImport
+from wakeful.service.serving.daemon_client import ControlRefused
 from wakeful.surfaces.cli.host_setup import HostCode, opened_host
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
 from wakeful.surfaces.cli.options import (
@@ -24,7 +27,7 @@ from wakeful.surfaces.cli.options import (
     ToolsOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.places import StoreAddress, store_to_write
+from wakeful.surfaces.cli.places import StoreAddress, ask, connect_to, place_to_fill, store_to_write
 from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, note, unreadable
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 from wakeful.surfaces.cli.terminal_approver import approver_for
@@ -43,10 +46,19 @@ def import_(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Register the agents of bundles in the store. Tools they name come from --tools; a bundle brings no code."""
-    place = store_to_write(store)
-    given = {"on_conflict": on_conflict, **({"slug": slug} if slug is not None else {})}
-    results = asyncio.run(_import(place, HostCode(tools), [{"source": str(file)} for file in files], given))
+    """Register the agents of bundles. Tools they name come from --tools, or are those of the daemon; a bundle brings no
+    code.
+
+    Without --tools and --store, the daemon that is there registers them, with its own tools.
+    """
+    if tools and connect_to.get() is not None:
+        raise WrongRequest("--tools is code of this machine, and the daemon of --connect has its own", "leave one out")
+    place = store_to_write(store) if tools else place_to_fill(store)
+    if place.daemon is not None:
+        results = [_import_by_daemon(place, file, slug, on_conflict) for file in files]
+    else:
+        given = {"on_conflict": on_conflict, **({"slug": slug} if slug is not None else {})}
+        results = asyncio.run(_import(place, HostCode(tools), [{"source": str(file)} for file in files], given))
     if json:
         out(json_text(results, indent=2))
     for result, file in zip(results, files, strict=True):
@@ -102,6 +114,16 @@ def run(
         raise typer.Exit(FAILED)
 
 
+def _import_by_daemon(place: StoreAddress, file: Path, slug: str | None, on_conflict: str) -> dict[str, Any]:
+    """The same result as of an import in this process."""
+    try:
+        done = ask(IMPORT_BUNDLE, BundleToImport(_read(file, "a bundle"), slug, on_conflict), place)
+    except (ForTheCaller, ControlRefused) as refused:
+        code = getattr(refused, "code", "invalid_request")
+        return {"success": False, "error": {"code": code, "message": refused.message.removeprefix(f"{code}: ")}}
+    return {"success": True, "agent_slug": done.slug, "agent": done.definition}
+
+
 async def _import(
     place: StoreAddress, code: HostCode, specs: list[dict[str, Any]], given: dict[str, Any]
 ) -> list[dict[str, Any]]:
@@ -116,7 +138,7 @@ async def _run(place: StoreAddress, asked: dict[str, Any], code: HostCode, reque
         return answer
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path, what: str = "a request") -> dict[str, Any]:
     try:
         request = json_module.loads(file.read_text("utf-8"))
     except OSError as error:
@@ -125,6 +147,7 @@ def _read(file: Path) -> dict[str, Any]:
         raise WrongRequest(f"{file} is not JSON: {error}", "name a JSON file") from None
     if not isinstance(request, dict):
         raise WrongRequest(
-            f"{file} holds a {type(request).__name__}, not a request", '{"package": ..., "workflow": ...}'
+            f"{file} holds a {type(request).__name__}, not {what}",
+            '{"package": ..., "workflow": ...}' if what == "a request" else '{"agent": {"agent_slug": ...}, ...}',
         )
     return request

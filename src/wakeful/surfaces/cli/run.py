@@ -33,8 +33,8 @@ from wakeful.service.operations.runtime import MessageToAgent
 from wakeful.service.operations.runtime_agents import RUNNABLE_AGENT, AgentToRun
 from wakeful.service.queries.history import unknown_calls
 from wakeful.service.run_result import RunResult
-from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved
-from wakeful.surfaces.cli.daemon_turns import answer_by_daemon
+from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved, named_agent
+from wakeful.surfaces.cli.daemon_turns import answer_by_daemon, check_options
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     ApproveOption,
@@ -55,7 +55,6 @@ from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.views.store_records import UnknownCall
 
-SUFFIXES = (".yaml", ".yml", ".json")
 """Of files that --agent may name."""
 
 
@@ -142,7 +141,7 @@ def command(
     Every step is stored before the next one begins. If the run is interrupted, wakeful resume continues it.
     """
     asked = prompt_of(prompt, image or (), file or ())
-    name = _named_in_store(agent)
+    name = named_agent(agent)
     place = place_to_fill(store) if name is not None else store_to_write(store)
     if place.daemon is not None and name is not None:
         own = {
@@ -227,11 +226,7 @@ def _run_by_daemon(
     quiet: bool,
 ) -> NoReturn:
     """The daemon runs its agent, as that is: what a run in this process could change about it is refused."""
-    for option in (option for option, given in own.items() if given not in (None, False)):
-        raise WrongRequest(
-            f"{option} is for a run in this process, and the daemon runs agent {name}",
-            f"leave it out, or change the agent: wakeful agent show {name}{place.flag}",
-        )
+    check_options(own, name, place)
     if not isinstance(asked, str):
         raise WrongRequest("a message to an agent of the daemon is text", "put the file where the agent works")
     answer_by_daemon(MessageToAgent(name, asked, thread or MAIN_THREAD, key), place, json=json, quiet=quiet)
@@ -263,13 +258,6 @@ def _living(
             raise WrongRequest("--create-agent needs the name of an agent", "say which one: --agent NAME")
         return None
     return _agent_of_store(name, place, loaded, model=model, instructions=instructions, create=create)
-
-
-def _named_in_store(given: Path | None) -> str | None:
-    """The agent's name; None: a file is meant, or nothing."""
-    if given is None or given.name != str(given) or given.suffix in SUFFIXES or given.exists():
-        return None
-    return str(given)
 
 
 def _agent_of_store(

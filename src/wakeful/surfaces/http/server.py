@@ -149,6 +149,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             announce(f"socket {listening}" + (f", http://{address}" if address else ", no network address"))
             alive = asyncio.create_task(_say_alive(living))
             package = asyncio.create_task(watch_package(engine))
+            ends = asyncio.create_task(host.keep_ends())
             try:
                 await server.serve([each for each in (local, network) if each is not None])
             finally:
@@ -157,6 +158,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 announce("draining")
                 alive.cancel()
                 package.cancel()
+                ends.cancel()
         remove_record(os.getpid())
     announce("ended")
 
