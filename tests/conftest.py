@@ -15,6 +15,14 @@ SHARE = tuple(map(int, os.environ.get("WAKEFUL_TEST_SHARE", "0/1").split("/")))
 """Which share of the tests runs, of how many: every file has tests in each."""
 
 
+def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Pytest would write the asserts of a plugin's whole package anew: here a thousand modules, in every worker.
+
+    Asked for options, because that is the first that a conftest is called for, before any other imports the package.
+    """
+    pluginmanager.rewrite_hook._must_rewrite.discard("wakeful")  # type: ignore[attr-defined]
+
+
 def pytest_configure() -> None:
     """How long an example takes says nothing of what it shows: no property fails because the machine is busy."""
     try:
