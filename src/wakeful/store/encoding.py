@@ -76,8 +76,16 @@ def _id_check(names: Sequence[str]) -> Callable[[Fact], Any]:
     return read if len(names) == 1 else lambda fact: all(read(fact))
 
 
-_SHAPES = {event: _shape(event) for event in EVENTS}
+class _Shapes(dict[type[AnyEvent], _Shape | None]):
+    """Each made when the first event of its class is written: to make all of them is a seventh of a command's start."""
 
+    def __missing__(self, event: type[AnyEvent]) -> _Shape | None:
+        found = self[event] = _shape(event) if event in _OWN else None
+        return found
+
+
+_OWN = frozenset(EVENTS)
+_SHAPES = _Shapes()
 
 _TOKENS = tuple(TokenUsage.model_fields)
 _VERDICT = PermissionEvaluated.kind
@@ -169,7 +177,7 @@ def _cut(head: tuple[Any, ...]) -> tuple[Any, ...]:
 def _payload(fact: Fact, writer: Writer) -> tuple[str | int, int, bytes]:
     """What a header calls the kind, its version, and the payload."""
     event = fact.event
-    shape = _SHAPES.get(type(event))
+    shape = _SHAPES[type(event)]
     if shape is None:
         kind, version, payload = _foreign(event)
         label: str | int = kind
