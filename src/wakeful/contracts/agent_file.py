@@ -6,9 +6,10 @@ when an agent is made of it.
 
 from typing import Annotated, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from wakeful.contracts.budgets import BudgetProfile
+from wakeful.contracts.described_values import DescribedValue
 from wakeful.contracts.values import Value
 
 REFERENCE = r"^[A-Za-z][A-Za-z0-9_-]*[:/]\S"
@@ -17,10 +18,8 @@ ModelName: TypeAlias = Annotated[str, Field(pattern=REFERENCE)]
 Dollars: TypeAlias = Annotated[float, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]
 
 
-class RunBudgetSection(Value):
+class RunBudgetSection(DescribedValue):
     """Limits of one run."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     usd: Dollars | None = None
     tokens: int | None = Field(None, ge=1)
@@ -59,10 +58,8 @@ class BudgetSection(RunBudgetSection):
     per_month: WindowSection | None = None
 
 
-class CompactionSection(Value):
+class CompactionSection(DescribedValue):
     """When a conversation that grows too long for its model is folded into a summary."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     enabled: bool = True
     threshold: float = Field(0.8, gt=0, le=1)

@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
+from wakeful.contracts.described_values import DescribedValue
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.jsonable import JsonDict
 from wakeful.contracts.setting_names import (
@@ -23,7 +24,6 @@ from wakeful.contracts.setting_names import (
     invalid_setting,
     unknown_setting,
 )
-from wakeful.contracts.values import Value
 
 Effort: TypeAlias = Literal["low", "medium", "high"]
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | tuple[str, ...]
@@ -83,13 +83,11 @@ _Thinking: TypeAlias = Annotated[Effort | _Count | Literal[False], BeforeValidat
 _Cache: TypeAlias = Annotated[Literal[True, False, "5m", "1h"], BeforeValidator(_cache)]
 
 
-class ModelSettings(Value):
+class ModelSettings(DescribedValue):
     """Settings of a model request: `ModelSettings(temperature=0.2, max_tokens=500)`, or a dict with the same keys.
 
     Raises UnknownSetting for a name that does not exist, InvalidConfig for a value of the wrong type.
     """
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     temperature: Annotated[_Number, Field(ge=0, le=2)] | None = None
     """How random the reply is, from 0 to 2."""

@@ -4,10 +4,10 @@ import re
 from typing import Any, Final, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from wakeful.contracts.channels import NAME
-from wakeful.contracts.values import Value
+from wakeful.contracts.described_values import DescribedValue
 
 NoticeKind: TypeAlias = Literal["action_required", "failure", "budget", "missed", "progress", "change", "test"]
 """action_required: somebody has to decide or answer. failure: something went wrong and does not mend itself. budget: a
@@ -33,10 +33,8 @@ def in_hours(hours: str, moment: str) -> bool:
     return begins <= moment or moment < ends if begins > ends else begins <= moment < ends
 
 
-class NotifyTarget(Value):
+class NotifyTarget(DescribedValue):
     """Where notices go, and which."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     to: str | tuple[str, ...]
     """A URL that is sent JSON by POST, the words of a command that is given it on its standard input, `channel:NAME`

@@ -5,23 +5,19 @@ It is for editors and for `wakeful schema owner`. What a value may be is decided
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from wakeful.contracts.agent_file import WindowSection
+from wakeful.contracts.described_values import DescribedValue
 from wakeful.contracts.notices import QUIET, TIME, NoticeKind
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.telemetry import DaemonLog, Telemetry
 from wakeful.contracts.tools import HookPoint
-from wakeful.contracts.values import Value
 
 Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 
 
-class _Table(Value):
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-
-class ModelsTable(_Table):
+class ModelsTable(DescribedValue):
     """Which models agents may ask."""
 
     allow: tuple[Annotated[str, Field(min_length=1)], ...] = ()
@@ -32,7 +28,7 @@ class ModelsTable(_Table):
     """Only models on this machine may be asked."""
 
 
-class WindowsTable(_Table):
+class WindowsTable(DescribedValue):
     """Spending limits over time."""
 
     per_hour: WindowSection | None = None
@@ -47,7 +43,7 @@ class BudgetTable(WindowsTable):
     """The time zone of days and months, by its name in the tz database."""
 
 
-class ProviderTable(_Table):
+class ProviderTable(DescribedValue):
     """How a provider is reached: docs/reference/providers.md explains each setting."""
 
     transport: str | None = None
@@ -64,7 +60,7 @@ class ProviderTable(_Table):
     prices: dict[str, Any] = {}
 
 
-class HookTable(_Table):
+class HookTable(DescribedValue):
     """A command that is asked about calls of tools."""
 
     point: HookPoint = "pre_tool_use"
@@ -80,7 +76,7 @@ class HookTable(_Table):
     name: str | None = Field(None, min_length=1)
 
 
-class CollectionTable(_Table):
+class CollectionTable(DescribedValue):
     """A folder of texts that agents may search."""
 
     folder: str
@@ -90,14 +86,14 @@ class CollectionTable(_Table):
     """The texts may come from strangers."""
 
 
-class RuntimeTable(_Table):
+class RuntimeTable(DescribedValue):
     """Limits for the output of commands and file tools."""
 
     default_tool_output_tokens: int | None = Field(None, ge=1)
     max_tool_output_tokens: int | None = Field(None, ge=1)
 
 
-class NotifyTable(_Table):
+class NotifyTable(DescribedValue):
     """Where notices go that are sent to this name. It has `to` or `to_env`."""
 
     to: str | tuple[str, ...] | None = None
@@ -115,7 +111,7 @@ class NotifyTable(_Table):
     """The URL may lead to an address of this network."""
 
 
-class HeartbeatTable(_Table):
+class HeartbeatTable(DescribedValue):
     """An address that is pinged while the runtime is well. It has `url` or `url_env`."""
 
     url: str | None = None
@@ -128,7 +124,7 @@ class HeartbeatTable(_Table):
     """The URL may lead to an address of this network."""
 
 
-class ConnectTable(_Table):
+class ConnectTable(DescribedValue):
     """A daemon elsewhere, for `--connect` with this name."""
 
     address: str
@@ -137,7 +133,7 @@ class ConnectTable(_Table):
     """The file that holds the token for a URL."""
 
 
-class OwnerSettings(_Table):
+class OwnerSettings(DescribedValue):
     """The owner's file, `wakeful.toml`."""
 
     store: str | None = Field(None, min_length=1)

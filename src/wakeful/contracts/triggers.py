@@ -7,9 +7,9 @@ runtime whenever somebody may see the address: nothing secret is stored, and ano
 from collections.abc import Mapping
 from typing import Final, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from wakeful.contracts.values import Value
+from wakeful.contracts.described_values import DescribedValue
 
 TriggerState: TypeAlias = Literal["active", "revoked"]
 Signature: TypeAlias = Literal["hub_sha256", "standard_webhooks"]
@@ -41,10 +41,8 @@ MODE_PATHS: Final[Mapping[str, str]] = {"wake_hint": "wake", "enqueue_message": 
 """The last folder of an address, by what a delivery does. It says so to people; the trigger's row decides."""
 
 
-class TriggerEntry(Value):
+class TriggerEntry(DescribedValue):
     """A line of an agent's `wake` with a trigger: a program outside wakes the agent, at an address of its own."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     trigger: str = Field(pattern=NAME_PATTERN)
     """The trigger's name."""

@@ -8,6 +8,7 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
+from wakeful.contracts.described_values import DescribedValue
 from wakeful.contracts.messages import TriggerKind
 from wakeful.contracts.values import Value
 
@@ -27,10 +28,8 @@ CHECK_THREAD = "check:"
 """Before a timer's name: the thread of its checks. Lists of turns leave out those that ended well."""
 
 
-class WakeEntry(Value):
+class WakeEntry(DescribedValue):
     """A line of an agent's `wake`: when a runtime wakes it, and with which words."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     cron: str
     """Five fields: minute, hour, day, month, weekday."""
