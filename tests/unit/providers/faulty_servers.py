@@ -16,10 +16,10 @@ from wakeful.providers.wire.http import Timeouts
 from .wire.servers import Conversation, Server, Talk, serving
 
 Fault = Literal["refused", "reset", "closed", "stall", "garbage", "too slow"]
-SHORT = 0.8
+SHORT = 0.2
 """Seconds that a server has which never answers. Servers that answer, if only with a fault, have all the time."""
 PATIENT = Timeouts(connect=20, first_byte=20, between_chunks=20, whole=40)
-DRIP = 0.02
+DRIP = 0.01
 WORDS = "Whole."
 
 

@@ -54,7 +54,7 @@ async def turn(models: list[Model], prompt: str = "Say it.", *, stream: bool = T
 
 async def faced(case: Case, wire: WireFormat, certificate: ssl.SSLContext) -> None:
     """Meet a fault with and without another model, and hold both ends against the rules."""
-    for times in (1, 5, 25):
+    for times in (1, 5, 25, 100):
         async with going_wrong(case, wire, certificate) as url:
             model = wire.model(url, timeouts=longer(case.timeouts, times))
             helped, alone = await asyncio.gather(
