@@ -4,6 +4,7 @@ Each attempt is also made where nothing holds it, and succeeds there.
 """
 
 import ast
+import importlib
 import importlib.util
 import json
 import logging
@@ -214,6 +215,8 @@ def test_whatever_wakeful_imports_inside_a_function_is_among_what_is_loaded_earl
     spared = {"testing", "cli", "foreign", "telemetry"}
     files = [file for file in (SOURCES / "wakeful").rglob("*.py") if not spared & set(file.parts)]
     late = imported_late(file for file in files if file.name not in ("guard.py", "launcher.py"))
+    for room in ("wakeful.surfaces.http", "wakeful.surfaces.tui", "wakeful.hosts"):
+        importlib.import_module(room)
     load_late_imports()
     assert sorted(late - sys.modules.keys()) == []
     assert {"referencing", "httpx2"} <= late, "there are such imports"

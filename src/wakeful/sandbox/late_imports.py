@@ -13,6 +13,13 @@ from functools import cache
 from pathlib import Path
 
 _NOT_FOR_RUNS = ("wakeful.testing", "wakeful.surfaces.cli", "wakeful.tools.foreign", "wakeful.tools.mcp.guard")
+_ROOMS = {
+    "wakeful.tools.mcp": "wakeful.tools.mcp.source",
+    "wakeful.surfaces.http": "wakeful.surfaces.http",
+    "wakeful.surfaces.tui": "wakeful.surfaces.tui",
+    "wakeful.hosts": "wakeful.hosts",
+}
+"""Rooms that a run does not enter by itself, with libraries of their own: loaded whole once one of its modules is."""
 LATE = (
     *("difflib", "http.cookiejar", "importlib.metadata"),
     *("genai_prices.data", "genai_prices.data_snapshot", "httpx2", "httpcore2", "httpcore2._backends.anyio", "h11"),
@@ -22,11 +29,15 @@ LATE = (
 """Modules of others that are first imported in the middle of a run, by wakeful or by what it uses."""
 
 
-@cache
 def load_late_imports() -> tuple[str, ...]:
-    """Load them; the names of those that are not installed. Done once in a process."""
+    """Load them; the names of those that are not installed. Done once in a process, again for a room begun since."""
+    return _load(tuple(room for room, first in _ROOMS.items() if first in sys.modules))
+
+
+@cache
+def _load(begun: tuple[str, ...]) -> tuple[str, ...]:
     missing = [name for name in LATE if not _loaded(name)]
-    spared = _NOT_FOR_RUNS if "wakeful.tools.mcp.source" in sys.modules else (*_NOT_FOR_RUNS, "wakeful.tools.mcp")
+    spared = (*_NOT_FOR_RUNS, *(room for room in _ROOMS if room not in begun))
     for found in pkgutil.walk_packages([str(Path(__file__).parents[1])], "wakeful.", onerror=lambda _: None):
         if not found.name.startswith(spared):
             _loaded(found.name)
