@@ -7,7 +7,7 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup peers test newest trees worlds kills pins foreign check fix bench demo picture site lock
+.PHONY: help setup peers test newest trees worlds kills pins foreign foreign-environment check fix bench demo picture site lock
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
@@ -25,7 +25,7 @@ else
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet -c requirements/dev.txt -e . --group dev
 endif
-	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python -m compileall -q src tests/kit
 	@touch $(READY)
 
 peers: .peers/.ready  ## install the servers that tests/peers talks to (needs npm)
@@ -35,7 +35,7 @@ peers: .peers/.ready  ## install the servers that tests/peers talks to (needs np
 	@touch $@
 
 test: $(READY)  ## run all tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 SHARE ?= 1
 
@@ -62,11 +62,13 @@ pins: $(READY)  ## record the goldens of tests/pins anew, and see that they come
 	$(BIN)/python -m pytest -q -n 2 tests/pins
 	@git status --short tests/pins/goldens
 
-foreign:  ## tools of other frameworks, with the real packages (installs them into .venv-foreign)
+foreign: foreign-environment  ## tools of other frameworks, with the real packages (installs them into .venv-foreign)
+	.venv-foreign/bin/python -m pytest tests/foreign
+
+foreign-environment:
 	@test -x .venv-foreign/bin/python || $(PYTHON) -m venv .venv-foreign
 	.venv-foreign/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	.venv-foreign/bin/python -m pip install --quiet -e . --group foreign
-	.venv-foreign/bin/python -m pytest tests/foreign
 
 check: $(READY)  ## formatting, lint, types, import contracts
 	$(BIN)/ruff format --check .
