@@ -7,11 +7,13 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 from kit.surfaces.served_home import HomeClient, ServedHome, served
 from kit.surfaces.served_tokens import make_token
+from wakeful.surfaces.http.connections import KEPT_FILES
 
 CROWD = 1_000
 
@@ -74,6 +76,19 @@ def test_a_thousand_connections_that_say_nothing(home: ServedHome, operator: Hom
         assert is_served(operator, "silent")
 
 
+def test_strangers_push_out_each_other_where_files_are_few(tmp_path: Path) -> None:
+    """Every connection is an open file. Without a bound, those who hold them open leave none to the owner, the store
+    and the agents."""
+    with served(tmp_path / "home", files=KEPT_FILES + 64) as home:
+        operator = HomeClient(home.port, make_token(home.folder, "operator", ("operate",)))
+        with operator.stream("/feed") as followed, crowd(home.port, 300) as wires:
+            assert is_served(home.client, "owner"), "the owner is not in the crowd"
+            assert is_served(operator, "token"), "and who asks for something is let in"
+            assert followed.until("brief"), "who is being answered stays"
+            assert wires[0].recv(1) == b"", "the oldest that said nothing had to go"
+        assert "Too many open files" not in home.said.read_text()
+
+
 def test_bodies_that_are_begun_and_not_ended(home: ServedHome, operator: HomeClient) -> None:
     before = operator.get("/agents/clerk/state").body["event_seq"]
     begun = head(str(operator.token), "Content-Length: 100") + b'{"text": "half a mess'
@@ -84,11 +99,21 @@ def test_bodies_that_are_begun_and_not_ended(home: ServedHome, operator: HomeCli
     assert "half a mess" not in json.dumps(log), "what did not come whole was not taken"
 
 
-def test_a_body_that_comes_too_slowly_is_let_go(home: ServedHome, operator: HomeClient) -> None:
-    """It waits as long as a client may take; others are answered meanwhile."""
-    with crowd(home.port, 1, head(str(operator.token), "Content-Length: 100") + b"{") as (wire,):
+def test_a_body_or_a_head_that_comes_too_slowly_is_let_go(home: ServedHome, operator: HomeClient) -> None:
+    """It waits as long as a client may take; others are answered meanwhile. A head that is begun on a connection that
+    had a request before is no better than a first one."""
+    health = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with (
+        crowd(home.port, 1, head(str(operator.token), "Content-Length: 100") + b"{") as (wire,),
+        crowd(home.port, 1, health) as (second,),
+        crowd(home.port, 1, health[:20]) as (first,),
+    ):
+        while b"}" not in second.recv(65536):
+            pass
+        second.sendall(health[:20])
         assert is_served(operator, "slow")
         assert b'"too_slow"' in read_to_end(wire), "after its time"
+        assert (read_to_end(first), read_to_end(second)) == (b"", b""), "neither is held for ever"
     assert home.client.get("/control/runtime/status").body["refused"]["too_slow"] >= 1
 
 
@@ -106,8 +131,20 @@ def test_a_body_that_comes_too_slowly_is_let_go(home: ServedHome, operator: Home
 )
 def test_heads_that_no_client_sends_are_refused_and_closed(home: ServedHome, operator: HomeClient, said: bytes) -> None:
     answer = answer_to(home.port, said)
-    assert answer == b"" or answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431")), answer[:200]
+    words = answer.partition(b"\r\n\r\n")[2]
+    assert answer.startswith(b"HTTP/1.1 400"), answer[:200]
+    assert json.loads(words)["error"]["code"] == "bad_http", "in the shape of every error"
     assert is_served(operator, "heads")
+
+
+@pytest.mark.parametrize("name", ["Host: evil.example", "Authorization: Bearer wk_no", "Idempotency-Key: other"])
+def test_a_header_that_decides_and_stands_there_twice_is_refused(
+    home: ServedHome, operator: HomeClient, name: str
+) -> None:
+    said = head(str(operator.token), name, "Idempotency-Key: twice", "Content-Length: 16", "Connection: close")
+    answer = answer_to(home.port, said + b'{"text": "once"}')
+    assert answer.startswith(b"HTTP/1.1 400") and b"stands there twice" in answer
+    assert is_served(operator, "twice")
 
 
 def test_two_requests_in_one_are_two(home: ServedHome, operator: HomeClient) -> None:

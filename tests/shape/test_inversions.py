@@ -39,6 +39,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "unit/surfaces/http/test_peer_protocol.py"
         "::test_inversion_the_parser_takes_headers_after_a_body_for_headers_of_the_request",
     ),
+    "connections that ask for nothing leave room to those that do": (
+        "unit/surfaces/http/test_peer_protocol.py::test_inversion_without_the_bound_all_of_them_are_held",
+    ),
     "a page of another site has no say": (
         "hostile/test_cross_site_page.py::test_inversion_a_program_with_the_same_token_is_served",
     ),

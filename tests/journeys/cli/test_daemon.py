@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -73,6 +74,12 @@ def test_a_daemon_is_started_once_looked_at_and_stopped(home: Home) -> None:
     assert status["home_dir"] == str(home.folder)
     assert (status["socket_path"], status["http_addr"]) == (first["socket_path"], first["http_addr"])
     assert status["fingerprint_matches"] is True
+    copied = Home(home.folder.parent / "copy")
+    (copied.folder / "run").mkdir()
+    shutil.copy2(home.record, copied.record)
+    assert copied.json("daemon", "status")["running"] is False, "the record in a copy is about another home"
+    assert copied.json("daemon", "stop") == {"stopped": False}
+    assert home.json("daemon", "status")["pid"] == first["pid"], "and its process is not ended from there"
     assert "process" in home.wakeful("daemon", "status").stdout
     assert home.json("daemon", "stop") == {"stopped": True}
     assert home.json("daemon", "status")["running"] is False

@@ -153,8 +153,10 @@ class Frames:
 class ServedHome:
     """A process that serves a home. Killed and started again, it goes on."""
 
-    def __init__(self, folder: Path, options: ServeOptions | None = None) -> None:
+    def __init__(self, folder: Path, options: ServeOptions | None = None, files: int | None = None) -> None:
         self.folder = folder
+        self.files = files
+        """How many files it may have open; None: as many as this process."""
         self.options = options or ServeOptions(port=0, tools=(AGENTS,))
         self.said = folder / "said.txt"
         self.process: subprocess.Popen[bytes] | None = None
@@ -184,6 +186,8 @@ class ServedHome:
     def start(self) -> "ServedHome":
         self.folder.mkdir(parents=True, exist_ok=True)
         command, handle = serve_command(self.options)
+        if self.files is not None:
+            command = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(self.files), *command]
         try:
             with self.said.open("ab") as said:
                 self.process = subprocess.Popen(
@@ -216,8 +220,8 @@ class ServedHome:
 
 
 @contextmanager
-def served(folder: Path, options: ServeOptions | None = None) -> Iterator[ServedHome]:
-    home = ServedHome(folder, options)
+def served(folder: Path, options: ServeOptions | None = None, files: int | None = None) -> Iterator[ServedHome]:
+    home = ServedHome(folder, options, files)
     home.start()
     try:
         yield home

@@ -35,6 +35,8 @@ class ProcessRecord(Value):
     started_at: float = 0.0
     options: ServeOptions = ServeOptions()
     """Without the token."""
+    folder: str = ""
+    """The folder that it was written into, by its number: in a copy of the home it is about somebody else's process."""
 
     @property
     def identity(self) -> ProcessIdentity:
@@ -69,14 +71,15 @@ def make_run_folder() -> None:
 
 
 def read_record() -> ProcessRecord | None:
-    """The newest process; None: there is no word of one."""
+    """The newest process of this home; None: there is no word of one."""
     data = _read(record_path())
     if data is None:
         return None
     try:
-        return ProcessRecord.model_validate({name: data[name] for name in ProcessRecord.model_fields if name in data})
+        found = ProcessRecord.model_validate({name: data[name] for name in ProcessRecord.model_fields if name in data})
     except ValueError:
         return None
+    return found if found.folder in ("", _folder_number()) else None
 
 
 def write_record(record: ProcessRecord) -> None:
@@ -97,7 +100,17 @@ def record_of_this_process(
         version=version,
         started_at=time.time(),
         options=options.model_copy(update={"token_digest": ""}),
+        folder=_folder_number(),
     )
+
+
+def _folder_number() -> str:
+    """A folder that is moved keeps it; a copy has another."""
+    try:
+        found = run_folder().stat()
+    except OSError:
+        return ""
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def remove_record(pid: int) -> None:

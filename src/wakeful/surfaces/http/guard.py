@@ -52,10 +52,19 @@ SLASH = "\ue02f"
 _ENCODED_SLASH = re.compile("%2f", re.IGNORECASE)
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 """Texts as a whole, so that brackets inside them are not counted, and brackets."""
-_MARKS = (
+MARKS = (
     (b"wakeful-api", API_VERSION.encode()),
     (b"wakeful-version", __version__.encode()),
     (b"x-content-type-options", b"nosniff"),
+)
+_SINGLE = (
+    b"host",
+    b"authorization",
+    b"origin",
+    b"content-type",
+    b"content-length",
+    b"idempotency-key",
+    b"last-event-id",
 )
 _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 
@@ -83,7 +92,7 @@ class Guard:
         send = _marked(send)
         if b"%2f" in (raw := scope.get("raw_path", b"").lower()) and raw.isascii():
             scope["path"] = unquote(_ENCODED_SLASH.sub(SLASH, scope["raw_path"].decode("ascii")))
-        refusal = self._foreign(scope, headers) or self._unknown(scope, headers)
+        refusal = _ambiguous(scope, headers) or self._foreign(scope, headers) or self._unknown(scope, headers)
         if refusal is None and scope["method"] in _CHANGING:
             refusal = self._wrong_content(scope, headers)
         if refusal is None:
@@ -229,6 +238,17 @@ def _is_delivery(scope: Scope) -> bool:
     return bool(scope["path"].startswith(DELIVERIES))
 
 
+def _ambiguous(scope: Scope, headers: Mapping[str, str]) -> HttpProblem | None:
+    """A header that decides about the request and stands there twice: whoever is in between may believe the other."""
+    if len(headers) == len(scope["headers"]):
+        return None
+    said = Counter(name.lower() for name, _ in scope["headers"])
+    twice = next((name.decode() for name in _SINGLE if said[name] > 1), None)
+    if twice is None:
+        return None
+    return problem(400, "bad_http", f"the header {twice} stands there twice", "Send it once.")
+
+
 def _headers(scope: Scope) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
 
@@ -277,7 +297,7 @@ def _marked(send: Send) -> Send:
 
     async def marked(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = [*message.get("headers", ()), *_MARKS]
+            headers = [*message.get("headers", ()), *MARKS]
             if not any(name.lower() == b"cache-control" for name, _ in headers):
                 headers.append((b"cache-control", b"no-store"))
             message = {**message, "headers": headers}

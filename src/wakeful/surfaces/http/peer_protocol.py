@@ -12,10 +12,10 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from wakeful.surfaces.http.guard import BODY, PEER
+from wakeful.surfaces.http.connections import BoundedConnection
+from wakeful.surfaces.http.error_answers import problem
+from wakeful.surfaces.http.guard import BODY, MARKS, PEER
 
-HEADER_SECONDS = 15.0
-"""How long a client may take for the head of its first request."""
 CUT_SECONDS = 2.0
 """How long, once the server ends, a client may take to read what was written for it."""
 HELD_BYTES = 65_536
@@ -57,9 +57,10 @@ class _JoinedWrites:
         return getattr(self._transport, name)
 
 
-class PeerProtocol(HttpToolsProtocol):
-    """HTTP that knows who is at the other end of the home's socket, and gives nobody for ever to begin."""
+class PeerProtocol(BoundedConnection, HttpToolsProtocol):
+    """HTTP that knows who is at the other end of the home's socket, and gives nobody for ever to say what it wants."""
 
+    _cutting: asyncio.TimerHandle | None = None
     _held = 0
     _is_in_head = False
     _is_new = False
@@ -67,18 +68,35 @@ class PeerProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.transport = self._writes = _JoinedWrites(transport, self.loop)  # type: ignore[assignment]
         found = transport.get_extra_info("socket")
         if found is not None and found.family == socket.AF_UNIX:
             self.client = (PEER, _peer(found))
-        self._begin = self.loop.call_later(HEADER_SECONDS, self._too_late)
-        self.transport = self._writes = _JoinedWrites(transport, self.loop)  # type: ignore[assignment]
+        else:
+            self.network.enter(self)
+        self.await_head()
 
     def data_received(self, data: bytes) -> None:
         self._held += len(data)
         super().data_received(data)
         self._is_new = False
+        self.look_at_head()
         if self._held > HELD_BYTES and not self.transport.is_closing():
-            self.send_400_response(f"More than {HELD_BYTES} bytes of headers.")
+            self.send_400_response(f"more than {HELD_BYTES:,} bytes of headers")
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is told in the shape of every error. Where an answer is under way, nothing can be said."""
+        if self.is_idle or not self.cycle.response_started:
+            body = problem(400, "bad_http", msg.rstrip(".").lower(), "Send a request of HTTP/1.1.").body
+            headers = (
+                (b"content-type", b"application/json"),
+                (b"content-length", str(len(body)).encode()),
+                (b"connection", b"close"),
+                *MARKS,
+            )
+            head = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + body)
+        self.transport.close()
 
     def on_message_begin(self) -> None:
         self._is_in_head = True
@@ -106,23 +124,21 @@ class PeerProtocol(HttpToolsProtocol):
             cycle.scope["state"][BODY], cycle.body = bytes(cycle.body), bytearray()
             cycle.message_event.clear()
 
-    def _too_late(self) -> None:
-        begun: object = self.cycle
-        if begun is None and not self.transport.is_closing():
-            self.transport.close()
-
     def shutdown(self) -> None:
         """The server ends. A reader that does not take what is written for it is waited for no longer than others."""
         super().shutdown()
-        self._begin.cancel()
-        self._begin = self.loop.call_later(CUT_SECONDS, self._cut)
+        self.forget_head()
+        self._cutting = self.loop.call_later(CUT_SECONDS, self._cut)
 
     def _cut(self) -> None:
         if self.transport.get_write_buffer_size():
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._begin.cancel()
+        self.forget_head()
+        if self._cutting is not None:
+            self._cutting.cancel()
+        self.network.leave(self)
         super().connection_lost(exc)
 
 

@@ -42,10 +42,15 @@ from wakeful.service.serving.run_files import (
 )
 from wakeful.service.serving.socket_place import socket_path
 from wakeful.surfaces.http.application import application, front
+from wakeful.surfaces.http.connections import NetworkConnections, raise_file_limit
 from wakeful.surfaces.http.guard import Guard
 from wakeful.surfaces.http.peer_protocol import PeerProtocol
 
 DRAIN_SECONDS = 10.0
+BACKLOG = 512
+"""Connections that the kernel keeps until they are accepted."""
+ACCEPTED_AT_ONCE = 64
+"""So many are accepted before any of them is looked at: each is an open file."""
 UNSENT_BYTES = 65_536
 """How much the kernel takes for a client that does not read. Otherwise it is up to 4 MB, all of it presented."""
 _LEAST_UNSENT = getattr(socket, "TCP_NOTSENT_LOWAT", None)
@@ -58,6 +63,11 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
         super().__init__(config)
         self._closing = closing
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(BACKLOG)  # the loop has set it to what it takes at once
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.end()
@@ -83,6 +93,7 @@ class _Server(uvicorn.Server):
 async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
     """Serve the home until somebody ends it. `announce` tells a person what they need to know."""
     make_run_folder()
+    PeerProtocol.network = NetworkConnections(raise_file_limit())
     code = load(options.tools)
     for note in code.notes:
         announce(note)
@@ -138,7 +149,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 date_header=True,
                 timeout_keep_alive=30,
                 timeout_graceful_shutdown=int(DRAIN_SECONDS),
-                backlog=512,
+                backlog=ACCEPTED_AT_ONCE,
             )
             server = _Server(config, closing)
             if living.telemetry is not None:
@@ -204,7 +215,7 @@ def _local_socket(path: Path) -> Iterator[socket.socket]:
     finally:
         os.umask(before)
     try:
-        found.listen(512)
+        found.listen(BACKLOG)
         found.setblocking(False)
         yield found
     finally:
@@ -229,7 +240,7 @@ def _network_socket(options: ServeOptions) -> Iterator[socket.socket]:
                 f"{options.address} cannot be listened on: {error.strerror or error}",
                 "Give another one: --port 0 takes any that is free, --listen none takes none.",
             ) from None
-        found.listen(512)
+        found.listen(BACKLOG)
         found.setblocking(False)
         yield found
     finally:

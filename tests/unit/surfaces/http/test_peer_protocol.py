@@ -10,6 +10,7 @@ import pytest
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from wakeful.surfaces.http.connections import FEWEST, NetworkConnections
 from wakeful.surfaces.http.guard import BODY
 from wakeful.surfaces.http.peer_protocol import HELD_BYTES, PeerProtocol
 
@@ -112,3 +113,37 @@ async def test_inversion_the_parser_takes_headers_after_a_body_for_headers_of_th
     async with serving(Echo(), HttpToolsProtocol) as port:
         found = await answer_to(port, CHUNKED + b"authorization: Bearer x\r\n\r\n")
     assert found.endswith(b"host,connection,transfer-encoding,authorization")
+
+
+class BoundedPeer(PeerProtocol):
+    """On a server whose process may have few files."""
+
+    network = NetworkConnections(files=0)
+
+
+class UnboundedPeer(PeerProtocol):
+    """Without the bound."""
+
+    network = NetworkConnections(files=1_000_000)
+
+
+async def oldest_of(protocol: type[PeerProtocol]) -> bytes | None:
+    """What the oldest of many connections hears that say nothing: its end, or None while it is held."""
+    async with serving(Echo(), protocol) as port:
+        wires = [await asyncio.open_connection("127.0.0.1", port) for _ in range(FEWEST + 1)]
+        assert (await answer_to(port, HEAD + b"content-length: 0\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        heard = asyncio.ensure_future(wires[0][0].read(1))
+        if protocol.network.dropped:
+            return await heard
+        heard.cancel()
+        for _, writer in wires:
+            writer.close()
+        return None
+
+
+async def test_the_oldest_that_asks_for_nothing_makes_room() -> None:
+    assert await oldest_of(BoundedPeer) == b""
+
+
+async def test_inversion_without_the_bound_all_of_them_are_held() -> None:
+    assert await oldest_of(UnboundedPeer) is None
