@@ -3,36 +3,50 @@
     python -m benchmarks.year                 # 365 days of 200 turns
     python -m benchmarks.year --days 30       # less
 
-Times are the processor's, and the median of a day's turns: day 1 against the last day. On a virtual clock
-the passes of retention of a day run beside a few seconds of turns: the turn's own thread says what the turn costs.
+Turns and passes of retention are measured apart: passes run between turns, five a day. Times are the processor's, of
+all threads: the median turn of a day, and all passes of a day together. Calls of Python and steps of SQLite are counts,
+the same on a busy machine.
 """
 
 import argparse
 import asyncio
+import resource
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.work_counts import counted_steps
+
 from wakeful import Agent, Retention, Runtime, tool
+from wakeful.runtime.retention import RetentionPass
 from wakeful.testing import FixedClock, scripted
 
 TURNS_A_DAY = 200
 DAY = 86_400.0
 THREADS = 10
+PASSES_A_DAY = 5
+COUNTED = 10
+"""Turns at the end of a day that are counted; the others are timed."""
 
 
 class DayFigures(NamedTuple):
     """What was seen on one day."""
 
     day: int
-    turn_ms: float
-    """Processor time of the median turn, of the thread that runs it."""
-    all_ms: float
-    """The same of all threads: passes of retention beside it are in it."""
-    store_mb: float
     turns: int
+    """Since the first day."""
+    turn_ms: float
+    calls: float
+    """Of Python, a turn."""
+    steps: float
+    """Of SQLite, a turn."""
+    passes_ms: float
+    """All passes of the day."""
+    store_mb: float
+    process_mb: float
 
 
 @tool(effect="pure")
@@ -48,34 +62,50 @@ def reply(request: Any) -> object:
 
 
 async def live(
-    folder: Path, days: int, turns_a_day: int = TURNS_A_DAY, *, retention: Retention | None = None
-) -> list[DayFigures]:
-    """Let the agent live; the figures of the first day, of every tenth, and of the last."""
+    folder: Path,
+    days: int,
+    turns_a_day: int = TURNS_A_DAY,
+    *,
+    retention: Retention | None = None,
+    seen: Callable[[DayFigures], None],
+) -> None:
+    """Let the agent live. `seen` is given the figures of the first day, of every tenth, and of the last."""
     clock = FixedClock()
     ops = Agent("ops", scripted(reply), instructions="Answer questions about orders.", tools=[look_up])
-    found: list[DayFigures] = []
-    async with Runtime(folder, agents=[ops], clock=clock, retention=retention) as rt:
-        for day in range(1, days + 1):
-            took: list[float] = []
-            beside: list[float] = []
-            for number in range(turns_a_day):
-                began, beside_began = time.thread_time(), time.process_time()
-                # Conversations of an hour or two, as customers have them: a thread ends, and another begins.
-                thread = f"day-{day}-{number % THREADS}"
-                await rt.answer(await rt.send("ops", f"Where is order {day:03d}{number:03d}", thread=thread))
-                took.append(time.thread_time() - began)
-                beside.append(time.process_time() - beside_began)
-                clock.advance(DAY / turns_a_day)
-            if day in (1, days) or day % 10 == 0:
-                await rt.compact()
-                size = _size_of(folder) / 1_000_000
-                medians = (statistics.median(each) * 1000 for each in (took, beside))
-                found.append(DayFigures(day, *medians, size, day * turns_a_day))
-    return found
+    with counted_steps() as counts:
+        async with Runtime(folder, agents=[ops], clock=clock, retention=retention) as rt:
+            store = rt._here.engine.store
+            for day in range(1, days + 1):
+                took: list[float] = []
+                passes = calls = steps = 0.0
+                for number in range(turns_a_day):
+                    # Conversations of an hour or two, as customers have them: a thread ends, and another begins.
+                    thread, words = f"day-{day}-{number % THREADS}", f"Where is order {day:03d}{number:03d}"
+                    if number >= turns_a_day - COUNTED:
+                        with counts.counting():
+                            await rt.answer(await rt.send("ops", words, thread=thread))
+                        calls, steps = calls + counts.calls / COUNTED, steps + counts.steps / COUNTED
+                    else:
+                        began = time.process_time()
+                        await rt.answer(await rt.send("ops", words, thread=thread))
+                        took.append(time.process_time() - began)
+                    clock.advance(DAY / turns_a_day)
+                    if number % (turns_a_day // PASSES_A_DAY) == 0:  # sooner than the runtime would begin one itself
+                        began = time.process_time()
+                        await RetentionPass(store, clock, retention or Retention()).run()
+                        passes += time.process_time() - began
+                if day in (1, days) or day % 10 == 0:
+                    turn, sizes = statistics.median(took) * 1000, (_size_of(folder), _resident())
+                    megabytes = [size / 1_000_000 for size in sizes]
+                    seen(DayFigures(day, day * turns_a_day, turn, calls, steps, passes * 1000, *megabytes))
 
 
 def _size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def main() -> None:
@@ -85,12 +115,18 @@ def main() -> None:
     terms.add_argument("--keep", action="store_true", help="without retention, for comparison")
     given = terms.parse_args()
     for_ever = Retention(turns=0, temporary_agents=0, task_output=0, spilled_output=0, blobs=0)
+    heads = ("day", "turns", "median turn, ms", "calls a turn", "steps a turn", "passes of the day, ms", "store, MB")
+    print(f"| {' | '.join(heads)} | process, MB |")
+    print("|---" * 8 + "|")
     with tempfile.TemporaryDirectory() as folder:
-        figures = asyncio.run(live(Path(folder), given.days, retention=for_ever if given.keep else None))
-    print("| day | turns | median turn, ms of its thread | of all threads | store, MB |\n|---|---|---|---|---|")
-    for each in figures:
-        print(f"| {each.day} | {each.turns:,} | {each.turn_ms:.2f} | {each.all_ms:.2f} | {each.store_mb:.1f} |")
-    print(f"\nthe last day costs {figures[-1].turn_ms / figures[0].turn_ms:.2f} times the first")
+        asyncio.run(live(Path(folder), given.days, retention=for_ever if given.keep else None, seen=_tell))
+        print(f"\nclosed: {_size_of(Path(folder)) / 1_000_000:.1f} MB")
+
+
+def _tell(seen: DayFigures) -> None:
+    counts = f"{seen.calls:,.0f} | {seen.steps:,.0f} | {seen.passes_ms:,.0f}"
+    sizes = f"{seen.store_mb:.1f} | {seen.process_mb:.0f}"
+    print(f"| {seen.day} | {seen.turns:,} | {seen.turn_ms:.2f} | {counts} | {sizes} |", flush=True)
 
 
 if __name__ == "__main__":

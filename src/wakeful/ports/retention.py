@@ -83,18 +83,21 @@ class RetentionStore(Protocol):
         """Go on with removing logs that were cut: a step."""
         ...
 
-    async def doubt_outputs(self, digests: Collection[str], *, now: int, dry: bool = False) -> set[str]:
+    async def doubt_outputs(
+        self, digests: Collection[str], *, now: int, dry: bool = False, anew: bool = False
+    ) -> set[str]:
         """Those of these results, kept in full, whose bytes nothing else uses: no message, no record, no other blob.
-        They are noted as blobs to which nothing refers, before anything is read. Reads everything."""
+        They are noted as blobs to which nothing refers, before anything is read. What the log names is known from
+        before; `anew` reads all of it again."""
         ...
 
     async def remove_blob(self, digest: str, *, dry: bool = False) -> FreedSpace:
         """Remove a blob that is noted so. Nothing is done where somebody has put the same bytes since."""
         ...
 
-    async def sweep_blobs(self, *, now: int, grace: int, dry: bool = False) -> FreedSpace:
+    async def sweep_blobs(self, *, now: int, grace: int, dry: bool = False, anew: bool = False) -> FreedSpace:
         """Remove blobs to which nothing has referred for so many microseconds. That nothing refers to a blob is noted
-        when it is first seen."""
+        when it is first seen. What the log names is known from before; `anew` reads all of it again."""
         ...
 
     async def release_space(self, pages: int) -> int:

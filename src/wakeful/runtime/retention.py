@@ -226,7 +226,9 @@ class RetentionPass:
                     newest = await self._store.turns_of_artifact(digest, limit=1)
                     if newest and newest[0].turn_id == last.turn_id:  # else it goes with the later one that left it
                         due[digest], sizes[digest] = newest[0], size
-        free = await self._store.retention.doubt_outputs(due, now=self._now, dry=self._dry) if due else set()
+        store, free = self._store.retention, set[str]()
+        if due:
+            free = await store.doubt_outputs(due, now=self._now, dry=self._dry, anew=self._everything)
         for digest in due:
             if digest in free:  # else something else has the same bytes
                 await self._expire_output(due[digest], sizes[digest])
@@ -267,8 +269,10 @@ class RetentionPass:
             return
         swept = await store.retention_mark(_SWEPT)
         if not self._everything and swept is not None and self._now - int(swept) < DAY_US // 2:
-            return  # it reads everything
-        freed = await store.sweep_blobs(now=self._now, grace=round(grace * DAY_US), dry=self._dry)
+            return
+        freed = await store.sweep_blobs(
+            now=self._now, grace=round(grace * DAY_US), dry=self._dry, anew=self._everything
+        )
         self._add(blobs=freed.items, freed_bytes=freed.bytes)
         if not self._dry:
             await store.set_retention_mark(_SWEPT, str(self._now))

@@ -7,7 +7,8 @@ from wakeful.contracts.errors import StoreDamaged
 from wakeful.decisions.thread_pages import unpacked
 
 HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
-
+MARKED = re.compile(rb"sha256:([0-9a-f]{64})(?![0-9a-f])")
+"""A hash that says what it is, as every reference to a blob does."""
 
 _OF_AN_OUTPUT = re.compile(
     rb'"(?:output_ref|offloaded_artifact_id)":"sha256:[0-9a-f]{64}"|"sha256":"[0-9a-f]{64}"'

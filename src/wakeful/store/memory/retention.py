@@ -75,7 +75,9 @@ class MemoryRetention:
     async def finish_cuts(self) -> FreedSpace:
         return FreedSpace()
 
-    async def doubt_outputs(self, digests: Collection[str], *, now: int, dry: bool = False) -> set[str]:
+    async def doubt_outputs(
+        self, digests: Collection[str], *, now: int, dry: bool = False, anew: bool = False
+    ) -> set[str]:
         free = {*digests} - self._referenced(beside=True)
         if not dry:
             self._memory.blob_doubts |= dict.fromkeys(free, now)
@@ -91,7 +93,7 @@ class MemoryRetention:
         self._memory.blob_doubts.pop(digest, None)
         return FreedSpace(1, len(data))
 
-    async def sweep_blobs(self, *, now: int, grace: int, dry: bool = False) -> FreedSpace:
+    async def sweep_blobs(self, *, now: int, grace: int, dry: bool = False, anew: bool = False) -> FreedSpace:
         memory = self._memory
         names = memory.blobs.keys() - self._referenced()
         if dry:

@@ -1,33 +1,28 @@
-"""`RetentionStore` in SQLite.
-
-Blobs that nothing refers to are looked for on a thread and a connection of their own. Whatever looks like the hash of a
-blob counts as a reference, wherever it stands: in a fact, in a row, in another blob that is referred to.
-"""
+"""`RetentionStore` in SQLite. Blobs that nothing refers to are looked for on a thread and a connection of their own."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import StoreDamaged
 from wakeful.ports import TurnRow
-from wakeful.ports.artifacts import ARTIFACTS
 from wakeful.ports.retention import FreedSpace, StoreSize
 from wakeful.ports.tables import Table
-from wakeful.store.blob_names import HASH, beside_outputs, names_in, names_in_blob
-from wakeful.store.encoding import NO_ROW, OUTSIDER, EncodedFact, encode, read_row
+from wakeful.store.encoding import OUTSIDER, EncodedFact, encode
 from wakeful.store.log_cut import checkpoint_of
+from wakeful.store.sqlite.blob_references import blobs_there, named_blobs, read_new
 from wakeful.store.sqlite.blobs import SqliteBlobs
-from wakeful.store.sqlite.bundles import Bundles
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, translated
 from wakeful.store.sqlite.dispatches import SafeWriting, StoreRead
 from wakeful.store.sqlite.log import SqliteLog
 from wakeful.store.sqlite.retention_steps import RetentionSteps
 from wakeful.store.sqlite.streams import SHIFT, Span
+
+T = TypeVar("T")
 
 
 class SqliteRetention:
@@ -87,30 +82,41 @@ class SqliteRetention:
     async def finish_cuts(self) -> FreedSpace:
         return await self._write(self._steps.finish_cuts)
 
-    async def doubt_outputs(self, digests: Collection[str], *, now: int, dry: bool = False) -> set[str]:
+    async def doubt_outputs(
+        self, digests: Collection[str], *, now: int, dry: bool = False, anew: bool = False
+    ) -> set[str]:
         names = {digest.removeprefix("sha256:") for digest in digests}
         if not dry:  # first, so that whoever puts one of them while the store is read is seen
             await self._write(lambda: self._steps.doubt(names, now))
-        try:
-            used = await asyncio.to_thread(named_blobs, self._again, self._blobs.folder, beside=True)
-        except UNREADABLE as error:
-            raise translated(error, self._path) from error
-        return {f"sha256:{name}" for name in names - used}
+        return {f"sha256:{name}" for name in names - await self._named(beside=True, dry=dry, anew=anew)}
 
     async def remove_blob(self, digest: str, *, dry: bool = False) -> FreedSpace:
         return await self._drop(digest.removeprefix("sha256:"), dry=dry)
 
-    async def sweep_blobs(self, *, now: int, grace: int, dry: bool = False) -> FreedSpace:
-        try:
-            names = await asyncio.to_thread(unreferenced_blobs, self._again, self._blobs.folder)
-        except UNREADABLE as error:
-            raise translated(error, self._path) from error
+    async def sweep_blobs(self, *, now: int, grace: int, dry: bool = False, anew: bool = False) -> FreedSpace:
+        # Those that are there now: one that is put later may be named later, too.
+        names = await self._apart(lambda: blobs_there(self._again, self._blobs.folder))
+        if names:
+            names -= await self._named(dry=dry, anew=anew)
         due = names if dry else await self._write(lambda: self._steps.note_doubts(names, now, grace))
         items = freed = 0
         for name in due:
             one = await self._drop(name, dry=dry)
             items, freed = items + one.items, freed + one.bytes
         return FreedSpace(items, freed)
+
+    async def _named(self, *, beside: bool = False, dry: bool, anew: bool) -> set[str]:
+        """All blobs that something refers to. What was read for it is noted, but for `dry`."""
+        if not dry:
+            reading = await self._apart(lambda: read_new(self._again, self._blobs.folder, anew=anew))
+            await self._write(lambda: self._steps.references.note(reading, anew=anew))
+        return await self._apart(lambda: named_blobs(self._again, self._blobs.folder, beside=beside, anew=dry and anew))
+
+    async def _apart(self, look: Callable[[], T]) -> T:
+        try:
+            return await asyncio.to_thread(look)
+        except UNREADABLE as error:
+            raise translated(error, self._path) from error
 
     async def _drop(self, name: str, *, dry: bool) -> FreedSpace:
         if dry:
@@ -139,66 +145,6 @@ class SqliteRetention:
             return await asyncio.to_thread(measure, self._again, self._path, self._blobs.folder)
         except UNREADABLE as error:
             raise translated(error, self._path) from error
-
-
-def unreferenced_blobs(again: Callable[[], apsw.Connection], folder: Path) -> set[str]:
-    """The names of all blobs that nothing refers to. Reads everything, and holds no lock."""
-    with closing(again()) as connection:
-        there = {str(name) for (name,) in connection.execute("SELECT digest FROM blobs")}
-    there |= {path.name for path in folder.glob("*/*/*") if HASH.fullmatch(path.name.encode())}
-    return there - named_blobs(again, folder) if there else set()
-
-
-def named_blobs(again: Callable[[], apsw.Connection], folder: Path, *, beside: bool = False) -> set[str]:
-    """The names of all blobs that something refers to; `beside` what only says where a result is kept in full."""
-    with closing(again()) as connection:
-        sql = Statements(connection)
-        small = {str(name) for (name,) in sql.all("SELECT digest FROM blobs")}
-        files = {path.name: path for path in folder.glob("*/*/*") if HASH.fullmatch(path.name.encode())}
-        there = small | files.keys()
-        found: set[str] = set()
-        texts = map(beside_outputs, _texts(sql, ARTIFACTS.name)) if beside else _texts(sql)
-        waiting = [name for name in names_in(texts) if name in there]
-        while waiting:
-            name = waiting.pop()
-            if name in found:
-                continue
-            found.add(name)
-            named = names_in_blob(_content(sql, name, files))
-            waiting += [other for other in named if other in there and other not in found]
-        return found
-
-
-def _content(sql: Statements, name: str, files: dict[str, Path]) -> bytes:
-    row = sql.one("SELECT data FROM blobs WHERE digest = ?", (name,))
-    if row is not None:
-        return bytes(row[0])
-    return files[name].read_bytes()
-
-
-def _texts(sql: Statements, *but: str) -> Iterator[bytes]:
-    """Everything that is stored as text, but for blobs: page by page, so that no snapshot holds up the log."""
-    bundles = Bundles(sql)
-    for row in _paged(sql, "appends", "id", "header, body"):
-        try:
-            entries = read_row(1, *bundles.whole(*row))
-            yield b" ".join(entry.payload for entry in entries if entry.payload is not None)
-        except NO_ROW:  # what it referred to is not known, so that nothing may go
-            raise StoreDamaged("a row of the log cannot be read: no blob is removed", "wakeful store verify") from None
-    for row in _paged(sql, "events", "id", "body"):
-        yield bytes(row[1])
-    skipped = {"appends", "bundles", "events", "blobs", "blob_doubts", "meta", "leases", "turn_claims", *but}
-    for (table,) in sql.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"):
-        if table not in skipped:
-            for row in sql.all(f'SELECT * FROM "{table}"'):
-                yield " ".join(value for value in row if isinstance(value, str)).encode("utf-8", "surrogatepass")
-
-
-def _paged(sql: Statements, table: str, key: str, columns: str) -> Iterator[tuple[Any, ...]]:
-    last = -1
-    while rows := sql.all(f"SELECT {key}, {columns} FROM {table} WHERE {key} > ? ORDER BY {key} LIMIT 1000", (last,)):
-        yield from rows
-        last = rows[-1][0]
 
 
 def measure(again: Callable[[], apsw.Connection], path: Path, folder: Path) -> StoreSize:

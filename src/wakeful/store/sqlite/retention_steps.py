@@ -13,6 +13,7 @@ from wakeful.ports.tables import Table
 from wakeful.store.encoding import EncodedFact, PackedRow, lengths_of
 from wakeful.store.hollow_rows import hollowed
 from wakeful.store.single_facts import hollow_single, read_single
+from wakeful.store.sqlite.blob_references import BlobReferences
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.helper import SPACE_RELEASED
 from wakeful.store.sqlite.streams import SHIFT, Place, Streams
@@ -34,6 +35,7 @@ class RetentionSteps:
         self._sql = sql
         self._streams = streams
         self._append = append
+        self.references = BlobReferences(sql)
 
     def expire_events(self, turn: TurnRow, kinds: Collection[str], after: int, dry: bool) -> FreedSpace:
         place = self._streams.place(turn.agent_id)
@@ -45,13 +47,16 @@ class RetentionSteps:
         rows = self._sql.all(sql, (base | turn.first_seq, base | after, base | turn.last_seq, STEP_ROWS))
         for number, stored, place_of in rows:
             header, body = self._streams.unbundled(turn.agent_id, number, stored, place_of)
-            places = _expiring(self._streams.unchecked(turn.agent_id, number - base, header, body), kinds)
+            entries = self._streams.unchecked(turn.agent_id, number - base, header, body)
+            places = _expiring(entries, kinds)
             if places:
                 new = hollowed(body, lengths_of(header), places)
                 if not dry:
                     if not stored:  # a bundle with it would keep what has to go
                         self._streams.bundles.unpack(place_of)
                     self._sql.do("UPDATE appends SET body = ? WHERE id = ?", (new, number))
+                    left = [entry for at, entry in enumerate(entries) if at not in places]
+                    self.references.leave_row(number, left)
                 facts, freed = facts + len(places), freed + len(body) - len(new)
         if not after:
             more, less = self._expire_singles(base, turn, kinds, dry)
@@ -68,6 +73,7 @@ class RetentionSteps:
                 new = hollow_single(body)
                 if not dry:
                     self._sql.do("UPDATE events SET body = ? WHERE id = ?", (new, number))
+                    self.references.leave_row(number, ())
                 facts, freed = facts + 1, freed + len(body) - len(new)
         return facts, freed
 
@@ -90,6 +96,7 @@ class RetentionSteps:
         if self._streams.place(agent_id) != place:
             return FreedSpace()
         self._sql.do("UPDATE agents SET cut = ?, cut_hash = ? WHERE id = ?", (place.seq, place.hash, place.agent))
+        self.references.forget_log(place.agent, place.seq)
         self._append(agent_id, [fact], stored)
         self._sql.many("DELETE FROM turn_claims WHERE turn_id = ?", [(turn_id,) for turn_id in gone])
         self._sql.do("DELETE FROM leases WHERE agent = ?", (place.agent,))
@@ -152,6 +159,7 @@ class RetentionSteps:
         size = self.blob_size(name)
         self._sql.do("DELETE FROM blobs WHERE digest = ?", (name,))
         self._sql.do("DELETE FROM blob_doubts WHERE digest = ?", (name,))
+        self.references.forget_blob(name)
         return size
 
     def release_space(self, pages: int) -> int:
