@@ -13,9 +13,11 @@ its beginning.
 """
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import ITEM, AssistantItem, ToolItem, UserItem
@@ -85,8 +87,21 @@ class FoldedTurn(NamedTuple):
     """The conversation, as it was before this turn but for its call ids."""
 
 
+MOST_CONFIGS = 256
+_configs: "WeakKeyDictionary[Blobs, OrderedDict[str, TurnConfig]]" = WeakKeyDictionary()
+"""Of each store, those that were read last: turns of an agent share one, and a digest never comes to mean another."""
+
+
 async def load_config(store: Blobs, digest: str) -> TurnConfig:
-    return await loaded(store, digest, TurnConfig.model_validate_json)
+    """Raises TurnUnreadable."""
+    kept = _configs.setdefault(store, OrderedDict())
+    config = kept.pop(digest, None)
+    if config is None:
+        config = await loaded(store, digest, TurnConfig.model_validate_json)
+    kept[digest] = config
+    while len(kept) > MOST_CONFIGS:
+        kept.popitem(last=False)
+    return config
 
 
 async def loaded(store: Blobs, digest: str, read: Callable[[bytes], ReadT]) -> ReadT:

@@ -10,10 +10,12 @@ from wakeful.contracts.errors import EventRefused, StoreDamaged
 from wakeful.contracts.events import (
     ContextResolved,
     EventExpired,
+    HistoryImported,
     LogCheckpointed,
     OutputExpired,
     OutputSpilled,
     SessionStarted,
+    ThreadCheckpointed,
     ToolCatalogResolved,
 )
 from wakeful.ports import Store, TurnRow
@@ -220,6 +222,58 @@ async def test_a_blob_that_nothing_refers_to_goes_after_its_grace(store: Store) 
         await store.get_blob(alone.digest)
     assert await store.get_blob(referred.digest) == b"what was said"
     assert await store.get_blob(inside.digest)
+
+
+async def unnamed(store: Store, *, anew: bool = False) -> int:
+    """How many blobs nothing refers to, by what was noted of the log, or by reading all of it."""
+    return (await store.retention.sweep_blobs(now=NOON, grace=10, dry=True, anew=anew)).items
+
+
+async def test_what_only_an_expired_event_named_is_named_no_more(store: Store) -> None:
+    """Every row is read once for names, and what leaves it is forgotten: the same as reading everything again."""
+    only, stays, kept = [await store.put_blob(data, "text/plain") for data in (b"one", b"two", b"three")]
+    claim = await claimed(store)
+    named = [
+        ToolCatalogResolved(reason="turn_started", catalog_ref=only, offered=1, withheld=0),
+        ThreadCheckpointed(conversation_ref=stays, items=1),
+        ToolCatalogResolved(reason="turn_started", catalog_ref=kept, offered=1, withheld=0),
+        HistoryImported(items_ref=kept, count=1),
+    ]
+    facts = [Fact(event, NOON, THREAD, "turn_1") for event in named]
+    await store.append(claim, [started("turn_1"), *facts, ended()], last=True)
+    await store.retention.sweep_blobs(now=NOON, grace=10)
+    row = await store.turn("turn_1")
+    assert row is not None
+    assert (await unnamed(store), await unnamed(store, anew=True)) == (0, 0)
+    await store.retention.expire_events(row, DETAILS)
+    assert (await unnamed(store), await unnamed(store, anew=True)) == (1, 1)
+    assert (await store.retention.sweep_blobs(now=NOON + 20, grace=10)).items == 0, "it is in doubt from now on"
+    assert (await store.retention.sweep_blobs(now=NOON + 30, grace=10)).items == 1
+    with pytest.raises(StoreDamaged):
+        await store.get_blob(only.digest)
+    assert [await store.get_blob(ref.digest) for ref in (stays, kept)] == [b"two", b"three"]
+    await store.retention.expire_events(row, DETAILS | {"thread.checkpointed"})
+    assert (await unnamed(store), await unnamed(store, anew=True)) == (1, 1)
+    await store.put_blob(b"one", "text/plain")
+    assert (await unnamed(store), await unnamed(store, anew=True)) == (2, 2), "it is there again"
+
+
+async def test_what_only_a_log_that_was_cut_named_is_named_no_more(store: Store) -> None:
+    only, both = [await store.put_blob(data, "text/plain") for data in (b"one", b"two")]
+    for agent, turn, begin, named in (
+        (AGENT, "turn_1", temporary(), (only, both)),
+        ("agent_2", "turn_2", session(), (both,)),
+    ):
+        await store.admit(agent, [begin, message(turn)])
+        imports = [Fact(HistoryImported(items_ref=ref, count=1), NOON, THREAD, turn) for ref in named]
+        claim = await store.claim(turn)
+        await store.append(claim, [started(turn), *imports, ended(turn)], last=True)
+    assert (await store.retention.sweep_blobs(now=NOON, grace=10)).items == 0
+    assert await unnamed(store) == 0
+    assert (await store.retention.cut_log(AGENT, now=LATER, before=LATER)).items > 0
+    assert (await unnamed(store), await unnamed(store, anew=True)) == (1, 1)
+    await store.retention.sweep_blobs(now=NOON, grace=10, anew=True)
+    assert await unnamed(store) == 1, "what is noted anew is the same"
 
 
 async def test_a_blob_that_is_put_again_is_not_swept(store: Store, other: Store) -> None:

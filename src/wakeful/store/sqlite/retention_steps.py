@@ -43,7 +43,10 @@ class RetentionSteps:
             return FreedSpace()
         base = place.agent << SHIFT
         facts = freed = 0
-        sql = "SELECT id, header, body FROM appends WHERE turn = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?"
+        sql = (
+            "SELECT id, header, body FROM appends INDEXED BY appends_of_turn "
+            "WHERE turn = ? AND turn > 0 AND id > ? AND id <= ? ORDER BY id LIMIT ?"
+        )
         rows = self._sql.all(sql, (base | turn.first_seq, base | after, base | turn.last_seq, STEP_ROWS))
         for number, stored, place_of in rows:
             header, body = self._streams.unbundled(turn.agent_id, number, stored, place_of)
