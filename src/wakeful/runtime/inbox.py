@@ -3,6 +3,7 @@
 What returns survives a power cut. The same key again is the same message; with other words it is refused.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -145,6 +146,15 @@ def checked_id(field: str, value: str | None) -> str | None:
     return value
 
 
+def check_json(field: str, value: Any) -> None:
+    """Raises InvalidValue for what could not be written down as JSON and read again as the same."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as problem:
+        reason = f"it is not JSON: {str(problem)[:200]}"
+        raise InvalidValue(f"invalid_{field}", field, reason, "Give texts, numbers, lists and mappings.") from None
+
+
 async def queue_message(
     engine: Engine, agent_name: str, thread: str, message: QueuedMessage, *, is_known: bool = False
 ) -> MessageRow:
@@ -198,9 +208,17 @@ def _check(thread: str, message: QueuedMessage) -> None:
         raise InvalidValue("invalid_priority", "priority", problem, "Give one of these, or leave it out.")
     if message.key is not None and not isinstance(message.key, str):
         raise InvalidValue("invalid_key", "key", f"{message.key!r:.80} is no text", "Give a text, or leave it out.")
+    if message.key is not None and not message.key.strip():
+        raise InvalidValue("invalid_key", "key", "it is blank", "Give this message a key of its own, or leave it out.")
+    check_json("key", message.key)
+    if len(thread) > MAX_REFERENCE_CHARS:
+        problem = f"a name of {len(thread):,} characters"
+        raise InvalidValue("invalid_thread", "thread", problem, f"Give at most {MAX_REFERENCE_CHARS}.")
     for key in message.context:
         if not isinstance(key, str):
             raise InvalidValue("invalid_context", "context", f"the name {key!r:.80} is no text", "Give names as texts.")
+    if message.context:
+        check_json("context", message.context)
 
 
 async def _interjection(

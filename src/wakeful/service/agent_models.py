@@ -28,13 +28,21 @@ async def change_model(engine: Engine, name: str, model: str | None, *, by: str)
     """
     await agent_named(engine.store, name)
     if model is not None:
-        _check(engine, model)
+        check_model(engine, model)
     event = AgentModelChanged(model=model, changed_by=by)
     await engine.store.admit(name, [Fact(event, engine.clock.now())])
     return await agent_named(engine.store, name)
 
 
-def _check(engine: Engine, model: str) -> None:
+def check_models(engine: Engine, agent: Agent[Any, Any]) -> None:
+    """Raises UnknownProvider or InvalidConfig for a model or fallback that no turn could ask."""
+    for model in (agent.model, *agent.fallbacks):
+        if isinstance(model, str):
+            check_model(engine, model)
+
+
+def check_model(engine: Engine, model: str) -> None:
+    """Raises UnknownProvider, or InvalidConfig for a model that the owner's rules exclude."""
     try:
         found = engine.resolve_model(model)
     except KeyMissing:

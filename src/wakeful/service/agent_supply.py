@@ -40,7 +40,7 @@ from wakeful.runtime.builtin_templates import DEFAULT_TEMPLATE
 from wakeful.runtime.parked_providers import append_to_runtime
 from wakeful.runtime.timers import keep_wakes
 from wakeful.runtime.triggers import keep_triggers
-from wakeful.service.agent_models import ancestry, with_model
+from wakeful.service.agent_models import ancestry, check_models, with_model
 from wakeful.service.commands.agent_homes import guide_default, new_home
 from wakeful.service.commands.agent_removal import delete_agent
 from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, pause_agent, resume_agent
@@ -212,6 +212,7 @@ class AgentSupply:
         had; then there is neither an agent nor a home.
         """
         entry = entry_of(definition, self.tools, "api")
+        check_models(self.engine, entry.agent)
         name = entry.agent.name
         if await self.engine.store.runtime_agent(name) is not None:
             raise AgentNameTaken(f"there is an agent called {name!r} already", "Give the new agent another name.")
@@ -242,6 +243,8 @@ class AgentSupply:
         if changes.get("name", name) != name:
             raise InvalidRequest(f"agent {name!r} keeps its name", "Create another agent instead.")
         entry = entry_of({**await self.definition(row.revision), **changes}, self.tools, "api")
+        if {"model", "fallbacks"} & set(changes):
+            check_models(self.engine, entry.agent)
         self.roster.put(entry)
         await self._introduce(entry)
         return await agent_named(self.engine.store, name)

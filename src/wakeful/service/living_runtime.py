@@ -45,6 +45,7 @@ from wakeful.service.agent_supply import AgentSupply
 from wakeful.service.commands.agents import (
     RUNTIME,
     agent_named,
+    end_of_pause,
     pause_agent,
     resume_agent,
     stop_agent,
@@ -167,7 +168,7 @@ class LivingRuntime:
             await self.scheduler.settled()
 
     async def pause(self, agent: str, *, by: str, reason: str = "", seconds: float | None = None) -> RuntimeAgentRow:
-        resumes_at = None if seconds is None else self.engine.clock.now() + round(seconds * 1_000_000)
+        resumes_at = end_of_pause(self.engine, seconds)
         return await pause_agent(self.engine, agent, by=by, reason=reason, resumes_at=resumes_at)
 
     async def stop(self, agent: str, *, by: str, reason: str = "") -> RuntimeAgentRow:

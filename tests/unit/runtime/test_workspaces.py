@@ -446,7 +446,7 @@ async def test_a_missing_workspace_holds_its_agent_up_until_it_is_back_and_no_ot
         await rt.settled()
         assert (await rt.workspaces("ops")).active_workspace_entry.state == "missing"
         (deferred,) = await rt._here.engine.store.deferrals("ops", "main")
-        assert deferred.cause_id == sent.message_id
+        assert (deferred.subject, deferred.cause_id) == (sent.message_id, str(other))
         assert await house.run(rt, agent="dev") == "done"
         elsewhere.rename(other)
         house.clock.advance(3600)

@@ -9,7 +9,7 @@ from typing import Any
 
 from wakeful.contracts.agent_identity import ControlCause
 from wakeful.contracts.authority import Authority
-from wakeful.contracts.content import Prompt
+from wakeful.contracts.content import Prompt, Text, parts_of
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import AgentNotFound, EventRefused, InvalidRequest, InvalidValue, TaskNotFound
 from wakeful.contracts.events import (
@@ -31,7 +31,7 @@ from wakeful.ports.runtime_agents import RuntimeAgentRow, RuntimeAgents
 from wakeful.ports.tasks import TaskRow, Tasks
 from wakeful.ports.timers import TimerRow
 from wakeful.runtime.closures import standing_of
-from wakeful.runtime.inbox import OPERATOR, QueuedMessage, checked_id, queue_arrival, queue_message
+from wakeful.runtime.inbox import OPERATOR, QueuedMessage, check_json, checked_id, queue_arrival, queue_message
 from wakeful.runtime.timers import TimerTerms, arm_timer
 from wakeful.runtime.wake_hints import WakeHint, store_hint
 from wakeful.service.commands.approvals import show
@@ -99,9 +99,11 @@ async def send_message(
 
     Raises AgentNotFound, AgentStopped, KeyReused, or InvalidRequest for a message without words.
     """
-    if workflow is None and isinstance(prompt, str) and not prompt.strip():
+    if workflow is None and not any(not isinstance(part, Text) or part.text.strip() for part in parts_of(prompt)):
         raise InvalidRequest("the message is empty", f'Say something: wakeful send {agent} "hello"')
     await _may_receive(engine, agent)
+    if sender is not None and not sender.strip():
+        raise InvalidValue("invalid_sender", "sender", "it is blank", "Name somebody, or leave it out.")
     message = QueuedMessage(
         prompt,
         origin=OPERATOR if sender is None else OperatorOrigin(actor_id=sender),
@@ -130,9 +132,23 @@ async def receive_message(
 ) -> MessageRow:
     """Take in what somebody outside sends. Words stay words, and everything else stays data."""
     await _may_receive(engine, agent)
+    check_json("body", body)
     said = body if isinstance(body, str) else JsonBody(value=body)
     correlation = checked_id("correlation_id", correlation_id)
     return await queue_arrival(engine, agent, thread, arrival, said, key=key, correlation_id=correlation)
+
+
+LONGEST_PAUSE = 366 * 86_400 * 100
+"""Seconds: no clock of this runtime counts much further."""
+
+
+def end_of_pause(engine: Engine, seconds: float | None) -> int | None:
+    """When a pause ends by itself, in Unix microseconds. Raises InvalidRequest for a time that is none."""
+    if seconds is None:
+        return None
+    if not 0 < seconds <= LONGEST_PAUSE:
+        raise InvalidRequest(f"seconds={seconds}: no pause is as long", "Give a number above 0, or leave it out.")
+    return engine.clock.now() + round(seconds * 1_000_000)
 
 
 async def pause_agent(
@@ -244,6 +260,10 @@ async def arm_for_agent(engine: Engine, agent: str, **terms: Any) -> TimerRow:
     await addressed(engine.store, agent)
     if terms["catch_up"] not in CATCH_UP:
         raise InvalidRequest(f"catch_up={terms['catch_up']!r}", f"Give one of {', '.join(CATCH_UP)}.")
+    if not terms["say"].strip():
+        raise InvalidRequest("the timer says nothing, so it would wake nobody", 'Give words: say="Check the backups."')
+    if not terms["thread"].strip():
+        raise InvalidRequest("the timer's thread is blank", 'Name one, or "fresh" for one of its own each time.')
     return await arm_timer(engine, agent, TimerTerms(**terms))
 
 

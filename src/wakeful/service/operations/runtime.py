@@ -119,10 +119,10 @@ async def _list(opened: OpenStore, asked: AgentQuery) -> "list[AgentRecord]":
 
 
 async def _pause(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":
-    from wakeful.service.commands.agents import pause_agent
+    from wakeful.service.commands.agents import end_of_pause, pause_agent
     from wakeful.service.queries.agent_records import record_of
 
-    ends = None if asked.seconds is None else opened.engine.clock.now() + round(asked.seconds * 1_000_000)
+    ends = end_of_pause(opened.engine, asked.seconds)
     row = await pause_agent(opened.engine, asked.agent, by=asked.by, reason=asked.reason, resumes_at=ends)
     return await record_of(opened.engine, row)
 

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from wakeful.contracts.errors import AgentNotFound, CursorGone, InvalidRequest
+from wakeful.contracts.errors import CursorGone, InvalidRequest
 from wakeful.contracts.memory import EpisodeBuilder, MemoryEntry, WorkingMemoryDelta, WorkingMemorySnapshot
 from wakeful.engine.agent_memory import AgentMemory
 from wakeful.ports import Store
 from wakeful.retrieval.memory_index import EVERYTHING, MOST_RANKED
+from wakeful.service.queries.known_agents import check_known
 from wakeful.service.queries.record_names import SHORTEST, several
 from wakeful.settings.agent_homes import agent_home, home_of_store
 from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
@@ -14,9 +15,7 @@ from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
 
 async def memory_of_agent(store: Store, agent: str) -> AgentMemory:
     """Raises AgentNotFound for an agent that the store has nothing of."""
-    if not await store.read(agent, limit=1):
-        known = ", ".join([*await store.agents()][:20]) or "none"
-        raise AgentNotFound(f"the store has no agent {agent!r}", f"It has: {known}.")
+    await check_known(store, agent)
     return AgentMemory(store, agent, home_of_agent(store, agent))
 
 

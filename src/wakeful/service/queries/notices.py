@@ -4,21 +4,27 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import CursorGone, InvalidRequest
 from wakeful.contracts.events import NoticeRequested
 from wakeful.engine.run_request import Engine
-from wakeful.ports.notices import NoticeRow, Notices, RuntimeHoldRow
+from wakeful.ports import Store
+from wakeful.ports.notices import NoticeRow, RuntimeHoldRow
 from wakeful.service.commands.agents import agent_named
+from wakeful.service.queries.known_agents import check_known
 from wakeful.views.runtime_records import NoticeRecord, RuntimeHold
 
 MOST = 1_000
 
 
-async def notices_of(store: Notices, agent: str | None, limit: int, after: str | None = None) -> list[NoticeRecord]:
-    """The newest first. Raises InvalidRequest for a limit that is none, CursorGone for a notice that is not there."""
+async def notices_of(store: Store, agent: str | None, limit: int, after: str | None = None) -> list[NoticeRecord]:
+    """The newest first. Raises InvalidRequest for a limit that is none, CursorGone for a notice that is not there, and
+    AgentNotFound."""
     if not 0 < limit <= MOST:
         raise InvalidRequest(f"limit={limit}", f"Give 1 to {MOST:,}.")
     last = None if after is None else await store.notice(after)
     if after is not None and last is None:
         raise CursorGone(f"there is no notice {after} to go on behind", "Begin again with the newest.")
-    return [notice_record(row) for row in await store.notices(agent, limit=limit, after=last)]
+    rows = await store.notices(agent, limit=limit, after=last)
+    if agent is not None and not rows:
+        await check_known(store, agent)
+    return [notice_record(row) for row in rows]
 
 
 async def request_test(engine: Engine, agent: str, *, by: str) -> None:

@@ -11,6 +11,7 @@ from wakeful.engine.turn_messages import admitted_message
 from wakeful.ports import MessageLog, MessageRow, Store
 from wakeful.ports.timers import TimerRow
 from wakeful.runtime.timers import failures_in_a_row
+from wakeful.service.queries.known_agents import check_known
 from wakeful.service.queries.turns import EventReader
 from wakeful.views.message_envelope import MessageEnvelope, message_envelope
 from wakeful.views.runtime_records import SentMessage, TimerRecord
@@ -21,8 +22,11 @@ PAGE = 500
 
 
 async def list_timers(store: Store, agent: str | None = None) -> list[TimerRecord]:
-    """The timers of an agent or of all agents, with how often in a row each came to nothing."""
-    return [timer_record(row, await failures_in_a_row(store, row)) for row in await store.timers(agent)]
+    """The timers of an agent or of all agents, with how often in a row each came to nothing. Raises AgentNotFound."""
+    rows = await store.timers(agent)
+    if agent is not None and not rows:
+        await check_known(store, agent)
+    return [timer_record(row, await failures_in_a_row(store, row)) for row in rows]
 
 
 def timer_record(row: TimerRow, failures: int = 0) -> TimerRecord:
@@ -80,6 +84,9 @@ def outside_arrival(
     if (channel is None) == (webhook is None):
         given = f"channel={channel!r}, webhook={webhook!r}"
         raise InvalidValue("invalid_origin", "channel", f"{given}: one of the two", "Say which one it came from.")
+    if not (channel if channel is not None else webhook or "").strip():
+        field = "channel" if channel is not None else "webhook"
+        raise InvalidValue(f"invalid_{field}", field, "its name is blank", "Say where the message came from.")
     if channel is not None:
         if verified or event_type is not None:
             field = "verified" if verified else "event_type"
@@ -129,7 +136,8 @@ async def find_message(store: MessageLog, message_id: str) -> MessageRow:
 async def follow_agent(
     store: Store, agent: str, *, after: int, keys: Iterable[str] = ()
 ) -> AsyncIterator[RuntimeEvent]:
-    """What is stored of an agent, then what is being written, each once. Secrets are hidden."""
+    """What is stored of an agent, then what is being written, each once. Secrets are hidden. Raises AgentNotFound."""
+    await check_known(store, agent)
     watch, reader, seen = store.watch(agent), EventReader(store, keys=keys), after
     try:
         while True:

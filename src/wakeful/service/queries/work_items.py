@@ -8,6 +8,7 @@ from wakeful.decisions.work_items.readiness import readiness, scheduling_state
 from wakeful.engine.brief_texts import brief_text
 from wakeful.engine.work_items import active_waits, report_of
 from wakeful.ports import BriefRow, Store
+from wakeful.service.queries.known_agents import check_known
 from wakeful.views.runtime_records import BriefRecord, WorkItemRecord
 
 
@@ -23,6 +24,8 @@ async def work_items_of(
         raise CursorGone(f"agent {agent!r} has no work item {after} to go on behind", "Begin again with the newest.")
     state: WorkItemState = "completed" if completed else "open"
     items = await store.work_items_by_birth(agent, state, limit=limit, after=last)
+    if not items:
+        await check_known(store, agent)
     focus, waits = await store.current_work_item_id(agent), await active_waits(store, agent)
     return [await work_item_record(store, item, focus, waits) for item in items]
 
@@ -58,7 +61,10 @@ async def briefs_of(store: Store, agent: str, *, limit: int = 100, after: str | 
     last = None if after is None else await store.brief(after)
     if after is not None and (last is None or last.agent_id != agent):
         raise CursorGone(f"agent {agent!r} has no brief {after} to go on behind", "Begin again with the newest.")
-    return [await _brief(store, row) for row in await store.briefs(agent, limit=limit, after=last)]
+    rows = await store.briefs(agent, limit=limit, after=last)
+    if not rows:
+        await check_known(store, agent)
+    return [await _brief(store, row) for row in rows]
 
 
 async def _brief(store: Store, row: BriefRow) -> BriefRecord:

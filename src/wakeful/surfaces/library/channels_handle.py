@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wakeful.contracts.channels import ChannelKind
+from wakeful.surfaces.library.argument_checks import checked_arguments
 
 if TYPE_CHECKING:
     from wakeful.service import Engine
     from wakeful.views.channels import ChannelRecord, NewChannelRecord
 
 
+@checked_arguments
 class ChannelsHandle:
     """The channels of a runtime: `rt.channels`.
 

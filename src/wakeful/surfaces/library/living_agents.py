@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.values import JsonValue
+from wakeful.surfaces.library.argument_checks import checked_arguments
 
 if TYPE_CHECKING:
     from wakeful.contracts.file_problems import FileProblem
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from wakeful.views.task_records import TaskOutput, TaskRecord
 
 
+@checked_arguments
 class LivingAgents:
     """What `Runtime` can do with its agents, besides talking to them."""
 

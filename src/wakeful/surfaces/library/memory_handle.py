@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING
 
 from wakeful.service.operations.memory import PAGE
+from wakeful.surfaces.library.argument_checks import checked_arguments
 
 if TYPE_CHECKING:
     from wakeful.service import Engine
     from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
 
 
+@checked_arguments
 class MemoryHandle:
     """The memory of one agent of a runtime: `rt.memory("ops")`.
 

@@ -1,5 +1,6 @@
 """`Runtime`: agents that live. They wake when something is sent to them or a time has come, and sleep in between."""
 
+import reprlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
@@ -9,10 +10,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.content import Prompt
-from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.errors import InvalidRequest, InvalidValue
 from wakeful.contracts.messages import Priority
 from wakeful.contracts.values import JsonValue
 from wakeful.service import Agent, Tool, checked_notify
+from wakeful.surfaces.library.argument_checks import checked_arguments
 from wakeful.surfaces.library.living_agents import LivingAgents
 from wakeful.surfaces.library.runtime_feed import RuntimeFeed
 from wakeful.surfaces.library.runtime_triggers import RuntimeTriggers
@@ -43,6 +45,7 @@ STORE, AGENTS = "wakeful.db", "agents"
 """The database and the folder of files, in a home."""
 
 
+@checked_arguments
 class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
     """Agents that live: `async with Runtime("home", agents=[ops]) as rt: await rt.send("ops", "Check the backups.")`.
 
@@ -240,12 +243,11 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         """Everything that is known of a message: its origin, whose word it is, how it came in, its body."""
         from wakeful.service.queries.runtime_agents import envelope_of
 
-        name = message if isinstance(message, str) else message.message_id
-        return await envelope_of(self._here.engine.store, name)
+        return await envelope_of(self._here.engine.store, _message_id(message))
 
     async def answer(self, message: "SentMessage | str") -> "RunResult[Any]":
         """Wait until the turn that takes a message has ended or rests on somebody, and give its result."""
-        return await self._here.answer(message if isinstance(message, str) else message.message_id)
+        return await self._here.answer(_message_id(message))
 
     async def compact(self, *, dry_run: bool = False) -> "RetentionReport":
         """Remove now what has reached its age, instead of waiting until the runtime does it by itself."""
@@ -397,3 +399,12 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         if self._living is None:
             raise InvalidRequest("this runtime is not open", "Use it inside `async with Runtime(...) as rt:`.")
         return self._living
+
+
+def _message_id(message: "SentMessage | str") -> str:
+    found = message if isinstance(message, str) else getattr(message, "message_id", None)
+    if not isinstance(found, str):
+        raise InvalidValue(
+            "invalid_message", "message", f"{reprlib.repr(message)} is none", "Give what `send` returned."
+        )
+    return found

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from wakeful.surfaces.library.argument_checks import checked_arguments
+
 if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.service.operations.operation import OpenStore
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from wakeful.views.presentation.replayed_events import ReplayedEvent
 
 
+@checked_arguments
 class RuntimeFeed:
     """What `Runtime` does with the feed over all agents."""
 

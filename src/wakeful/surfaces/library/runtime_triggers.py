@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from wakeful.surfaces.library.argument_checks import checked_arguments
+
 if TYPE_CHECKING:
     from wakeful.contracts.triggers import Signature
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.views.trigger_records import DeliveryReceipt, TriggerRecord
 
 
+@checked_arguments
 class RuntimeTriggers:
     """What `Runtime` does with triggers. A trigger is named by its id, as `AGENT/NAME`, or by `AGENT` alone."""
 

@@ -3,12 +3,15 @@
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
+from wakeful.surfaces.library.argument_checks import checked_arguments
+
 if TYPE_CHECKING:
     from wakeful.contracts.workspaces import WorkspaceMode
     from wakeful.service.living_runtime import LivingRuntime
     from wakeful.views.execution_snapshot import AgentWorkspaces
 
 
+@checked_arguments
 class RuntimeWorkspaces:
     """A part of `Runtime`."""
 

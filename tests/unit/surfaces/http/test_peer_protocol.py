@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -131,14 +131,14 @@ async def oldest_of(protocol: type[PeerProtocol]) -> bytes | None:
     """What the oldest of many connections hears that say nothing: its end, or None while it is held."""
     async with serving(Echo(), protocol) as port:
         wires = [await asyncio.open_connection("127.0.0.1", port) for _ in range(FEWEST + 1)]
-        assert (await answer_to(port, HEAD + b"content-length: 0\r\n\r\n")).startswith(b"HTTP/1.1 200")
-        heard = asyncio.ensure_future(wires[0][0].read(1))
-        if protocol.network.dropped:
-            return await heard
-        heard.cancel()
-        for _, writer in wires:
-            writer.close()
-        return None
+        try:
+            assert (await answer_to(port, HEAD + b"content-length: 0\r\n\r\n")).startswith(b"HTTP/1.1 200")
+            return await wires[0][0].read(1) if protocol.network.dropped else None
+        finally:
+            for _, writer in wires:
+                writer.close()
+                with suppress(ConnectionError):
+                    await writer.wait_closed()
 
 
 async def test_the_oldest_that_asks_for_nothing_makes_room() -> None:
