@@ -15,6 +15,7 @@ from wakeful.contracts.errors import InvalidConfig, OwnerFenced, ToolAsks
 from wakeful.contracts.events import ActionRequired, AnyEvent, ToolFailed, UnknownResolved
 from wakeful.decisions.levels import Level
 from wakeful.decisions.secret_values import SecretValues
+from wakeful.engine.output_lines import OutputLines
 from wakeful.engine.progress_notes import ProgressNotes
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.watchers import OutputGlimpsed, ProgressGlimpsed
@@ -151,17 +152,25 @@ class TurnSurroundings:
         return progress
 
     def _output(self, dispatch: CallAtGate) -> OutputSink | None:
-        if self._work.audience.watcher is None:
+        """Pieces for whoever watches, whole lines for whoever listens."""
+        audience, lines = self._work.audience, OutputLines(self.keys.hide_keys)
+        if not audience.may_come:
             return None
 
+        def glimpse(text: str) -> OutputGlimpsed:
+            return OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.tool_name, text, dispatch.call.level.id)
+
+        def show(text: str) -> None:
+            if audience.watcher is not None:
+                audience.glimpse(glimpse(self.keys.hide_keys(text)))
+            if audience.seats is not None and (whole := lines.take(text)):
+                audience.hear(glimpse(whole))
+
         def output(text: str) -> None:
-            words = self.keys.hide_keys(text)
-            level = dispatch.call.level.id
-            glimpse = OutputGlimpsed(dispatch.step, dispatch.call_id, dispatch.tool_name, words, level)
             if threading.get_ident() == self._thread:
-                self._work.audience.glimpse(glimpse)
+                show(text)
             elif not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._work.audience.glimpse, glimpse)
+                self._loop.call_soon_threadsafe(show, text)
 
         return output
 

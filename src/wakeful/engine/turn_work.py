@@ -45,7 +45,7 @@ from wakeful.engine.settings_left_out import UnsentSettings
 from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_inbox import TurnInbox
-from wakeful.engine.watchers import Glimpse, ModelGlimpsed, Seats, Watcher
+from wakeful.engine.watchers import Glimpse, ModelGlimpsed, OutputGlimpsed, Seats, Watcher
 from wakeful.engine.whole_texts import WholeTexts
 from wakeful.gate.turn_gate import AfterCall, GateParts
 from wakeful.ports import Claim, Clock, Model, Pricing, Store, TurnRow
@@ -231,6 +231,11 @@ class Audience:
                 self.watcher.facts(recorded)
             except Exception as error:
                 self._drop(error)
+
+    def hear(self, lines: OutputGlimpsed) -> None:
+        """Whole lines of a call, for whoever listens."""
+        if self.seats is not None:
+            self.seats.hear(self.turn_id, lines)
 
     def glimpse(self, seen: Glimpse) -> None:
         """Show what is not stored."""

@@ -50,15 +50,16 @@ Glimpse: TypeAlias = ModelGlimpsed | ProgressGlimpsed | OutputGlimpsed
 
 
 class Seats(Protocol):
-    """Where words of a thread's turns can be heard while they come, by listeners that come and go."""
+    """Where words of a thread's turns, and lines of their calls, can be heard while they come, by listeners that come
+    and go."""
 
     @property
     def is_taken(self) -> bool:
         """Somebody listens now."""
         ...
 
-    def hear(self, turn_id: str, seen: ModelGlimpsed) -> None:
-        """Must not block, and does not raise."""
+    def hear(self, turn_id: str, seen: ModelGlimpsed | OutputGlimpsed) -> None:
+        """Output comes in whole lines. Must not block, and does not raise."""
         ...
 
 

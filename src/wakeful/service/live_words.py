@@ -1,21 +1,27 @@
-"""Words of models while they come, for whoever listens to a thread. Nothing here is stored, and nothing waits for it.
+"""Words of models and lines of calls while they come, for whoever listens to a thread. Nothing here is stored, and
+nothing waits for it.
 
-Of each level of a running turn the words of its newest attempt are kept, once for all listeners, until the turn rests:
-somebody who comes in the middle hears them from the beginning. A listener remembers how far it has heard. One that is
-slow hears more at once; it costs no more than one that is not.
+Of each level of a running turn the words of its newest attempt are kept, and of its newest calls the end of what they
+put out, once for all listeners, until the turn rests: somebody who comes in the middle hears words from the beginning.
+A listener remembers how far it has heard. One that is slow hears more at once; it costs no more than one that is not.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from wakeful.contracts.models import TextDelta
-from wakeful.engine.watchers import ModelGlimpsed
+from wakeful.engine.watchers import ModelGlimpsed, OutputGlimpsed
 
 WORD_CHARS = 200
 """A word that is longer is heard before its end."""
+OUTPUT_CHARS = 65_536
+"""Kept of what a call puts out: its end, from a line on."""
+MOST_CALLS = 16
+"""Calls of a turn whose output is kept: the newest."""
 
 
 class Heard(NamedTuple):
@@ -28,6 +34,17 @@ class Heard(NamedTuple):
     text: str
 
 
+class HeardOutput(NamedTuple):
+    """New lines of a call."""
+
+    turn_id: str
+    call_id: str
+    tool_name: str
+    text: str
+    offset: int
+    """How much the call had put out before."""
+
+
 @dataclass(slots=True)
 class _Attempt:
     """What an attempt has said so far."""
@@ -38,11 +55,46 @@ class _Attempt:
     pieces: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Output:
+    """The end of what a call has put out."""
+
+    turn_id: str
+    tool_name: str
+    pieces: "deque[str]" = field(default_factory=deque)
+    begin: int = 0
+    """How much came before the first piece."""
+    end: int = 0
+
+    def add(self, text: str) -> None:
+        """Whole lines. What is too much is forgotten, from the oldest line on."""
+        self.end += len(text)
+        if len(text) > OUTPUT_CHARS:
+            text = text[text.find("\n", len(text) - OUTPUT_CHARS) + 1 :]
+            self.pieces.clear()
+            self.begin = self.end - len(text)
+        self.pieces.append(text)
+        while self.end - self.begin > OUTPUT_CHARS:
+            self.begin += len(self.pieces.popleft())
+
+    def after(self, place: int) -> tuple[int, str]:
+        """What came after a place, as far as it is kept, and where it begins."""
+        at, found = self.begin, []
+        for piece in self.pieces:
+            if at >= place:
+                found.append(piece)
+            at += len(piece)
+        text = "".join(found)
+        return self.end - len(text), text
+
+
 class ThreadWords:
     """The words of one thread: `Seats` for the turn, listeners on the other side."""
 
     def __init__(self) -> None:
         self.attempts: dict[str | None, _Attempt] = {}
+        self.outputs: dict[str, _Output] = {}
+        """By call, the oldest first."""
         self.listeners: set[Listener] = set()
         self.runs = 0
         """How many turns of the thread are under way here: one, or none."""
@@ -55,13 +107,34 @@ class ThreadWords:
     def is_idle(self) -> bool:
         return not self.listeners and not self.runs
 
-    def hear(self, turn_id: str, seen: ModelGlimpsed) -> None:
+    def hear(self, turn_id: str, seen: ModelGlimpsed | OutputGlimpsed) -> None:
+        if isinstance(seen, OutputGlimpsed):
+            self._hear_output(turn_id, seen)
+            return
         if not isinstance(seen.piece, TextDelta) or not seen.piece.text:
             return
         said = self.attempts.get(seen.level)
         if said is None or (said.turn_id, said.step, said.attempt) != (turn_id, seen.step, seen.attempt):
             said = self.attempts[seen.level] = _Attempt(turn_id, seen.step, seen.attempt)
         said.pieces.append(seen.piece.text)
+        self._ring()
+
+    def forget(self) -> None:
+        """The turn rests: what it said is in the log."""
+        self.attempts.clear()
+        self.outputs.clear()
+
+    def _hear_output(self, turn_id: str, seen: OutputGlimpsed) -> None:
+        known = self.outputs.get(seen.call_id)
+        if known is None or known.turn_id != turn_id:
+            self.outputs.pop(seen.call_id, None)
+            known = self.outputs[seen.call_id] = _Output(turn_id, seen.tool_name)
+            if len(self.outputs) > MOST_CALLS:
+                del self.outputs[next(iter(self.outputs))]
+        known.add(seen.text)
+        self._ring()
+
+    def _ring(self) -> None:
         for listener in self.listeners:
             listener.news.set()
 
@@ -73,6 +146,8 @@ class Listener:
         self._words = words
         self._places: dict[str | None, tuple[_Attempt, int, str]] = {}
         """Of each level: the attempt, how many pieces of it were heard, and the beginning of a word."""
+        self._outputs: dict[str, tuple[_Output, int]] = {}
+        """Of each call: its output, and how much of it was heard."""
         self.news = asyncio.Event()
         self.news.set()  # there may be words already
 
@@ -93,6 +168,18 @@ class Listener:
             self._places[level] = said, len(said.pieces), text[whole:]
             if whole:
                 found.append(Heard(turn_id, level, said.step, said.attempt, text[:whole]))
+        return found
+
+    def heard_output(self, turn_id: str) -> list[HeardOutput]:
+        """New lines of the calls of a turn."""
+        found = []
+        for call_id, output in self._words.outputs.items():
+            known, place = self._outputs.get(call_id, (output, 0))
+            if output.turn_id != turn_id or (known is output and place == output.end):
+                continue
+            begin, text = output.after(place if known is output else 0)
+            self._outputs[call_id] = output, output.end
+            found.append(HeardOutput(turn_id, call_id, output.tool_name, text, begin))
         return found
 
 
@@ -119,7 +206,7 @@ class LiveWords:
             yield words
         finally:
             words.runs -= 1
-            words.attempts.clear()
+            words.forget()
             self._let_go(agent_id, thread_id)
 
     @contextmanager

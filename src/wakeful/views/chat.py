@@ -27,9 +27,11 @@ from wakeful.views.chat_messages import (
     ClientToolEnded,
     Interjection,
     SuspendedTurn,
+    ToolOutput,
     TurnResumption,
 )
 from wakeful.views.wire import WireView
+from wakeful.views.wire_messages import ToolCallUpdate
 
 CLIENT = "client/"
 
@@ -41,6 +43,8 @@ class ChatView:
         self.wire = WireView(turn_id, secrets=secrets)
         self.answered: Collection[str] = ()
         """Requests to clients that are known to be over."""
+        self._running: dict[str, ToolCallUpdate] = {}
+        """Calls that were shown, and not their end."""
 
     @property
     def ended(self) -> bool:
@@ -51,6 +55,11 @@ class ChatView:
         seq, fact = recorded.seq, recorded.fact
         was_over = self.ended
         messages: list[ChatMessage] = [*self.wire.feed(recorded)]
+        for message in messages:
+            if isinstance(message, ToolCallUpdate):
+                self._running[message.tool_call_id] = message
+                if message.status == "end":
+                    del self._running[message.tool_call_id]
         if was_over or fact.turn_id != self.wire.turn_id:
             return messages
         shown = self._asked_or_told(seq, fact, now, arguments)
@@ -61,6 +70,28 @@ class ChatView:
         if not self.wire.hears(step, attempt, level):
             return []
         return [*self.wire.glimpse(step, TextDelta(text=self.wire.secrets.hide(text)), level)]
+
+    def runs(self, call_id: str) -> bool:
+        """Was the beginning of a call shown, and not its end?"""
+        return call_id in self._running and not self.wire.is_stopping
+
+    def output(self, call_id: str, text: str, offset: int) -> list[ChatMessage]:
+        """Lines of a call that is under way."""
+        if not self.runs(call_id):
+            return []
+        call = self._running[call_id]
+        return [
+            ToolOutput(
+                thread_id=call.thread_id,
+                turn_id=call.turn_id,
+                tool_call_id=call_id,
+                name=call.name,
+                text=self.wire.secrets.hide(text),
+                offset=offset,
+                parent_id=call.parent_id,
+                depth=call.depth,
+            )
+        ]
 
     def _asked_or_told(self, seq: int, fact: Fact, now: int, arguments: dict[str, Any] | None) -> ChatMessage | None:
         secrets = self.wire.secrets

@@ -36,6 +36,22 @@ class MessageTaken(Value):
     """The turn that took it, where one did already."""
 
 
+class ToolOutput(ThreadWireMessage):
+    """Whole lines that a running call puts out, as they come: of a command, or of a tool that shows something. They
+    are stored nowhere. Whoever comes late gets the end of them, and the result of the call is what counts."""
+
+    type: Literal["tool_output"] = "tool_output"
+    tool_call_id: str
+    name: str
+    text: str
+    """With secrets hidden."""
+    offset: int
+    """How many characters the call had put out before: what was shown already comes with the same number again, and a
+    gap was left out."""
+    parent_id: str | None = None
+    depth: int = 0
+
+
 class ClientToolCall(ThreadWireMessage):
     """The client is to run a call, and to say what came of it."""
 
@@ -132,6 +148,7 @@ _AnyMessage: TypeAlias = (
     MessageTaken
     | Chunk
     | ToolCallUpdate
+    | ToolOutput
     | PlanningUpdate
     | TaskUpdate
     | BudgetExceeded

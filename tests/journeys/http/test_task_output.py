@@ -1,12 +1,18 @@
-"""What a command in the background says is followed over HTTP: while it is said, from any place on, to its end."""
+"""What a command says is followed over HTTP while it is said: of one in the background from any place on, to its end;
+of one in the foreground with the chat of its turn."""
 
+import os
+import pty
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kit.surfaces.command_line import command_line
 from kit.surfaces.served_home import HomeClient, ServedHome
+from kit.surfaces.watched_screen import watching
 from wakeful.service.serving.options import ServeOptions
 
 KEY = "sk-proj-4f9a1c7e2b8d6035af91c7e2"
@@ -85,7 +91,76 @@ def test_a_key_is_hidden_also_from_a_reader_that_begins_in_the_middle_of_it(clie
 
 
 def test_what_cannot_be_followed_says_why(client: HomeClient) -> None:
-    for path, status in (("/tasks/nothing/output", 422), ("/tasks/nothing/output?after=-1", 422)):
+    for path, status in (("/tasks/nothing/output", 404), ("/tasks/nothing/output?after=-1", 422)):
         for accept in ("application/json", "text/event-stream"):
             refused = client.get(path, headers={"accept": accept})
             assert refused.status == status and refused.body["error"]["message"], refused
+
+
+WAITS = "for _ in $(seq 1200); do [ -e {} ] && break; sleep 0.05; done"
+"""Until a file is there; not for ever, where a test fails."""
+
+
+def test_lines_of_a_command_in_the_foreground_come_with_the_chat_while_it_runs(
+    home: WorkingHome, client: HomeClient
+) -> None:
+    script = f"echo one; printf 'half of '; {WAITS.format('on')}; echo $KEY_OF_OURS; printf 'no end'"
+    said = {"text": f"run KEY_OF_OURS={KEY}; {script}", "thread": "foreground"}
+    with client.stream("/agents/ops/chat", said) as frames:
+        first = frames.until("tool_output")[-1]
+        began = {name: first.data[name] for name in ("text", "offset", "name", "depth")}
+        assert began == {"text": "one\n", "offset": 0, "name": "wakeful/exec_command", "depth": 0}
+        assert first.id == "", "it is stored nowhere: nobody comes back to it"
+        (home.work / "on").touch()
+        rest = frames.all()
+    lines = [each.data for each in rest if each.event == "tool_output"]
+    assert [(each["text"], each["offset"]) for each in lines] == [("half of [redacted]\n", 4)]
+    ended = next(each.data for each in rest if each.event == "tool_call_update")
+    assert (ended["status"], ended["tool_call_id"]) == ("end", first.data["tool_call_id"])
+    turn = first.data["turn_id"]
+    assert not [each for each in client.get(f"/turns/{turn}/chat").body["messages"] if each["type"] == "tool_output"]
+
+
+def test_whoever_comes_late_hears_the_lines_that_a_command_put_out_before(
+    home: WorkingHome, client: HomeClient, observer: HomeClient
+) -> None:
+    said = {"text": f"run echo early; {WAITS.format('late')}; echo later", "thread": "late"}
+    with client.stream("/agents/ops/chat", said) as frames:
+        turn = frames.until("tool_output")[-1].data["turn_id"]
+        with observer.stream(f"/turns/{turn}/chat") as others:
+            assert others.until("tool_output")[-1].data["text"] == "early\n"
+            (home.work / "late").touch()
+            found = [each.data["text"] for each in others.all() if each.event == "tool_output"]
+        assert found == ["later\n"]
+        assert [each.data["text"] for each in frames.all() if each.event == "tool_output"] == ["later\n"]
+
+
+async def test_the_terminal_ui_shows_the_newest_lines_of_a_running_command(home: WorkingHome) -> None:
+    async with watching(home.socket, agent="ops") as screen:
+        await screen.type(f"run seq 5; printf 'a bell\\a\\n'; {WAITS.format('seen')}")
+        shown = await screen.until("   a bell")
+        assert "   5\n" in "\n".join(line.rstrip() for line in shown.splitlines()) + "\n"
+        assert "\a" not in shown, "text of a command moves no terminal"
+        (home.work / "seen").touch()
+        await screen.gone("   a bell")
+
+
+def test_run_at_a_terminal_shows_lines_of_the_command_that_the_daemon_runs(home: WorkingHome) -> None:
+    ours, theirs = pty.openpty()
+    said = f"run seq 20; {WAITS.format('ran')}; echo over"
+    line = command_line("run", "--agent", "ops", "--thread", "pty", said)
+    environment = {**home.environment, "COLUMNS": "80"}
+    process = subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        seen += piece
+        if b"    | 20" in seen:
+            (home.work / "ran").touch()
+    os.close(ours)
+    assert process.wait(60) == 0, seen
+    assert seen.count(b"    | 20") == 1 and b"It runs." in seen

@@ -1,4 +1,5 @@
-"""An agent of a served process that begins commands: `begin COMMAND` runs it as a task, whose end is answered."""
+"""An agent of a served process that begins commands: `begin COMMAND` runs it as a task, whose end is answered, and
+`run COMMAND` waits for it."""
 
 import os
 from typing import Any
@@ -15,7 +16,8 @@ def answer(request: ModelRequest) -> Any:
         return "I was told."
     if request.answered:
         return "It runs."
-    arguments = {"cmd": said.partition("begin ")[2], "yield_time_ms": 1}
+    how = "begin" if "begin " in said else "run"
+    arguments = {"cmd": said.partition(f"{how} ")[2], "yield_time_ms": 1 if how == "begin" else 60_000}
     return {"calls": [{"name": "exec_command", "arguments": arguments}]}
 
 

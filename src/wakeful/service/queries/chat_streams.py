@@ -16,7 +16,7 @@ from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_messages import read_turn, with_messages
 from wakeful.ports import MessageRow, TurnRow, Watch
 from wakeful.service.client_tools.store import OwnRequestStore
-from wakeful.service.live_words import Heard, Listener, LiveWords
+from wakeful.service.live_words import Heard, HeardOutput, Listener, LiveWords
 from wakeful.service.queries.event_cursors import check_reached
 from wakeful.service.queries.turns import EventReader
 from wakeful.service.queries.views import is_cut
@@ -103,7 +103,7 @@ async def follow_turn(
     words = words if words is not None else LiveWords()
     with words.listening(row.agent_id, row.thread_id) as listener:
         async with _Doorbell(store.watch(row.agent_id, thread_id=row.thread_id), listener) as doorbell:
-            facts, heard = await reader.stored(), list[Heard]()
+            facts, heard, lines = await reader.stored(), list[Heard](), list[HeardOutput]()
             if is_cut(row, facts, after):
                 yield ReplayIncomplete(thread_id=row.thread_id, turn_id=row.turn_id)
             while True:
@@ -117,10 +117,15 @@ async def follow_turn(
                     heard.remove(each)
                     for message in reader.view.words(each.step, each.attempt, each.text, each.level):
                         yield message
+                for said in lines:  # of a call whose beginning was read, or is shown to nobody
+                    for message in reader.view.output(said.call_id, engine.keys().hide(said.text), said.offset):
+                        yield message
                 await listener.news.wait()
                 heard += listener.heard(row.turn_id)  # words may be heard before their request can be read
+                lines = listener.heard_output(row.turn_id)
                 facts = []
-                if doorbell.rang() or not all(map(reader.knows, heard)):
+                is_new = not all(map(reader.knows, heard)) or not all(reader.view.runs(said.call_id) for said in lines)
+                if doorbell.rang() or is_new:
                     facts = await reader.fresh()
                     now = await store.turn(row.turn_id) if not facts else row
                     if now is None or (not now.is_open and reader.seen >= now.last_seq):

@@ -1,11 +1,13 @@
 """A turn that the daemon runs: a message for an agent, and the answer to it, as `wakeful run` would print it."""
 
+import json as json_lines
 import sys
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from urllib.parse import quote
 
 import typer
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 LOOK_AGAIN_SECONDS = 0.1
 LAST_LINES_SECONDS = 5.0
 """How long the answer is held back for lines that say how it came about."""
+OUTPUT_LINES = 5
+"""Shown of what a command puts out at once: the last ones."""
 
 
 class DaemonTurn(NamedTuple):
@@ -93,10 +97,11 @@ def turn_of_daemon(asked: MessageToAgent, place: StoreAddress, *, quiet: bool = 
 
 
 def _watch(message: str, place: StoreAddress) -> threading.Thread:
-    """Lines about the turn on stderr, while it goes on."""
+    """Lines about the turn on stderr, while it goes on, and lines of its commands between them."""
     assert place.daemon is not None
     watching = threading.Thread(target=show_progress, args=(place.daemon, message), daemon=True)
     watching.start()
+    threading.Thread(target=show_output, args=(place.daemon, message), daemon=True).start()
     return watching
 
 
@@ -140,6 +145,31 @@ def show_progress(address: "DaemonAddress", message: str) -> None:
                 console.print(words, overflow="ellipsis", no_wrap=True)
             if is_over:
                 return
+    except WakefulError:
+        return
+    finally:
+        client.close()
+
+
+def show_output(address: "DaemonAddress", message: str) -> None:
+    """What commands of the turn put out, until the turn that takes the message has ended, or rests. Does not raise."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from wakeful.service.serving.daemon_client import DaemonClient
+    from wakeful.surfaces.cli.shown_values import plain
+
+    console = Console(stderr=True, highlight=False)
+    client = DaemonClient(address)
+    try:
+        for event in client.stream(f"/messages/{quote(message, safe='')}"):
+            if event.event in ("turn_suspended", "turn_terminal"):
+                return
+            if event.event == "tool_output":
+                lines = [plain(each) for each in json_lines.loads(event.data)["text"].splitlines()]
+                left_out = [f"... {len(lines) - OUTPUT_LINES} lines"] if len(lines) > OUTPUT_LINES else []
+                for each in [*left_out, *lines[-OUTPUT_LINES:]]:
+                    console.print(Text(f"    | {each}", "dim"), overflow="ellipsis", no_wrap=True)
     except WakefulError:
         return
     finally:

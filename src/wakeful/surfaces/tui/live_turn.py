@@ -1,6 +1,7 @@
-"""The turn of the newest message while it runs: the words that its model says, and what it used of its budget.
+"""The turn of the newest message while it runs: the words that its model says, the lines that its commands put out, and
+what it used of its budget.
 
-Words come over the stream of the turn's chat, before they are stored. They are shown until the reply is in the
+Both come over the stream of the turn's chat, before anything is stored. They are shown until the reply is in the
 conversation, and nothing depends on them.
 """
 
@@ -31,6 +32,8 @@ class LiveTurn:
         self.is_over = message is None
         self.words = ""
         self._attempt = (0, 0)
+        self._call = ""
+        """The call whose lines the words are."""
 
     def take(self, said: Record) -> None:
         """One message of the chat."""
@@ -40,15 +43,18 @@ class LiveTurn:
                 attempt = said["step"], said["attempt"]
                 before = self.words if attempt == self._attempt else ""
                 self._attempt, self.words = attempt, (before + said["content"])[-MOST_CHARS:]
+            case "tool_output":
+                before = self.words if said["tool_call_id"] == self._call else ""
+                self._call, self.words = said["tool_call_id"], (before + said["text"])[-MOST_CHARS:]
             case "tool_call_update" | "turn_suspended":
-                self.words = ""
+                self.words, self._call = "", ""
             case "turn_terminal":
                 self.words, self.is_over = "", True
             case None:  # an error: nothing follows
                 self.words, self.is_over = "", True
 
     def lines(self, width: int) -> list[str]:
-        """The newest words."""
+        """The newest words, or the newest lines of a command."""
         return [f"   {line}" for line in folded(self.words.strip(), width - 4)[-WORD_LINES:]] if self.words else []
 
 
