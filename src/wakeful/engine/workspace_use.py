@@ -18,6 +18,7 @@ from wakeful.contracts.workspaces import AGENT_HOME, MAX_LABEL, ProjectionKind, 
 from wakeful.engine.run_request import Engine
 from wakeful.engine.worktrees import WorktreeOrder, create_worktree
 from wakeful.ports.workspaces import ActiveWorkspaceRow, AttachedWorkspaceRow, WorktreeRow
+from wakeful.settings.agent_homes import refuse_home
 from wakeful.workspaces import workspace_id
 from wakeful.workspaces.worktrees import branch_at, is_same_folder, is_worktree_of
 
@@ -46,7 +47,9 @@ class WorkspacePlan(NamedTuple):
 
 async def attach_workspace(engine: Engine, agent_id: str, path: str, *, by: str) -> AttachedWorkspaceRow:
     """Let an agent work in a folder. Raises InvalidRequest for one that is not there."""
-    event = _attachment(await asyncio.to_thread(_folder, path), by)
+    folder = await asyncio.to_thread(_folder, path)
+    refuse_home(folder, agent_id)
+    event = _attachment(folder, by)
     await _admit(engine, agent_id, [event])
     row = await engine.store.attached_workspace(agent_id, event.workspace_id)
     assert row is not None, event.workspace_id
@@ -147,6 +150,7 @@ async def _plan_path(
             place = row.workspace_id, row.workspace_anchor
             inside = choice._replace(cwd=choice.cwd or _below(real, row.workspace_anchor))
             return await _plan_inside(engine, agent_id, inside, place, by=by, key=key)
+    refuse_home(real, agent_id)
     attached = _attachment(real, by)
     place = attached.workspace_id, attached.workspace_anchor
     if choice.mode == "isolated":  # the worktree's facts name a workspace: it is attached before them

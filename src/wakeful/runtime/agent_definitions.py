@@ -18,6 +18,7 @@ from wakeful.engine.agent_checks import MISSING, NamedFolder
 from wakeful.engine.agent_file import AgentFile, read_agent_file
 from wakeful.engine.named_servers import find_server
 from wakeful.runtime.agent_roster import RosterEntry
+from wakeful.settings.agent_homes import refuse_home
 from wakeful.settings.file_lines import FieldPath, FileLines
 from wakeful.settings.notify_targets import check_target
 from wakeful.tools.tool import Tool
@@ -96,6 +97,9 @@ def _checked(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> Agent[Any, 
     """An agent whose names all lead somewhere: tools, servers, and where its notices go."""
     agent = Agent.from_dict(data, tools)
     check_target(agent.notify)
+    if agent.workspace is not None:
+        with inside("workspace"):
+            refuse_home(agent.workspace, agent.name)
     for place, server in enumerate(agent.mcp):
         with inside("mcp", place):
             find_server(server, agent.workspace)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from wakeful.contracts.errors import InvalidRequest
 from wakeful.settings.home import home
 from wakeful.settings.store_file import FILE
 
@@ -30,6 +31,27 @@ def home_of_store(location: str) -> Path:
 def agent_home(base: Path, agent_id: str) -> Path:
     """The folder of one agent. An agent's name is one part of a path, and never `..`."""
     return base / FOLDER / agent_id
+
+
+def refuse_home(folder: str | Path, agent_id: str) -> None:
+    """Raises InvalidRequest for a workspace that is the home, holds it, or lies in it outside the agent's own folder:
+    commands there would reach what the runtime obeys."""
+    real, whole = Path(folder).resolve(), home().resolve()
+    if real.is_relative_to(agent_home(whole, agent_id)):
+        return
+    if real == whole:
+        how = "is the home of wakeful"
+    elif whole.is_relative_to(real):
+        how = f"holds the home of wakeful, {whole}"
+    elif real.is_relative_to(whole):
+        how = f"lies in the home of wakeful, {whole}"
+    else:
+        return
+    raise InvalidRequest(
+        f"{real} cannot be a workspace of agent {agent_id!r}: it {how}, with its settings, tokens and log",
+        "Give it a folder outside of the home, for example one project; without a workspace it has a folder of its own "
+        "(agent_home).",
+    )
 
 
 def default_agent_id(environ: Mapping[str, str] = os.environ) -> str:

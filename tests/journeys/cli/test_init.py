@@ -94,7 +94,8 @@ def test_a_home_is_set_up_by_flags_checked_started_and_its_owner_reached(
     assert "is set up already: wakeful.toml, main.yaml" in again.err
     assert (home / "wakeful.toml").read_text() == before
 
-    new = wakeful("agent", "new", "ops", "--at", "weekdays 07:00", "--workspace", ".", "--say", "Check the backups.")
+    (home.parent / "work").mkdir()
+    new = wakeful("agent", "new", "ops", "--at", "weekdays 07:00", "--workspace", "work", "--say", "Check the backups.")
     assert new.code == 0, new.err
     assert "07:00 Europe/Berlin" in new.out
     assert "run commands in a sandbox, no network" in new.out

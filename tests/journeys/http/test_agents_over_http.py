@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kit.surfaces.served_home import HomeClient
+from kit.surfaces.served_home import HomeClient, ServedHome
 
 
 def send(client: HomeClient, text: str, *, agent: str = "clerk", thread: str = "main") -> dict[str, object]:
@@ -101,3 +101,26 @@ def test_tools_of_an_agent_are_answered_from_the_log_or_worked_out(client: HomeC
     known = client.get("/agents/clerk/tools").body
     assert known["turn_id"] is not None
     assert {"refund", "work_slowly"} <= {entry["tool_name"].rpartition("/")[2] for entry in known["catalog"]["entries"]}
+
+
+def test_the_home_is_no_workspace_and_neither_is_what_holds_it_or_lies_in_it(
+    client: HomeClient, home: ServedHome
+) -> None:
+    made = {"name": "outside", "model": "scripted:demo"}
+    assert client.post("/agents", {"definition": made}).status == 200
+    before = client.get("/agents/outside/workspaces").body
+    (home.folder / "agents").mkdir(exist_ok=True)
+    for folder, told in (
+        (home.folder, "is the home of wakeful"),
+        (home.folder.parent, "holds the home of wakeful"),
+        (home.folder / "agents", "lies in the home of wakeful"),
+    ):
+        for refused in (
+            client.post("/agents/outside/workspaces", {"path": str(folder)}),
+            client.ask("PUT", "/agents/outside/workspace", {"path": str(folder)}),
+            client.post("/agents", {"definition": {**made, "name": "inside", "workspace": str(folder)}}),
+        ):
+            assert refused.status == 422 and told in refused.body["error"]["message"], refused
+            assert "folder outside of the home" in refused.body["error"]["hint"]
+    assert client.get("/agents/outside/workspaces").body == before
+    assert client.get("/agents/inside").status == 404

@@ -19,6 +19,7 @@ from wakeful.engine.workspace_use import (
 from wakeful.engine.worktrees import clean_up_worktree
 from wakeful.service.commands.agents import agent_named
 from wakeful.service.queries.workspaces import workspaces_of
+from wakeful.settings.agent_homes import refuse_home
 from wakeful.views.execution_snapshot import AgentWorkspaces
 from wakeful.workspaces import workspace_id
 
@@ -61,9 +62,13 @@ def choose(
 
 
 async def keep_workspace(engine: Engine, agent: Agent[Any, Any]) -> None:
-    """Attach the workspace that an agent's definition names. It is used, unless somebody chose another one."""
+    """Attach the workspace that an agent's definition names. It is used, unless somebody chose another one.
+
+    Raises InvalidRequest for a folder that the home is part of, or that is part of the home.
+    """
     if agent.workspace is None or agent.profile == "chat":
         return
+    refuse_home(agent.workspace, agent.name)
     anchor = _real_folder(agent.workspace)
     name = workspace_id(anchor)
     active = await engine.store.active_workspace(agent.name)
