@@ -1,8 +1,8 @@
 """The process that forks children to be killed: one thread, which loads what is to be run, forks and looks on.
 
 It has in memory what a child would otherwise make for itself: an empty store, the columns of tables, and those modules
-of wakeful that an earlier child imported late. None of it knows a run. Their memory is frozen: a child's garbage
-collection does not copy it.
+of wakeful and its libraries that an earlier child imported late. None of it knows a run. Their memory is frozen: a
+child's garbage collection does not copy it.
 """
 
 import contextlib
@@ -28,6 +28,8 @@ from wakeful.store.sqlite.new_file import put_new
 from wakeful.store.tables import TABLES
 
 LOOKS_EVERY = 0.001
+IMPORTED = frozenset({"wakeful", "anyio", "genai_prices", "h11", "httpcore2", "httpx2", "mcp", "sniffio"})
+"""Wakeful, and what it uses and imports late."""
 
 
 @dataclass(frozen=True)
@@ -178,8 +180,8 @@ def _prepare() -> None:
 
 
 def _import(modules: Iterable[str]) -> None:
-    """Have what a child imported late. Only wakeful's own: importing these does nothing else."""
-    missing = [name for name in modules if name.partition(".")[0] == "wakeful" and name not in sys.modules]
+    """Have what a child imported late, of packages of which it is known that importing them does nothing else."""
+    missing = [name for name in modules if name.partition(".")[0] in IMPORTED and name not in sys.modules]
     for name in missing:
         with contextlib.suppress(ImportError):  # made by the run, or taken away since: the next child will see
             importlib.import_module(name)
