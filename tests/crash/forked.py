@@ -35,6 +35,10 @@ def run_forked(program: Callable[..., Any], *arguments: object) -> Ended:
 
 
 def _run(program: Callable[..., Any], *arguments: object) -> None:
-    outcome = program(*arguments)
-    if inspect.iscoroutine(outcome):
-        asyncio.run(outcome)
+    try:
+        outcome = program(*arguments)
+        if inspect.iscoroutine(outcome):
+            asyncio.run(outcome)
+    except SystemExit as end:
+        if end.code:
+            raise

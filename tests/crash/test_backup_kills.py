@@ -1,33 +1,24 @@
 """A backup or a restore is killed anywhere: no half of it looks whole, and the same command does it."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from crash import backup_process
+from crash.forked import Ended, run_forked
 from wakeful.contracts.errors import StoreProblem
 from wakeful.service.backups.restore import read_backup
 from wakeful.settings.home_state import check_usable, read_state, write_state
 
-PROGRAM = Path(__file__).with_name("backup_process.py")
 POINTS = (2, 5, 9, 14, 20)
 
 
-def wakeful(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    return _run(home, "-m", "wakeful.surfaces.cli", *words)
+def wakeful(home: Path, *words: str) -> Ended:
+    return run_forked(backup_process.say, home, *words)
 
 
-def killed(home: Path, command: str, file: Path, folder: Path, point: int) -> "subprocess.CompletedProcess[str]":
-    return _run(home, str(PROGRAM), command, str(file), str(folder), str(point))
-
-
-def _run(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    around = {**os.environ, "WAKEFUL_HOME": str(home)}
-    return subprocess.run(
-        [sys.executable, *words], env=around, capture_output=True, text=True, timeout=240, check=False
-    )
+def killed(home: Path, command: str, file: Path, folder: Path, point: int) -> Ended:
+    return run_forked(backup_process.main, home, command, file, folder, point)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +37,7 @@ def test_a_backup_that_is_killed_leaves_no_file_that_looks_whole(home: Path, tmp
         file = tmp_path / f"{point}.tar.gz"
         done = killed(home, "backup", file, home.parent if point % 2 else tmp_path, point)
         kills += done.returncode == -9
-        assert done.returncode in (-9, 0), done.stderr
+        assert done.returncode in (-9, 0), done.said
         if file.exists():
             read_backup(file)
         assert done.returncode == -9 or file.exists()
@@ -64,7 +55,7 @@ def test_a_restore_that_is_killed_is_refused_until_it_is_run_again(home: Path, t
     for point in POINTS:
         new = tmp_path / f"new{point}"
         done = killed(new, "restore", file, new, point)
-        assert done.returncode in (-9, 0), done.stderr
+        assert done.returncode in (-9, 0), done.said
         kills += done.returncode == -9
         if read_state(new) is not None:
             refused += 1
@@ -72,12 +63,12 @@ def test_a_restore_that_is_killed_is_refused_until_it_is_run_again(home: Path, t
                 check_usable(new)
             assert problem.value.hint == f"Run it again: wakeful restore {file}"
         again = wakeful(new, "restore", str(file))
-        assert again.returncode == 0 or "is a home in use" in again.stderr, again.stderr
+        assert again.returncode == 0 or "is a home in use" in again.said, again.said
         assert read_state(new) is None
         assert (new / "agents" / "ops" / "notes" / "4.md").read_text() == "note " * 4
     assert kills >= 3
     assert refused >= 2
-    assert "hello" in wakeful(new, "events").stdout
+    assert "hello" in wakeful(new, "events").said
 
 
 def test_a_home_that_is_half_restored_is_used_by_nothing(tmp_path: Path) -> None:
@@ -87,5 +78,5 @@ def test_a_home_that_is_half_restored_is_used_by_nothing(tmp_path: Path) -> None
     for words in (("run", "hello", "--model", "scripted:demo"), ("daemon", "start", "--listen", "none")):
         done = wakeful(home, *words)
         assert done.returncode != 0
-        assert "half of a restore that was cut off" in done.stderr
+        assert "half of a restore that was cut off" in done.said
     assert not (home / "wakeful.db").exists()

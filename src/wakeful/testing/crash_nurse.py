@@ -1,8 +1,8 @@
 """The process that forks children to be killed: one thread, which loads what is to be run, forks and looks on.
 
-It has in memory what a child would otherwise make for itself: an empty store, the columns of tables, and those modules
-of wakeful and its libraries that an earlier child imported late. None of it knows a run. Their memory is frozen: a
-child's garbage collection does not copy it.
+It has in memory what a child would otherwise make for itself: an empty store, the columns of tables, and what earlier
+children told that they needed: modules of wakeful and its libraries that were imported late, models that were built
+late. None of it knows a run. Their memory is frozen: a child's garbage collection does not copy it.
 """
 
 import contextlib
@@ -16,13 +16,15 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
+
+from pydantic import BaseModel
 
 from wakeful.store.sqlite.new_file import put_new
 from wakeful.store.tables import TABLES
@@ -68,6 +70,7 @@ def nurse(pipes: list[Connection]) -> None:
     """Answer each pipe: one child at a time for each of them, until the other side is gone."""
     _prepare()
     children: dict[Connection, _Child] = {}
+    needs = _Needs()
     while True:
         for pipe in _spoken([pipe for pipe in pipes if pipe not in children], bool(children)):
             try:
@@ -76,8 +79,9 @@ def nurse(pipes: list[Connection]) -> None:
                 return
             if isinstance(asked, Load):
                 pipe.send(_load(asked))
+                needs = _Needs()
             else:
-                children[pipe] = _Child(asked, pipes)
+                children[pipe] = _Child(asked, pipes, needs)
         for pipe, child in [*children.items()]:
             ending = child.look()
             if ending is not None:
@@ -95,15 +99,16 @@ def _spoken(idle: list[Connection], busy: bool) -> list[Connection]:
 class _Child:
     """A process that lives."""
 
-    def __init__(self, job: Job, pipes: Iterable[Connection]) -> None:
+    def __init__(self, job: Job, pipes: Iterable[Connection], needs: "_Needs") -> None:
         self._job = job
+        self._needs = needs
         self._answer = job.output.with_suffix(".answer")
         self._until = time.monotonic() + job.seconds
         self._process = os.fork()
         if self._process == 0:
             for pipe in pipes:
                 pipe.close()
-            _live(job, self._answer)
+            _live(job, self._answer, asked=needs.are_wanted)
 
     def look(self) -> ProcessEnd | None:
         """How it ended; None while it lives."""
@@ -118,8 +123,9 @@ class _Child:
             return ProcessEnd("killed", words=self._said())
         if status != 0:
             return ProcessEnd("raised", words=self._said() or f"exit status {os.waitstatus_to_exitcode(status)}")
-        value, modules = pickle.loads(self._answer.read_bytes())
-        _import(modules)
+        value, needed = pickle.loads(self._answer.read_bytes())
+        if needed is not None:
+            self._needs.meet(*needed)
         return ProcessEnd("done", value=value)
 
     def _said(self) -> str:
@@ -127,7 +133,7 @@ class _Child:
         return output.read_text("utf-8", errors="replace")[-2000:].strip() if output.exists() else ""
 
 
-def _live(job: Job, answer: Path) -> None:
+def _live(job: Job, answer: Path, *, asked: bool) -> None:
     """The child's whole life. It never returns into the nursery's code."""
     status = 1
     try:
@@ -139,7 +145,8 @@ def _live(job: Job, answer: Path) -> None:
         os.chdir(job.folder)
         before = set(sys.modules)
         value = job.function(*job.arguments)
-        answer.write_bytes(pickle.dumps((value, [name for name in sys.modules if name not in before])))
+        needed = ([name for name in sys.modules if name not in before], [*_built_models()]) if asked else None
+        answer.write_bytes(pickle.dumps((value, needed)))
         status = 0
     except BaseException:
         traceback.print_exc()
@@ -179,14 +186,44 @@ def _prepare() -> None:
         assert table.column
 
 
-def _import(modules: Iterable[str]) -> None:
-    """Have what a child imported late, of packages of which it is known that importing them does nothing else."""
-    missing = [name for name in modules if name.partition(".")[0] in IMPORTED and name not in sys.modules]
-    for name in missing:
-        with contextlib.suppress(ImportError):  # made by the run, or taken away since: the next child will see
-            importlib.import_module(name)
-    if missing:
-        _freeze()
+class _Needs:
+    """What children say they needed, until two in a row needed nothing more."""
+
+    def __init__(self) -> None:
+        self._left = 2
+
+    @property
+    def are_wanted(self) -> bool:
+        return self._left > 0
+
+    def meet(self, modules: Iterable[str], models: Iterable[str]) -> None:
+        """Import and build it here, of packages of which it is known that importing them does nothing else."""
+        missing = [name for name in modules if name.partition(".")[0] in IMPORTED and name not in sys.modules]
+        for name in missing:
+            with contextlib.suppress(ImportError):  # made by the run, or taken away since: the next child will see
+                importlib.import_module(name)
+        unbuilt = set(models).difference(_built_models())
+        for name, model in _models():
+            if name in unbuilt:
+                model.model_rebuild()
+        if missing or unbuilt:
+            _freeze()
+        else:
+            self._left -= 1
+
+
+def _built_models() -> Iterator[str]:
+    return (name for name, model in _models() if model.__pydantic_complete__)
+
+
+def _models() -> Iterator[tuple[str, type[BaseModel]]]:
+    """The models of wakeful that are known here, with their names. They are built when they are first used."""
+    found = [BaseModel]
+    while found:
+        model = found.pop()
+        found += model.__subclasses__()
+        if model.__module__.partition(".")[0] == "wakeful":
+            yield f"{model.__module__}:{model.__qualname__}", model
 
 
 def _freeze() -> None:
