@@ -1,6 +1,6 @@
 """A runtime in a process of its own whose agent asks a person with a phone, with a kill at one commit or with none.
 
-python phone_process.py FOLDER SERVER [PLACE NUMBER MOMENT]
+`main(folder, server, point)`; `server` is where notices go.
 
 The agent asks on which day to pay, and is told in words; it then wants to pay, and somebody presses Approve. The phone
 is in this process, too, and writes and presses again after a kill: it cannot know what arrived. Without a kill it goes
@@ -10,7 +10,6 @@ on to the end, and the places that were passed are in `points.json` of the folde
 import asyncio
 import json
 import re
-import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -111,8 +110,3 @@ async def main(folder: Path, server: str, point: KillPoint | None) -> None:
         assert (await rt.answer(sent)).output == "done"
         await rt.settled()
     (folder / "points.json").write_text(json.dumps(switch.points()))
-
-
-if __name__ == "__main__":
-    said = sys.argv[3:]
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], KillPoint(said[0], int(said[1]), said[2]) if said else None))  # type: ignore[arg-type]

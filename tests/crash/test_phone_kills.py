@@ -7,17 +7,17 @@ is settled, and the phone says what was decided.
 import json
 import os
 import random
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from crash import phone_process
+from crash.forked import run_forked
 from kit.wires.phone_servers import NtfyServer, listening
 from wakeful.contracts.events import ActionResolved, ChannelInputReceived, ChannelInputSettled, ToolResult
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.store.sqlite import SqliteStore
+from wakeful.testing.crash_switch import KillPoint
 
-SCRIPT = Path(__file__).with_name("phone_process.py")
 SEED = int(os.environ.get("WAKEFUL_KILL_SEED", datetime.now(UTC).toordinal()))
 POINTS = int(os.environ.get("WAKEFUL_KILL_POINTS", "2"))
 """Kills; 0: all there are."""
@@ -26,9 +26,8 @@ POINTS = int(os.environ.get("WAKEFUL_KILL_POINTS", "2"))
 def lived(folder: Path, server: str, *point: str) -> int:
     """One process of the runtime, to its end; the status that it ended with."""
     folder.mkdir(exist_ok=True)
-    line = [sys.executable, str(SCRIPT), str(folder), server, *point]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(line, env=environment, timeout=240, check=False).returncode
+    place = KillPoint(point[0], int(point[1]), point[2]) if point else None  # type: ignore[arg-type]
+    return run_forked(phone_process.main, folder, server, place).returncode
 
 
 async def check(folder: Path, ntfy: NtfyServer) -> None:
