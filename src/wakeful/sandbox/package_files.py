@@ -107,7 +107,7 @@ def held_package() -> PackageFiles | None:
     return next((finder for finder in sys.meta_path if isinstance(finder, PackageFiles)), None)
 
 
-def load_ahead(pause: float = 0.0) -> Iterable[str]:
+def load_ahead() -> Iterable[str]:
     """Load what a daemon may need later, part by part; the names of what was loaded."""
     for found in pkgutil.walk_packages([PACKAGE], "wakeful.", onerror=lambda _: None):
         if found.name in sys.modules or found.name.startswith(NOT_FOR_DAEMONS) or found.name.endswith(".__main__"):
@@ -118,7 +118,6 @@ def load_ahead(pause: float = 0.0) -> Iterable[str]:
             logging.getLogger("wakeful").debug("%s is not loaded: %s", found.name, problem)
             continue
         yield found.name
-        time.sleep(pause)
 
 
 def _stamps(folder: str) -> dict[str, _Stamp]:

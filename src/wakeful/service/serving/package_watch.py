@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections import deque
+import threading
 
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import WakefulError
@@ -33,7 +33,11 @@ async def watch_package(engine: Engine) -> None:
     files = held_package()
     if files is None:
         return
-    await asyncio.to_thread(deque, load_ahead(PAUSE_SECONDS), 0)
+    over = threading.Event()
+    try:
+        await asyncio.to_thread(_load_until, over)
+    finally:
+        over.set()
     is_logged = False
     while True:
         if await asyncio.to_thread(files.changed):
@@ -43,6 +47,13 @@ async def watch_package(engine: Engine) -> None:
             if await _told(engine, files):
                 return
         await asyncio.sleep(LOOK_SECONDS)
+
+
+def _load_until(over: threading.Event) -> None:
+    """A daemon that ends in its first seconds does not wait for what it would have needed later."""
+    for _ in load_ahead():
+        if over.wait(PAUSE_SECONDS):
+            return
 
 
 async def _told(engine: Engine, files: PackageFiles) -> bool:

@@ -97,6 +97,7 @@ class ChatQueryString(BaseModel):
 def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
     """The routes of chats."""
     router = APIRouter(dependencies=[Depends(refuse_unknown_fields)], tags=["chat"])
+    described = streamed()
 
     async def say(
         request: Request,
@@ -126,7 +127,7 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         summary="Chat with an agent",
         description="Scope: `operate`. The answer is a stream: the message, then everything of the turn that answers "
         "it, until that turn is over. Post it again with the same key and `Last-Event-ID` to go on after a disconnect.",
-        responses={**ERRORS, 200: streamed()},
+        responses={**ERRORS, 200: described},
         response_class=Response,
         dependencies=[Depends(needs_scope("operate"))],
         route_class_override=BodyRoute,
@@ -143,7 +144,7 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         summary="The chat of a turn",
         description="Scope: `observe`. As JSON what there is; as `text/event-stream` that and all that follows, until "
         "the turn is over. Arguments of what a client is to run are redacted without the scope `operate`.",
-        responses={**ERRORS, 200: streamed()},
+        responses={**ERRORS, 200: described},
         response_model=ChatReplay,
         dependencies=[Depends(needs_scope("observe"))],
     )
@@ -157,7 +158,7 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         "/messages/{message_id}",
         summary="Where a message is",
         description="Scope: `observe`. As `text/event-stream` the chat of the turn that takes the message.",
-        responses={**ERRORS, 200: streamed()},
+        responses={**ERRORS, 200: described},
         response_model=SentMessage,
         dependencies=[Depends(needs_scope("observe"))],
     )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import MISSING
+from functools import cache
 from inspect import Parameter, Signature, getdoc
 from typing import Annotated, Any, TypeAlias, get_origin
 
@@ -113,8 +114,6 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
     is_in_query = route.method in _IN_QUERY
     in_query = frozenset(model.model_fields) if model is not None and is_in_query else frozenset()
     record: Any = route.operation.answer_type()
-    adapter: TypeAdapter[Any] = TypeAdapter(record)
-    lines: TypeAdapter[Any] = TypeAdapter(list[record])
 
     async def endpoint(request: Request, **given: Any) -> Response:
         asked: BaseModel | None = given.pop("asked", None)
@@ -138,7 +137,7 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
         made = request_of(route, values, caller_of(request.scope).name)
 
         async def act() -> bytes:
-            return adapter.dump_json(await route.operation.handler(opened(request), made))
+            return _adapter_of(record).dump_json(await route.operation.handler(opened(request), made))
 
         if key is not None and "key" not in fields:
             return await once(request, route, opened(request), key, given, act)
@@ -148,7 +147,7 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
         if isinstance(pages, ByKey):
             items = cut(items, pages, place, limit + 1)
         shown = items if pages is None else items[:limit]
-        answer = Response(lines.dump_json(shown), media_type="application/json")
+        answer = Response(_adapter_of(list[record]).dump_json(shown), media_type="application/json")
         is_more = len(items) > limit or (isinstance(pages, ByPlace) and len(items) == limit)
         if pages is not None and is_more:
             edge = 0 if isinstance(pages, ByPlace) and pages.first else min(limit, len(items)) - 1
@@ -171,6 +170,12 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
     endpoint.__signature__ = Signature(parameters, return_annotation=Response)  # type: ignore[attr-defined]
     endpoint.__name__ = re.sub(r"\W+", "_", f"{route.operation.name}_{route.method.lower()}_{route.path}").strip("_")
     return endpoint, None if is_in_query else RequestParts(tuple(in_path), model, needed)
+
+
+@cache
+def _adapter_of(answer: Any) -> TypeAdapter[Any]:
+    """Made for the first answer of its kind: to make all of them is a seventh of the daemon's start."""
+    return TypeAdapter(answer)
 
 
 async def refuse_unknown_fields(request: Request) -> None:
