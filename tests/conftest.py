@@ -1,5 +1,6 @@
 """What every suite shares: the marks that say which rule a test shows, and the documents those rules stand in."""
 
+import gc
 import os
 import re
 import zlib
@@ -31,6 +32,17 @@ def pytest_configure() -> None:
         return
     settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
+
+
+def pytest_collection() -> None:
+    """Nothing of what is loaded now is garbage: the collector would look for it in vain, again and again."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """And it does not look there later, when a test asks it to collect: thousands of modules and tests stay."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
