@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -48,7 +49,9 @@ class RequestParts:
         found: dict[str, Any] = {name: headers.get(header) for name, header in self.headers.items()}
         wrong: list[Any] = []
         for name in self.names:
-            _take(found, wrong, name, ("path", name), _NAME, scope["path_params"][name])
+            value = found[name] = scope["path_params"][name]
+            if len(value) > LONGEST_NAME:  # none is empty: such a path is no path of the route
+                _take(found, wrong, name, ("path", name), _NAME, value)
         key = headers.get(_KEY_HEADER)
         found["idempotency_key"] = None
         if key is not None:
@@ -137,6 +140,13 @@ def _parsed(body: bytes) -> Any:
     """None: there is nothing. The door let nothing through that does not call itself JSON."""
     if not body:
         return None
+    try:
+        return from_json(body)
+    except ValueError:  # the other reader says what is wrong, and takes what this one does not
+        return _parsed_carefully(body)
+
+
+def _parsed_carefully(body: bytes) -> Any:
     try:
         return json.loads(body)
     except json.JSONDecodeError as error:

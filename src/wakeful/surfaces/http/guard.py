@@ -298,7 +298,7 @@ def _marked(send: Send) -> Send:
     async def marked(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = [*message.get("headers", ()), *MARKS]
-            if not any(name.lower() == b"cache-control" for name, _ in headers):
+            if b"cache-control" not in [name for name, _ in headers]:
                 headers.append((b"cache-control", b"no-store"))
             message = {**message, "headers": headers}
         await send(message)
