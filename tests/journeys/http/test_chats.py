@@ -137,7 +137,7 @@ def test_an_approval_is_decided_by_somebody_else_and_the_stream_goes_on(
 
 
 def test_a_turn_is_cancelled_paused_and_spoken_to_while_it_streams(client: HomeClient, operator: HomeClient) -> None:
-    with client.stream("/agents/clerk/chat", {"text": "slow 0.3", "thread": "steer"}) as frames:
+    with client.stream("/agents/clerk/chat", {"text": "slow 2", "thread": "steer"}) as frames:
         turn = frames.until("tool_call_update")[-1].data["turn_id"]
         assert operator.post(f"/turns/{turn}/pause").status == 200
         assert operator.post(f"/turns/{turn}/messages", {"text": "hurry"}).status == 200

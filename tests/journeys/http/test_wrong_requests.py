@@ -88,7 +88,7 @@ def test_a_message_without_words_begins_no_turn(client: HomeClient, path: str) -
 
 
 def test_a_name_that_is_taken_and_an_agent_of_a_program_are_conflicts(client: HomeClient) -> None:
-    definition = {"name": "taken", "model": "scripted:nothing.json"}
+    definition = {"name": "taken", "model": "scripted:demo"}
     assert client.post("/agents", {"definition": definition}).status == 200
     again = client.post("/agents", {"definition": definition})
     assert (again.status, again.code) == (409, "agent_name_taken")
