@@ -84,6 +84,7 @@ def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], e
     shared = {
         "workspace_id": work.workspace_id,
         "related_message_id": conversation.messages[0].message_id,
+        "related_task_id": conversation.messages[0].task_id,
         "principal": conversation.messages[0].principal or "",
         "derived_from": written_from(work.state),
     }

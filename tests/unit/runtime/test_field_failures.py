@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from wakeful import Agent, Runtime
+from wakeful.contracts.events import MessageDeferred
+from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock, scripted
+from wakeful.testing.wrapped_store import WrappedStore
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR, DAY = 3600, 86_400
@@ -96,6 +99,46 @@ async def test_a_turn_that_cannot_begin_is_tried_again_with_growing_pauses(tmp_p
         for _ in range(60):
             await passes(rt, clock, 60)
         assert 0 < len(tried) <= 6
+        facts = [entry.fact for entry in await rt._here.engine.store.read("ops")]
+        pauses = [fact.event.deadline - fact.at for fact in facts if isinstance(fact.event, MessageDeferred)]
+        assert pauses[0] >= 30_000_000 and pauses == sorted(pauses) and pauses[-1] > pauses[0]
         (record,) = await rt.agents()
         assert (record.control, record.cause) == ("paused", "failure")
         assert "failure" in [notice.kind for notice in await rt.notices()]
+
+
+class CountingStore(WrappedStore):
+    """Counts the events that readers are given."""
+
+    given = 0
+
+    async def read(self, agent_id: str, **options: Any) -> Any:
+        found = await self.inner.read(agent_id, **options)
+        self.given += len(found)
+        return found
+
+
+async def test_reading_where_an_agent_stands_costs_the_same_after_months_of_messages(tmp_path: Path) -> None:
+    """Giant state read: to ask for the state of an agent read everything that it had ever said."""
+    store = CountingStore(MemoryStore())
+    agent = Agent("ops", scripted(lambda request: "x" * 2_000), work_items=True, memory=True)
+    async with Runtime(store=store, agents=[agent]) as rt:
+
+        async def read_state() -> tuple[int, int]:
+            """How many events are read for it, and how long it is."""
+            before = store.given
+            said = [await rt.agent("ops"), *await rt.agents(), await rt.why("ops"), *await rt.timers("ops")]
+            return store.given - before, sum(len(each.model_dump_json()) for each in said)
+
+        async def talk(messages: int) -> None:
+            for _ in range(messages):
+                await rt.answer(await rt.send("ops", "y" * 2_000))
+            await rt.settled()
+
+        await talk(3)
+        first = await read_state()
+        await talk(60)
+        later = await read_state()
+        assert later[0] == first[0], "events read"
+        assert abs(later[1] - first[1]) < 100, "characters told"
+        assert later[1] < 10_000

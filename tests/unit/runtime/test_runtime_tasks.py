@@ -186,6 +186,34 @@ async def test_a_task_of_which_nothing_is_left_has_failed_and_its_agent_is_told(
     assert row.output_summary == "so far", "what had been said is kept"
 
 
+@pytest.mark.spec("HOL-BRIEF-11")
+@pytest.mark.parametrize("is_asked", [True, False], ids=["its agent answers", "its model cannot be asked"])
+async def test_a_task_that_failed_ends_in_a_brief_for_its_people(house: House, is_asked: bool) -> None:
+    """The field failure: a task failed, and nobody was told."""
+
+    def reply(request: ModelRequest) -> Any:
+        said = [item.text for item in request.history if isinstance(item, UserItem)]
+        if "authority: runtime_instruction]" not in said[-1]:
+            return begins(f"{WAITS}; exit 3") if not request.answered else "It runs."
+        if not is_asked:
+            raise RuntimeError("the model is gone")
+        return "The build failed with 3."
+
+    async with Runtime(house.home, agents=[Agent("ops", scripted(reply), workspace=house.workspace)]) as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+        house.say_go()
+        (row,) = await house.until_over()
+        assert (row.status, row.exit_status) == ("failed", 3)
+        (message,) = await house.results()
+        await rt.answer(message.message_id)
+        newest = (await rt.briefs("ops"))[0]
+        assert (newest.related_message_id, newest.related_task_id) == (message.message_id, row.task_id)
+        if is_asked:
+            assert (newest.kind, newest.text) == ("result", "The build failed with 3.")
+        else:
+            assert (newest.kind, newest.text) == ("failure", "The model's provider did not answer.")
+
+
 async def test_the_process_that_has_a_supervisors_number_now_is_left_alone(house: House) -> None:
     """A number that was given again: the process with it is not the supervisor, and is not signalled."""
     name = marker()

@@ -27,7 +27,7 @@ from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, place_to_ask, place_to_fill
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
-from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, out, plain
+from wakeful.surfaces.cli.shown_values import age_cell, ago, counted, json_text, out, plain
 from wakeful.views.agent_state import AgentModelState
 from wakeful.views.child_agents import ActiveChild
 from wakeful.views.runtime_records import AgentDetails, ChildRecord
@@ -212,7 +212,7 @@ def _changed(found: AgentDetails) -> str:
 
 
 def _ago(at: float) -> str:
-    return f"{age_cell(int(at * 1e6))} ago"
+    return f"{ago(int(at * 1e6))} ago"
 
 
 def _model(state: AgentModelState) -> str:

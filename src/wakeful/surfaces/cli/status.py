@@ -13,7 +13,7 @@ from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import StoreAddress, ask, client_of, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns
-from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, moment, one_line, out, plain
+from wakeful.surfaces.cli.shown_values import ago, counted, json_text, moment, one_line, out, plain
 
 WORDS = {"awake_idle": "idle", "awake_running": "running", "awaiting_task": "waits"}
 """States in the words of a person, where they have others."""
@@ -120,7 +120,7 @@ def _tell_one(agent: str, place: StoreAddress, *, json: bool) -> None:
     )
     if found.revised_at is not None:
         since = counted(found.turns_since_revision or 0, "turn")
-        out(f"  changed    {age_cell(int(found.revised_at * 1e6))} ago, {since} since")
+        out(f"  changed    {ago(int(found.revised_at * 1e6))} ago, {since} since")
     if problems:
         out(_problem_lines(problems))
 
