@@ -4,24 +4,57 @@ A fact of a turn carries the turn's id. A message that was admitted without one 
 start on it is read as if it had been said to the turn.
 """
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from weakref import WeakKeyDictionary
 
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import MessageAdmitted, TurnStarted
 from wakeful.decisions.intake import DeferredMessage, shown_along
 from wakeful.ports import MessageLog, TurnRow
+from wakeful.ports.mailbox import MessageRow
 
 
 async def admitted_message(store: MessageLog, message_id: str) -> StoredFact | None:
     """The event that admitted a message; None: there is none."""
     row = await store.message(message_id)
-    if row is None:
-        return None
+    return None if row is None else await _admission(store, row)
+
+
+async def _admission(store: MessageLog, row: MessageRow) -> StoredFact | None:
     found = await store.read(row.agent_id, after=row.admitted_seq - 1, limit=1)
     is_it = bool(found) and isinstance(found[0].fact.event, MessageAdmitted)
     return found[0] if is_it else None
+
+
+MOST_NEW = 1_000
+_new: "WeakKeyDictionary[MessageLog, OrderedDict[str, StoredFact]]" = WeakKeyDictionary()
+"""Of each store, messages that were admitted here lately and that no turn has taken yet."""
+
+
+def keep_new(store: MessageLog, row: MessageRow, fact: Fact) -> None:
+    """A message was admitted and is safe: whoever takes it from the queue in this process need not read it."""
+    kept = _new.setdefault(store, OrderedDict())
+    kept[row.message_id] = StoredFact(row.agent_id, row.admitted_seq, fact)
+    while len(kept) > MOST_NEW:
+        kept.popitem(last=False)
+
+
+async def queued_messages(store: MessageLog, rows: Iterable[MessageRow]) -> list[StoredFact]:
+    """The events that admitted messages of a queue."""
+    kept = _new.get(store) or OrderedDict()
+    found = [kept.get(row.message_id) or await _admission(store, row) for row in rows]
+    return [entry for entry in found if entry is not None]
+
+
+def forget_new(store: MessageLog, messages: Iterable[StoredFact]) -> None:
+    """A turn has these."""
+    kept = _new.get(store) or OrderedDict()
+    for entry in messages:
+        if isinstance(entry.fact.event, MessageAdmitted):
+            kept.pop(entry.fact.event.message_id, None)
 
 
 async def admitted_messages(store: MessageLog, message_ids: Iterable[str]) -> list[StoredFact]:

@@ -33,7 +33,7 @@ from wakeful.decisions.intake import DEFER_DEADLINE, id_of_key
 from wakeful.decisions.message_header import body_text
 from wakeful.engine.admission import fingerprint_of, storable, store_run
 from wakeful.engine.run_request import Engine
-from wakeful.engine.turn_messages import admitted_message
+from wakeful.engine.turn_messages import admitted_message, keep_new
 from wakeful.gate.large_content import offload
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.ports.mailbox import BANDS
@@ -183,7 +183,8 @@ async def queue_message(
         workflow_ref=await store_run(store, message.workflow) if message.workflow is not None else None,
         **{name: value for (name, usual), value in envelope if value is not usual},
     )
-    facts = [Fact(admitted, now, thread)]
+    admission = Fact(admitted, now, thread)
+    facts = [admission]
     if message.priority == "interject":
         facts += await _interjection(engine, agent_name, thread, message, admitted)
     if not is_known and not await store.read(agent_name, limit=1):
@@ -191,6 +192,8 @@ async def queue_message(
     answer = await store.admit(agent_name, facts)
     assert answer is not None
     if answer.queued is not None:
+        if answer.queued.message_id == admitted.message_id:
+            keep_new(store, answer.queued, admission)
         return answer.queued
     message_id = await _same_as(engine, admitted, answer.turn)
     row = await store.message(message_id)

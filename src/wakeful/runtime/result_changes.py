@@ -5,7 +5,7 @@ is compared with what the same one came to before; the first time is told.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -16,14 +16,14 @@ from wakeful.contracts.messages import OperatorOrigin, TimerOrigin, TriggerOrigi
 from wakeful.contracts.notices import MOST_WORDS, NotifyTarget
 from wakeful.engine.run_request import Engine
 
-FindTarget: TypeAlias = Callable[[], Awaitable[NotifyTarget | None]]
+FindTarget: TypeAlias = Callable[[], NotifyTarget | None]
 """Where notices about the agent go. Raises InvalidConfig."""
 
 
 async def tell_change(engine: Engine, find_target: FindTarget, agent_id: str, turn_id: str, text: str) -> None:
     """A turn was completed. A kill before this is told after the next one."""
     try:
-        target = await find_target()
+        target = find_target()
     except InvalidConfig:
         return
     words = " ".join(text.split())

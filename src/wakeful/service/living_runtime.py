@@ -293,7 +293,7 @@ def living_runtime(
             await parking.look_at(agent_id, result.turn_id)
         elif result is not None and result.status == "completed":
             await tell_change(
-                engine, partial(target_for, request.agent), agent_id, result.turn_id, result.final_content
+                engine, partial(named_target, request.agent), agent_id, result.turn_id, result.final_content
             )
         if is_made:
             await tasks.children.look_at(agent_id)
@@ -309,8 +309,11 @@ def living_runtime(
 
     async def target_for(agent: Agent[Any, Any] | None) -> NotifyTarget | None:
         """Notices about a child go where those about its parent go."""
-        own = agent.notify if agent is not None else None
-        target = own or notify or default_target() or await channels.default_target()
+        return named_target(agent) or await channels.default_target()
+
+    def named_target(agent: Agent[Any, Any] | None) -> NotifyTarget | None:
+        """Where somebody said that notices go; a phone that is paired is told of no changes by itself."""
+        target = (agent.notify if agent is not None else None) or notify or default_target()
         return None if target is None else resolve_target(target)
 
     channels = ChannelDesk(engine, connect, partial(carry_out, engine))

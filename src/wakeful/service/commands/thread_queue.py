@@ -15,7 +15,7 @@ from wakeful.contracts.events import MessageAdmitted, MessageDeferred, MessageEx
 from wakeful.contracts.waking import ContinuationResolution
 from wakeful.decisions.intake import MOST_TAKEN, choose_intake, id_of_key, is_over, pause_before_retry
 from wakeful.engine.run_request import Engine, RunRequest
-from wakeful.engine.turn_messages import admitted_message, admitted_messages, deferred_messages, of_turn
+from wakeful.engine.turn_messages import admitted_message, deferred_messages, forget_new, of_turn, queued_messages
 from wakeful.ports import Claim, MessageRow, TurnRow, Watch
 from wakeful.runtime.continuations import resolve_queue
 from wakeful.service.commands.turn_claims import recall, run_claimed, run_on
@@ -45,6 +45,7 @@ async def take_next(engine: Engine, request: RunRequest) -> RunResult[Any] | Non
             messages, continuation = await _intake(engine, agent_id, thread)
             if not messages:
                 return None
+            forget_new(store, messages)
             request = replace(request, continuation=continuation)
             taken = of_turn(claim.turn_id, messages)
             return await run_claimed(engine, _row_to_open(engine, request, claim), request, None, claim, taken)
@@ -146,7 +147,7 @@ async def _intake(
     store, now = engine.store, engine.clock.now()
     while True:
         rows = await store.queued(agent_id, thread_id, limit=MOST_TAKEN)
-        queue = await admitted_messages(store, [row.message_id for row in rows])
+        queue = await queued_messages(store, rows)
         deferred = await deferred_messages(store, agent_id, thread_id)
         known = {_event(entry).message_id: entry for entry in (*queue, *(entry for entry, _ in deferred))}
         over = [name for name, entry in known.items() if is_over(_event(entry), now)]

@@ -33,7 +33,7 @@ _BESIDE = _OWN | {"blob_contents", "meta", "leases", "late_owners", "turn_claims
 """Tables that name no blob which the log does not name."""
 
 
-class Place(NamedTuple):
+class BlobMention(NamedTuple):
     """Where a blob is named."""
 
     digest: str
@@ -44,7 +44,7 @@ class BlobReading(NamedTuple):
     """What was new: how far the log of each agent was read, the names in it, and those in each blob."""
 
     upto: dict[int, int]
-    places: dict[Place, bool]
+    places: dict[BlobMention, bool]
     """Is it a use, and not only where a result is kept in full?"""
     contents: dict[str, set[str]]
 
@@ -143,7 +143,7 @@ def _reading(sql: Statements, folder: Path, anew: bool) -> BlobReading:
             contents[name] = names_in_blob(path.read_bytes())
     there = known | contents.keys()
     upto = {agent: seq for agent, seq, read in agents if read < seq}
-    places: dict[Place, bool] = {}
+    places: dict[BlobMention, bool] = {}
     for agent, seq, read in agents:
         for row, entries in _rows(sql, agent << SHIFT, read, seq) if read < seq else ():
             _add_places(places, agent, row, entries, there)
@@ -171,7 +171,7 @@ def _rows(sql: Statements, base: int, after: int, upto: int) -> Iterator[tuple[i
 
 
 def _add_places(
-    places: dict[Place, bool], agent: int, row: int, entries: Iterable[EncodedFact], there: Set[str]
+    places: dict[BlobMention, bool], agent: int, row: int, entries: Iterable[EncodedFact], there: Set[str]
 ) -> None:
     for entry in entries:
         named = names_in([entry.payload])
@@ -180,7 +180,7 @@ def _add_places(
         uses = names_in([beside_outputs(entry.payload)])
         at = row if entry.head.kind in EXPIRING else agent << SHIFT
         for name in (named & there) | {each.decode() for each in MARKED.findall(entry.payload)}:
-            place = Place(name, at)
+            place = BlobMention(name, at)
             places[place] = name in uses or places.get(place, False)
 
 

@@ -48,7 +48,7 @@ class SqliteBlobs:
                 await asyncio.to_thread(self._put_file, data)  # it may have gone in between
         else:
             name = hashlib.sha256(data).hexdigest()
-            is_there, is_doubted = await self._read(lambda: (self._row(name) is not None, self._is_doubted(name)))
+            is_there, is_doubted = await self._read(lambda: self._known(name))
             if not is_there or is_doubted:
                 await self._submit(lambda: self._put_row(name, data, is_doubted))
         return BlobRef(digest=f"sha256:{name}", size=len(data), media_type=media_type)
@@ -75,6 +75,13 @@ class SqliteBlobs:
     def _row(self, name: str) -> bytes | None:
         found = self._sql.one("SELECT data FROM blobs WHERE digest = ?", (name,))
         return None if found is None else bytes(found[0])
+
+    def _known(self, name: str) -> tuple[bool, bool]:
+        """Is there a row of it, and is it doubted? Turns put what they were begun with again and again."""
+        doubted = "SELECT 1 FROM blob_doubts WHERE digest = ?"
+        sql = f"SELECT EXISTS (SELECT 1 FROM blobs WHERE digest = ?), EXISTS ({doubted})"
+        ((is_there, is_doubted),) = self._sql.all(sql, (name, name))
+        return bool(is_there), bool(is_doubted)
 
     def _put_row(self, name: str, data: bytes, is_doubted: bool) -> None:
         self._sql.do("INSERT OR IGNORE INTO blobs (digest, data) VALUES (?, ?)", (name, data))
