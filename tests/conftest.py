@@ -21,7 +21,8 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 
     Asked for options, because that is the first that a conftest is called for, before any other imports the package.
     """
-    pluginmanager.rewrite_hook._must_rewrite.discard("wakeful")  # type: ignore[attr-defined]
+    marked: set[str] = getattr(pluginmanager.rewrite_hook, "_must_rewrite", set())
+    marked.discard("wakeful")
 
 
 def pytest_configure() -> None:

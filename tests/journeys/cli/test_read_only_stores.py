@@ -3,10 +3,13 @@
 The file system is a read-only mount, which holds for root too. Nothing can be made in it, not even for a moment.
 """
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,13 +23,46 @@ READERS = (
 )  # fmt: skip
 
 
+EACH_IN_A_CHILD = """
+import json, os, sys
+import wakeful.bootstrap.engines, wakeful.bootstrap.store_operations
+from wakeful.surfaces.cli.main import main
+ended = []
+for arguments in json.load(sys.stdin):
+    said = [os.memfd_create(name) for name in ("out", "err")]
+    child = os.fork()
+    if child == 0:
+        os.dup2(said[0], 1), os.dup2(said[1], 2)
+        sys.argv = ["wakeful", *arguments]
+        main()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    ended.append([code, *(os.pread(handle, 1 << 24, 0).decode() for handle in said)])
+print(json.dumps(ended))
+"""
+
+
 def ageless(listed: str) -> str:
     """A list without the column that says how old each row is: it is another one a moment later."""
-    return re.sub(r" +\d+ (?:s|min|h|d)\b", " <age>", listed.replace("AGE    ", "AGE  "))
+    return re.sub(r" +\d+ (?:s|min|h|d)\b *", " <age> ", re.sub("AGE +", "AGE ", listed))
 
 
 def read_only(folder: Path, *arguments: str, temporary: str = "/dev/shm") -> Done:
     """A command, where every file system but a little memory is read-only."""
+    done = _where_nothing_is_written(folder, command_line(*arguments), temporary)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def each_read_only(folder: Path, commands: Sequence[Sequence[str]]) -> list[Done]:
+    """Commands one after the other, each in a child of a process there which has loaded what they need."""
+    line = [sys.executable, "-P", "-c", EACH_IN_A_CHILD]
+    done = _where_nothing_is_written(folder, line, "/dev/shm", json.dumps(commands))
+    assert done.returncode == 0, done.stderr
+    return [Done(*ended) for ended in json.loads(done.stdout)]
+
+
+def _where_nothing_is_written(
+    folder: Path, line: list[str], temporary: str, stdin: str = ""
+) -> "subprocess.CompletedProcess[str]":
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         pytest.skip("needs bubblewrap, to mount a file system read-only")
@@ -34,10 +70,9 @@ def read_only(folder: Path, *arguments: str, temporary: str = "/dev/shm") -> Don
     if subprocess.run([*mounts, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("bubblewrap cannot mount anything here")
     environ = {**os.environ, "TMPDIR": temporary, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [*mounts, *command_line(*arguments)], capture_output=True, text=True, timeout=120, check=False, env=environ
+    return subprocess.run(
+        [*mounts, *line], input=stdin, capture_output=True, text=True, timeout=120, check=False, env=environ
     )
-    return Done(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture
@@ -58,9 +93,9 @@ def test_after_a_kill_every_reading_command_says_what_it_says_on_a_copy(
     wakeful: Wakeful, folder: Path, cut_off: str
 ) -> None:
     before = {file.name: file.read_bytes() for file in folder.glob("runs.db*") if file.is_file()}
-    for command in READERS:
-        arguments = command.replace("TURN", cut_off).split()
-        done = read_only(folder, *arguments, "--store", "runs.db")
+    commands = [command.replace("TURN", cut_off).split() for command in READERS]
+    ended = each_read_only(folder, [[*arguments, "--store", "runs.db"] for arguments in commands])
+    for command, arguments, done in zip(READERS, commands, ended, strict=True):
         there = wakeful(*arguments, "--store", "copy/runs.db")
         assert (done.code, done.err) == (there.code, there.err.replace("copy/runs.db", "runs.db")), command
         assert bool(done.out) == bool(there.out), command
