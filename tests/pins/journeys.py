@@ -147,7 +147,7 @@ def a_run_and_its_views(typed: Terminal) -> None:
     ):
         typed(view)
     typed.shape(RUN_REFUND, "run")
-    for name in ("events", "tree", "replay", "context", "resume", "debug latency"):
+    for name in ("events", "tree", "replay", "context", "debug context", "resume", "debug latency"):
         typed.shape(f"{name} $turn", name.replace(" ", "-"))
     typed.shape("events $turn --as wire", "events-as-wire")
     typed.shape("why $turn/call_2_1", "why")

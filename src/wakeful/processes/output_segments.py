@@ -158,6 +158,16 @@ class OutputPiece(NamedTuple):
     data: bytes
 
 
+def output_end(folder: str) -> int | None:
+    """How many bytes were said in all. None: that cannot be read, or nothing is there yet."""
+    try:
+        names = [each for each in os.listdir(folder) if each.startswith(f"{FIRST}.") and each[7:].isdigit()]
+        newest = max((0, *(int(each[7:]) for each in names)))
+        return newest + os.stat(os.path.join(folder, _name(newest))).st_size
+    except OSError:
+        return None
+
+
 def read_piece(folder: str, place: int, most_bytes: int) -> OutputPiece | None:
     """The next bytes from a place on, at most so many; blank: there are no more yet. None: nothing can be read."""
     for _ in range(5):

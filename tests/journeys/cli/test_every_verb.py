@@ -312,6 +312,7 @@ JOURNEYS: Mapping[str, Journey] = {
     "tools": read("--profile", "chat"),
     "why": read("clerk"),
     "context": of("turn"),
+    "debug context": of("turn"),
     "debug prompt": read("--profile", "chat"),
     "debug latency": of("turn"),
     "cost": read("--by", "agent"),

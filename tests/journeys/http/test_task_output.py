@@ -55,12 +55,16 @@ def begin(client: HomeClient, command: str) -> str:
 def test_lines_come_while_the_command_runs_and_its_end_comes_last(home: WorkingHome, client: HomeClient) -> None:
     waits = "for _ in $(seq 1200); do [ -e go ] && break; sleep 0.05; done"  # not for ever, where a test fails
     task = begin(client, f"echo one; printf half; {waits}; echo ' two'; printf end")
-    with client.stream(f"/tasks/{task}/output") as frames:
+    with client.stream(f"/tasks/{task}/output") as frames, client.stream(f"/tasks/{task}/output") as other:
         first = frames.until("output")[-1]
         assert (first.data["text"], first.id) == ("one\n", "4"), "half a line is waited for"
+        assert other.until("output")[-1] == first, "all who follow a task are told by one who looks"
         assert client.get(f"/tasks/{task}").body["status"] == "running"
+        with client.stream(f"/tasks/{task}/output") as leaving:
+            leaving.until("output")
         (home.work / "go").touch()
         rest = frames.all()
+        assert other.all() == rest, "also after another one has left"
     assert "".join(each.data["text"] for each in rest[:-1]) == "half two\nend"
     assert (rest[-1].event, rest[-1].data["exit_status"], rest[-1].id) == ("ended", 0, "")
     with client.stream(f"/tasks/{task}/output", last=first.id) as frames:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from wakeful.service.queries.operator_feed import AgentEvents, FeedReader
     from wakeful.service.queries.process_status import ServingProcess
     from wakeful.service.queries.replay_queue import ReplayQueue
+    from wakeful.service.queries.task_output import TaskWatcher
 
 Scope: TypeAlias = Literal["observe", "operate"]
 """`observe` reads, `operate` decides and changes."""
@@ -47,6 +48,7 @@ class OpenStore:
         self.host = host
         """Hands work to the runtime, where this process serves the store to others."""
         self._followed: dict[str, AgentEvents] = {}
+        self._watched: dict[str, TaskWatcher] = {}
 
     @cached_property
     def engine(self) -> "Engine":
@@ -80,6 +82,13 @@ class OpenStore:
 
         self._followed = {name: each for name, each in self._followed.items() if each.is_followed}
         return self._followed.setdefault(agent, AgentEvents(self.store, agent, keys=self.keys(), replays=self.replays))
+
+    def watcher_of(self, task: str) -> "TaskWatcher":
+        """Looks after the output of a task, once for all who follow it here."""
+        from wakeful.service.queries.task_output import TaskWatcher
+
+        self._watched = {name: each for name, each in self._watched.items() if each.is_followed}
+        return self._watched.setdefault(task, TaskWatcher(self.engine, task))
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ async def follow_output(
     """What a task says, from a place on, then what comes, until it is over: surfaces make streams of it."""
     from wakeful.service.queries.task_output import follow_output as follow
 
-    async with aclosing(follow(opened.engine, asked.task, after)) as items:
+    async with aclosing(follow(opened.watcher_of(asked.task), after)) as items:
         async for item in items:
             yield item
 

@@ -3,14 +3,19 @@
 Nothing of it is in the log, and nothing is kept for a reader: the place where it goes on is a number of bytes. Lines
 are shown whole, because a secret that is cut in two would not be found: a reader that begins in the middle of a line,
 or where something was dropped, is shown the next line. Of a line that is too long the beginning is shown.
+
+The supervisor of a command tells nobody that it wrote something, so the files are looked at again and again: once for
+all who follow the same task.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
 
 from wakeful.contracts.errors import InvalidRequest
 from wakeful.engine.run_request import Engine
-from wakeful.processes.output_segments import read_piece
+from wakeful.processes.output_segments import output_end, read_piece
 from wakeful.service.commands.agents import task_named
 from wakeful.service.queries.tasks import output_of
 from wakeful.views.task_records import OutputChunk, TaskOutput
@@ -22,31 +27,104 @@ LINE_CHARS = 64 * 1024
 """Shown of a line that is too long."""
 
 
-async def follow_output(engine: Engine, task_id: str, after: int = 0) -> AsyncGenerator[OutputChunk | TaskOutput, None]:
+class OutputState(NamedTuple):
+    """How far a task has come: what changes when there is something new to read."""
+
+    folder: str | None
+    is_over: bool
+    end: int | None
+
+
+class TaskWatcher:
+    """Looks whether a task has said more, or is over: one for all who follow it, while anybody does."""
+
+    def __init__(self, engine: Engine, task_id: str) -> None:
+        self.engine, self.task_id = engine, task_id
+        self._followers = 0
+        self._looking: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._state: OutputState | None = None
+        self._failure: Exception | None = None
+
+    @property
+    def is_followed(self) -> bool:
+        return self._followers > 0
+
+    @asynccontextmanager
+    async def followed(self) -> AsyncIterator[None]:
+        self._followers += 1
+        if self._looking is None:
+            self._state, self._failure = None, None
+            self._looking = asyncio.create_task(self._look())
+        try:
+            yield
+        finally:
+            self._followers -= 1
+            if not self._followers and self._looking is not None:
+                looking, self._looking = self._looking, None
+                looking.cancel()
+                with suppress(asyncio.CancelledError):
+                    await looking
+
+    async def changed(self, known: OutputState | None) -> OutputState:
+        """How far it is, once that is something else than is known. Raises what stands in the way of looking."""
+        while self._state is None or self._state == known:
+            if self._failure is not None:
+                raise self._failure
+            await self._news.wait()
+        return self._state
+
+    async def _look(self) -> None:
+        try:
+            while True:
+                found = await self._seen()
+                if found != self._state:
+                    self._state = found
+                    self._tell()
+                await self.engine.clock.sleep(LOOK_AGAIN_SECONDS)
+        except Exception as problem:  # those who follow are told
+            self._failure = problem
+            self._tell()
+
+    async def _seen(self) -> OutputState:
+        row = await task_named(
+            self.engine.store, self.task_id
+        )  # before the files: once it is over, they have all of it
+        folder = row.recovered.folder if row.recovered is not None else None
+        end = await asyncio.to_thread(output_end, folder) if folder is not None else None
+        return OutputState(folder, row.is_over, end)
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+async def follow_output(watcher: TaskWatcher, after: int = 0) -> AsyncGenerator[OutputChunk | TaskOutput, None]:
     """The lines of a task from a place on, then those that come, and when it is over its output in short.
 
-    Raises InvalidRequest for a task that is not there, and for one that is no command.
+    Raises TaskNotFound, and InvalidRequest for a task that is no command.
     """
+    engine, task_id = watcher.engine, watcher.task_id
     row = await task_named(engine.store, task_id)
     if row.child is not None:
         where = f"GET /agents/{row.child.agent_id}/events"
         raise InvalidRequest(f"task {task_id} supervises the agent {row.child.agent_id}", f"Follow that one: {where}")
-    folder = row.recovered.folder if row.recovered is not None else None
     reader = _LineReader(row.task_id, after)
-    while True:
-        is_over = row.is_over  # before the files are read: what is there afterwards is all
-        piece = await asyncio.to_thread(read_piece, folder, reader.place, PIECE_BYTES) if folder is not None else None
-        chunk = None  # a task has no files in its first moment, and none that were taken away
-        if piece is not None:
-            is_last = is_over and len(piece.data) < PIECE_BYTES
-            chunk = reader.take(engine, piece.begin, piece.data, is_last=is_last)
-        if chunk is not None:
-            yield chunk
-        elif piece is None or not reader.has_moved:
-            if is_over:
-                break
-            await engine.clock.sleep(LOOK_AGAIN_SECONDS)
-        row = await task_named(engine.store, task_id)
+    async with watcher.followed():
+        state = await watcher.changed(None)
+        while True:
+            folder = state.folder  # a task has no files in its first moment, and none that were taken away
+            piece = await asyncio.to_thread(read_piece, folder, reader.place, PIECE_BYTES) if folder else None
+            chunk = None
+            if piece is not None:
+                is_last = state.is_over and len(piece.data) < PIECE_BYTES
+                chunk = reader.take(engine, piece.begin, piece.data, is_last=is_last)
+            if chunk is not None:
+                yield chunk
+            elif piece is None or not reader.has_moved:
+                if state.is_over:
+                    break
+                state = await watcher.changed(state)
     yield await output_of(engine, task_id)
 
 

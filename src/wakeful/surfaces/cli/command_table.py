@@ -275,6 +275,8 @@ COMMANDS = {
                             "wakeful budget grant --usd 5 --window day", "more"),
     "debug latency": Command("inspection", "debug latency [TURN]", "where a turn spent its time",
                              "wakeful debug latency ticket-981", "latency"),
+    "debug context": Command("context", "debug context [TURN]", "the same as wakeful context",
+                             "wakeful debug context ticket-981 --step 1"),
     "models": Command("models", "models", "the same as models list", "wakeful models", "listed"),
     "models list": Command("models", "models list", "providers and models: keys, abilities, prices",
                            "wakeful models list --provider anthropic", "listed"),
@@ -366,8 +368,8 @@ GROUPS = {
     ),
     "Inspect": (
         "status", "events", "tree", "artifacts", "artifacts show", "tools", "why", "context", "replay", "cost",
-        "budget", "budget grant", "debug prompt", "debug latency", "events validate", "doctor", "schema",
-        "completion",
+        "budget", "budget grant", "debug prompt", "debug latency", "debug context", "events validate",
+        "doctor", "schema", "completion",
     ),
     "Store": (
         "backup", "restore", "store stats", "store compact", "store verify", "store export", "store import",
@@ -409,7 +411,8 @@ ROWS = {
     **dict.fromkeys(("task show", "task output", "task stop"), "tasks"),
     **dict.fromkeys(("timer run", "timer cancel"), "timers"),
     **dict.fromkeys(
-        ("events", "tree", "replay", "context", "artifacts", "debug latency", "resume", "cancel", "pause"), "turns"),
+        ("events", "tree", "replay", "context", "debug context", "artifacts", "debug latency", "resume", "cancel",
+         "pause"), "turns"),
     **dict.fromkeys(("dispatch show", "dispatch resume", "dispatch cancel"), "dispatches"),
 }  # fmt: skip
 """Commands whose first argument may be the number of a row of the last list of that kind."""

@@ -19,6 +19,8 @@ STATES: Final = {
     "paused": "PAUSED",
     "stopped": "STOPPED",
 }
+BY_ITSELF: Final = ("operator", "runtime")
+"""Causes of a pause that no person has to mend, as `wakeful status` has it."""
 COLUMNS: Final = (14, 20, 18, 9)
 """Agent, state, next, today; the last column has the rest."""
 
@@ -57,12 +59,16 @@ class Overview:
 
     rows: tuple[AgentRow, ...] = ()
     approvals: tuple[Record, ...] = ()
+    paused: int = 0
+    """Agents that cannot go on until a person has mended something."""
     spent: str = ""
     names: tuple[str, ...] = field(default=())
 
     def head(self, width: int, right: str) -> str:
         many = f"{MOST_AGENTS} agents or more" if len(self.rows) >= MOST_AGENTS else counted(len(self.rows), "agent")
         needs = f"{len(self.approvals)} NEEDS YOU (F6)" if self.approvals else "nothing needs you"
+        if self.paused:
+            needs = f"{needs}   {self.paused} PAUSED" if self.approvals else f"{self.paused} PAUSED: needs you"
         left = "   ".join(each for each in (" wakeful", many, needs, self.spent) if each)
         room = width - len(right) - 1
         return f"{cut_line(left, room):<{room}} {right}" if room > len(left) // 2 else cut_line(left, width)
@@ -115,7 +121,8 @@ def overview_of(
                 depth=depth,
             )
         )
-    return Overview(tuple(rows), tuple(approvals), _spent(cost, budgets), tuple(row.name for row in rows))
+    stuck = sum(agent["status"] == "paused" and agent["cause"] not in BY_ITSELF for agent in agents)
+    return Overview(tuple(rows), tuple(approvals), stuck, _spent(cost, budgets), tuple(row.name for row in rows))
 
 
 def _in_families(agents: Sequence[Record]) -> list[tuple[Record, int]]:
@@ -155,12 +162,13 @@ def place_line(workspaces: Record, model: str, width: int) -> str:
     entry, execution = workspaces.get("active_workspace_entry") or {}, workspaces.get("execution") or {}
     profile = execution.get("profile") or {}
     missing = ", MISSING" if entry.get("state") == "missing" else ""
-    where = (
-        f"{entry.get('cwd') or '?'} ({entry.get('mode')}, {entry.get('projection_kind')}{missing})" if entry else "none"
-    )
+    path = str(entry.get("cwd") or "?")
+    where = f"{path} ({entry.get('mode')}, {entry.get('projection_kind')}{missing})" if entry else "none"
     may = f"commands {profile.get('backend')}" if profile.get("process_execution_exposed") else "no commands"
     tail = f"  {may}  {model}"
     room = max(12, width - len(tail) - 12)
+    if entry and len(where) > room:  # its end says more than how it is attached, which /actions has
+        where = f"{path}{missing}"
     shown = where if len(where) <= room else "…" + where[len(where) - room + 1 :]
     return cut(f"workspace {shown}", width - len(tail) - 1) + cut_line(tail, width)
 

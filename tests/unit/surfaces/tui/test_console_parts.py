@@ -136,7 +136,7 @@ def test_decisions_that_need_words_say_what_is_wrong_with_them() -> None:
 
 
 def agent(name: str, status: str = "awake_idle", parent: str | None = None) -> dict[str, Any]:
-    return {"agent": name, "status": status, "lineage_parent_agent_id": parent, "reason": ""}
+    return {"agent": name, "status": status, "lineage_parent_agent_id": parent, "reason": "", "cause": "operator"}
 
 
 @pytest.mark.spec("HOL-CONSOLE-09")
@@ -164,6 +164,14 @@ def test_children_stand_below_their_parents_and_money_is_of_today() -> None:
     assert "$0.0030" in found.table(80, "ops", 1)[1]
 
 
+def test_an_agent_that_cannot_go_on_by_itself_needs_somebody_as_well() -> None:
+    stuck = {**agent("shop", "paused"), "cause": "configuration", "reason": "there is no provider 'nope'"}
+    alone = overview_of([stuck, agent("ops", "paused")], [], [], [], {}, [], ShownTimes())
+    assert alone.head(80, "").startswith(" wakeful   2 agents   1 PAUSED: needs you   today $0.00")
+    asked = overview_of([stuck], [], [{"agent": "shop"}], [], {}, [], ShownTimes())
+    assert asked.head(80, "").startswith(" wakeful   1 agent   1 NEEDS YOU (F6)   1 PAUSED   today $0.00")
+
+
 @pytest.mark.spec("HOL-CONSOLE-08")
 def test_a_place_has_projection_and_access() -> None:
     places = {
@@ -176,7 +184,9 @@ def test_a_place_has_projection_and_access() -> None:
     assert shown == (
         "workspace /home/ada/shop (worktree, git_worktree_root, MISSING)  commands sandboxed  openai:gpt-5.5"
     )
-    assert len(place_line(places, "openai:gpt-5.5", 78)) <= 78
+    assert place_line(places, "openai:gpt-5.5", 78) == (
+        "workspace /home/ada/shop, MISSING  commands sandboxed  openai:gpt-5.5"
+    ), "where there is no room, the path says the most"
 
 
 def test_calls_of_a_turn_are_drawn_below_the_one_that_made_them() -> None:
