@@ -42,7 +42,7 @@ def test_a_snapshot_holds_the_summary_and_where_events_go_on(client: HomeClient)
 @pytest.mark.spec("HOL-INSPECT-11")
 def test_the_bare_routes_are_the_default_agents(client: HomeClient) -> None:
     assert client.get("/status").code == client.get("/state").code == "agent_not_found"
-    made = client.post("/agents", {"definition": {"name": "main", "model": "scripted:nothing.json"}})
+    made = client.post("/agents", {"definition": {"name": "main", "model": "scripted:demo"}})
     assert made.status == 200, made
     assert client.get("/status").body["agent"] == "main"
     assert client.get("/state").body["agent"]["agent"] == "main"

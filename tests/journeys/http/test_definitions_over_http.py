@@ -26,7 +26,7 @@ CONTROL = {
 
 
 def definition(name: str, **fields: object) -> dict[str, object]:
-    return {"definition": {"name": name, "model": "scripted:replies.json", **fields}}
+    return {"definition": {"name": name, "model": "scripted:demo", **fields}}
 
 
 @pytest.mark.spec("CTL-WEB-01")
@@ -74,7 +74,7 @@ def test_an_agent_of_a_row_has_the_schemas_and_gates_of_one_in_code(operator: Ho
     operator.post("/agents", definition("row", **fields))
     live = operator.get("/agents/row/tools").body["catalog"]["entries"]
 
-    code = Agent("row", "scripted:replies.json", **fields)  # type: ignore[arg-type]
+    code = Agent("row", "scripted:demo", **fields)  # type: ignore[arg-type]
 
     # The same agent in code, asked in the same words by a runtime in this process.
     async def in_code() -> list[dict[str, object]]:

@@ -17,7 +17,7 @@ NAMES = [f"page-{number:02}" for number in range(7)]
 
 
 def make(client: HomeClient, name: str) -> None:
-    made = client.post("/agents", {"definition": {"name": name, "model": "scripted:nothing.json"}})
+    made = client.post("/agents", {"definition": {"name": name, "model": "scripted:demo"}})
     assert made.status == 200, made
 
 

@@ -62,7 +62,7 @@ def test_requests_at_once_wait_for_the_first(client: HomeClient) -> None:
 
 
 def test_a_refused_request_leaves_its_key_free(client: HomeClient) -> None:
-    body = {"definition": {"name": "porter", "model": "scripted:nothing.json", "work_items": True}}
+    body = {"definition": {"name": "porter", "model": "scripted:demo", "work_items": True}}
     assert client.post("/agents", body).status == 200
     client.post("/control/agents/porter/stop")
     refused = with_key(client, "w5", "/control/agents/porter/work-items", {"objective": "Wash."})

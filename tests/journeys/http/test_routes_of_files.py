@@ -36,7 +36,7 @@ def test_the_skills_of_an_agent_are_listed_and_shown(client: HomeClient, folder:
     place = folder / "shelf" / "invoices"
     place.mkdir(parents=True)
     (place / "SKILL.md").write_text("---\nname: invoices\ndescription: How invoices are written.\n---\nBegin with 1.\n")
-    definition = {"name": "skilled", "model": "scripted:nothing.json", "skills": [str(place.parent)]}
+    definition = {"name": "skilled", "model": "scripted:demo", "skills": [str(place.parent)]}
     assert client.post("/agents", {"definition": definition}).status == 200
     (skill,) = [each for each in client.get("/agents/skilled/skills").body if each["name"] == "invoices"]
     assert skill["description"] == "How invoices are written."
