@@ -26,8 +26,8 @@ from wakeful.views.chat_messages import (
     ClientToolCall,
     ClientToolEnded,
     Interjection,
+    RunningOutput,
     SuspendedTurn,
-    ToolOutput,
     TurnResumption,
 )
 from wakeful.views.wire import WireView
@@ -81,7 +81,7 @@ class ChatView:
             return []
         call = self._running[call_id]
         return [
-            ToolOutput(
+            RunningOutput(
                 thread_id=call.thread_id,
                 turn_id=call.turn_id,
                 tool_call_id=call_id,

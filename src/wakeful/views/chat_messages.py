@@ -36,7 +36,7 @@ class MessageTaken(Value):
     """The turn that took it, where one did already."""
 
 
-class ToolOutput(ThreadWireMessage):
+class RunningOutput(ThreadWireMessage):
     """Whole lines that a running call puts out, as they come: of a command, or of a tool that shows something. They
     are stored nowhere. Whoever comes late gets the end of them, and the result of the call is what counts."""
 
@@ -148,7 +148,7 @@ _AnyMessage: TypeAlias = (
     MessageTaken
     | Chunk
     | ToolCallUpdate
-    | ToolOutput
+    | RunningOutput
     | PlanningUpdate
     | TaskUpdate
     | BudgetExceeded
