@@ -33,6 +33,7 @@ from wakeful.ports.usage import Usage
 from wakeful.ports.waits import AgentWaits
 from wakeful.ports.wakes import Wakes
 from wakeful.ports.work_items import WorkItems
+from wakeful.ports.workflow_runs import WorkflowRuns
 from wakeful.ports.workflows import Workflows
 from wakeful.ports.workspaces import Workspaces
 
@@ -54,6 +55,7 @@ class TableReads(
     Tasks,
     WorkItems,
     Briefs,
+    WorkflowRuns,
     MemoryRows,
     Notices,
     RuntimeHolds,

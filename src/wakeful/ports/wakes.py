@@ -111,6 +111,10 @@ class Wakes(Rows, Protocol):
         """All of an agent's, those without a time included."""
         return await self.list_rows(WAKES, OF_AGENT, agent_id)
 
+    async def all_timed_wakes(self) -> list[WakeRow]:
+        """Every one that a runtime looks at by itself, earliest first."""
+        return await self.list_rows(WAKES, BY_ALARM)
+
     async def due_wakes(self, now: int, *, limit: int, after: WakeRow | None = None) -> list[WakeRow]:
         """At most so many of those whose time has come, earliest first; `after` is the last of the page before."""
         place: Sequence[Value] = () if after is None else (after.alarm, after.agent_id, after.thread_id, after.subject)

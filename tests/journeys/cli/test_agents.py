@@ -42,7 +42,7 @@ def test_agents_are_listed_with_why_they_do_not_run(wakeful: Wakeful, home: Path
     assert wakeful("agent", "stop", "desk").out.startswith("agent desk is stopped; it refuses messages\n")
     lines = wakeful("agent").out.splitlines()
     assert [line.split()[:2] for line in lines] == [["AGENT", "STATE"], ["ops", "paused"], ["desk", "stopped"]]
-    assert f"maintenance ({ME}) until " in lines[1] and lines[2].endswith(f"by {ME}")
+    assert "maintenance (you) until " in lines[1] and lines[2].endswith("by you")
     found = json.loads(wakeful("agent", "list", "desk", "--json").out)
     assert [(each["agent"], each["control"], each["changed_by"]) for each in found] == [("desk", "stopped", ME)]
     assert wakeful("agent", "resume", "desk").out == "agent desk is running\n"
@@ -66,7 +66,7 @@ def test_a_stopped_agent_an_unknown_one_and_another_message_under_a_key_are_refu
     wakeful("agent", "stop", "desk")
     refused = wakeful("send", "desk", "Hello?")
     assert refused.code != 0
-    assert f"agent desk was stopped by {ME}: it takes no messages" in refused.err
+    assert "agent desk was stopped by you: it takes no messages" in refused.err
     assert "wakeful agent resume desk" in refused.err
     unknown = wakeful("send", "opps", "Hello?")
     assert unknown.code != 0 and "the runtime has no agent 'opps'" in unknown.err and "it has: ops, desk" in unknown.err
@@ -81,7 +81,7 @@ def test_why_an_agent_does_what_it_does_is_told_in_a_sentence_with_its_facts(wak
     wakeful("agent", "pause", "ops", "--reason", "maintenance")
     wakeful("send", "ops", "hello")
     told = wakeful("why", "ops")
-    assert told.out.splitlines() == [f"ops is paused: maintenance ({ME}).", "    queue main"]
+    assert told.out.splitlines() == ["ops is paused: maintenance (you).", "    queue main"]
     data = json.loads(wakeful("why", "ops", "--json").out)
     assert (data["agent"], data["state"], data["threads"][0]["evidence"]) == ("ops", "paused", ["queue main"])
     assert wakeful("why", "nobody").code != 0
@@ -90,7 +90,7 @@ def test_why_an_agent_does_what_it_does_is_told_in_a_sentence_with_its_facts(wak
 def test_everything_is_paused_stopped_and_resumed_from_a_terminal(wakeful: Wakeful, home: Path) -> None:
     told = wakeful("pause", "--all", "--reason", "wrong prices")
     assert told.out.splitlines() == ["all agents are paused", "to resume: wakeful resume --all"]
-    assert wakeful("why", "ops").out == f"ops is paused: everything was, wrong prices ({ME}).\n"
+    assert wakeful("why", "ops").out == "ops is paused: everything was, wrong prices (you).\n"
     assert wakeful("send", "ops", "hello").code == 0
     assert answered(home) == ["ops running", "desk running"]
     stopped = wakeful("stop", "--all", "--json")
@@ -179,7 +179,7 @@ def test_an_agent_is_archived_brought_back_and_deleted(wakeful: Wakeful, own_hom
         "agent ops is archived\nto bring it back: wakeful agent resume ops\n"
     )
     assert "no agents yet" in wakeful("agent").out
-    assert f"summer ({ME})" in wakeful("agent", "--archived").out
+    assert "summer (you)" in wakeful("agent", "--archived").out
     wakeful("agent", "resume", "ops")
     wakeful("send", "ops", "Hello?")
     refused = wakeful("agent", "delete", "ops")
@@ -224,7 +224,7 @@ def test_a_run_is_for_an_agent_that_is_there_or_is_to_be_created(wakeful: Wakefu
     wakeful("agent", "pause", "ops", "--reason", "maintenance")
     assert "agent 'ops' is paused: maintenance" in wakeful("run", "hello", "--agent", "ops").err
     wakeful("agent", "stop", "ops")
-    assert f"agent ops was stopped by {ME}" in wakeful("run", "hello", "--agent", "ops").err
+    assert "agent ops was stopped by you" in wakeful("run", "hello", "--agent", "ops").err
 
 
 def test_an_agent_of_a_program_is_run_with_its_code_or_not_at_all(wakeful: Wakeful, home: Path) -> None:

@@ -115,9 +115,9 @@ def test_an_approval_is_decided_through_the_daemon_by_who_typed_it(wakeful: Wake
     [record] = told(wakeful("approvals", "--json"))
     assert told(wakeful("approvals", "show", record["approval_id"], "--json")) == record
     done = ok(wakeful("approvals", "approve", record["approval_id"], "--note", "fine"))
-    assert f"approve by {ME}" in done
+    assert "approve by you" in done
     late = wakeful("approvals", "reject", record["approval_id"], "no")
-    assert late.code == 1 and f"was decided before: approve by {ME}" in late.err
+    assert late.code == 1 and "was decided before: approve by you" in late.err
     [decided] = [
         each for each in told(wakeful("approvals", "--all", "--json")) if each["approval_id"] == record["approval_id"]
     ]
@@ -132,7 +132,7 @@ def test_an_approval_is_decided_through_the_daemon_by_who_typed_it(wakeful: Wake
     kept = ok(wakeful("approvals", "always", third["approval_id"], "--for", "1h"))
     assert "new rule: clerk: allow refund" in kept
     [rule] = told(wakeful("approvals", "rules", "--json"))
-    assert f"was revoked by {ME}" in ok(wakeful("approvals", "revoke", rule["rule_id"]))
+    assert "was revoked by you" in ok(wakeful("approvals", "revoke", rule["rule_id"]))
 
 
 def test_agents_are_made_changed_paused_and_deleted_through_the_daemon(wakeful: Wakeful, file: tuple[str, str]) -> None:

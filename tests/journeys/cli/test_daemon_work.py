@@ -16,6 +16,17 @@ from wakeful.bootstrap.stores import opened_store
 from wakeful.hosts.dispatch.records import DispatchRecords, DispatchRun
 from wakeful.service.serving.options import ServeOptions
 
+GRAPH = {
+    "schema": "wakeful.workflow",
+    "version": 1,
+    "name": "books",
+    "inputs": {"month": {"type": "integer"}},
+    "required_inputs": ["month"],
+    "nodes": [{"id": "ask", "kind": "agent", "ref": "clerk"}],
+    "edges": [{"source": "$input", "source_output": "month", "target": "ask", "target_input": "input"}],
+    "outputs": {"said": {"node": "ask"}},
+}
+ASKS = {**GRAPH, "name": "asks", "nodes": [{"id": "ask", "kind": "approval", "inputs": {"question": "Go on?"}}]}
 BUNDLE = {"package_slug": "books", "agent": {"agent_slug": "bookkeeper", "model": "scripted:demo"}}
 
 
@@ -142,3 +153,35 @@ def test_the_prompt_of_an_agent_of_the_daemon_is_what_its_next_turn_is_told(home
         assert f"{option[0]} is for a run" in wakeful("debug", "prompt", "--agent", "keeper", *option).err
     assert wakeful("debug", "prompt", "--agent", "nobody").code == 2
     assert "does not go with --turn" in wakeful("debug", "prompt", "--turn", turn, "--profile", "chat").err
+
+
+def test_a_workflow_is_saved_run_listed_and_stopped_in_the_daemon(
+    home: ServedHome, wakeful: Wakeful, folder: Path
+) -> None:
+    (folder / "books.json").write_text(json.dumps(GRAPH))
+    (folder / "asks.json").write_text(json.dumps({**ASKS, "inputs": {}, "required_inputs": [], "edges": []}))
+    saved = wakeful("workflow", "save", "books.json", "--agent", "clerk")
+    assert saved.code == 0 and "--agent clerk" in saved.out, saved
+    done = wakeful("workflow", "run", "books", "--agent", "clerk", "--input", "month=5")
+    assert (done.code, done.err) == (0, "") and "5" in done.out, done
+    assert wakeful("workflow", "save", "asks.json", "--agent", "clerk").code == 0
+    waits = wakeful("workflow", "run", "asks", "--agent", "clerk")
+    assert waits.code == 3 and "to stop it: wakeful workflow cancel" in waits.err, waits
+    left = told(wakeful("workflow", "run", "asks", "--agent", "clerk", "--no-wait", "--json"))
+    listed = told(wakeful("workflow", "runs", "--json"))
+    assert [each["workflow"] for each in listed] == ["asks", "asks", "books"]
+    ids = [each["run_id"] for each in home.client.get("/workflow-runs").body]
+    assert ids == [each["run_id"] for each in listed] and ids[0] == left["run_id"]
+    assert wakeful("workflow", "runs").out.split()[:6] == ["RUN", "WORKFLOW", "AGENT", "STATUS", "AGE", "WHY"]
+    shown = wakeful("workflow", "runs", "3")
+    assert "succeeded" in shown.out and "ask succeeded" in shown.out
+    for row in ("1", "2"):
+        assert "was asked to stop" in wakeful("workflow", "cancel", row).out
+        run, ends = listed[int(row) - 1]["run_id"], time.monotonic() + 60
+        while home.client.get(f"/workflow-runs/{run}").body["status"] != "cancelled" and time.monotonic() < ends:
+            time.sleep(0.05)
+        assert "has ended already: cancelled" in wakeful("workflow", "cancel", row).out
+    refused = wakeful("workflow", "run", "books", "--agent", "clerk", "--input", "month=5", "--tools", "shop:both")
+    assert refused.code == 2 and "--tools is for a run in this process" in refused.err
+    assert "month" in wakeful("workflow", "run", "books", "--agent", "clerk").err
+    assert wakeful("workflow", "runs", "nothing").code == 2

@@ -202,7 +202,7 @@ def of(kind: str, *more: str, says: str = "", before: tuple[str, ...] = (), code
     return Journey(arguments, says, code)
 
 
-DECIDED = "by local:"
+DECIDED = "by you"
 JOURNEYS: Mapping[str, Journey] = {
     "run": Journey(lambda s: ["hello", "--agent", "ops", "--thread", s.name("t")]),
     "prompt": Journey(lambda s: ["hello", "--agent", "clerk", "--thread", s.name("t")], "hello"),
@@ -290,6 +290,7 @@ JOURNEYS: Mapping[str, Journey] = {
     "workflow show": of("workflow", says="flow-"),
     "workflow validate": Journey(lambda s: [f"{s.workflow()}.json"], "is valid"),
     "workflow save": Journey(lambda s: [f"{s.workflow()}.json"], "revision 2"),
+    "workflow runs": read(),
     "workflow delete": of("workflow", says="deleted"),
     "dispatch": read(),
     "dispatch list": read(),
@@ -342,6 +343,7 @@ ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(("channel test",), "../test_channels.py"),
     **dict.fromkeys(("approvals reask",), "test_approvals.py"),
     **dict.fromkeys(("workflow run",), "test_workflow.py"),
+    **dict.fromkeys(("workflow cancel",), "test_daemon_work.py"),
     **dict.fromkeys(("dispatch run", "dispatch show", "dispatch resume", "dispatch cancel"), "test_dispatch.py"),
     **dict.fromkeys(("package import", "package run"), "test_dispatch.py"),
     **dict.fromkeys(("models test",), "test_models.py"),

@@ -2,7 +2,7 @@
 
 import json
 
-from kit.surfaces.command_line import ME, Wakeful
+from kit.surfaces.command_line import Wakeful
 
 SHIP = ("run", "Ship A17.", "--model", "scripted:ship.yaml", "--tools", "shop:ship")
 
@@ -41,7 +41,7 @@ def test_whoever_comes_second_is_told_what_was_said(process: Wakeful, wakeful: W
     assert wakeful("resolve", "call_1_1", "--did-not-happen").code == 0
     again = wakeful("resolve", "call_1_1", "--happened", "yes")
     assert again.code == 2
-    assert f"the outcome of call call_1_1 (ship) is known already: it did not happen (by {ME})" in again.err
+    assert "the outcome of call call_1_1 (ship) is known already: it did not happen (by you)" in again.err
 
 
 def test_calls_of_the_same_name_are_told_apart_by_their_turns(process: Wakeful, wakeful: Wakeful) -> None:

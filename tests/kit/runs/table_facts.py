@@ -207,6 +207,10 @@ async def tell_mail(store: Store) -> None:
         for fact in outside:
             await store.admit(POSTAL, [fact])
     await store.admit("agent_4", [session(), message("mail_9")])
+    graph = await store.put_blob(b"{}", "application/json")
+    for name in ("run_1", "run_2"):
+        fact = message(name)
+        await store.admit("agent_4", [replace(fact, event=fact.event.model_copy(update={"workflow_ref": graph}))])
     await tell_queue(store)
 
 

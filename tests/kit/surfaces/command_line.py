@@ -65,7 +65,7 @@ FAIL = "- fail: {kind: auth_error, message: the key is wrong, status: 401}\n"
 
 
 ME = f"local:{os.getuid()}"
-"""Who acts with a command on a file."""
+"""Who acts with a command on a file, as the log and programs have it; a person reads `you`."""
 
 
 class Done(NamedTuple):

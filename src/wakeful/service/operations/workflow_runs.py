@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wakeful.service.operations.operation import OpenStore, Operation, check_no_tool
+from wakeful.service.operations.turns import PAGE
 
 if TYPE_CHECKING:
     from wakeful.contracts.workflows import SavedWorkflow
@@ -44,6 +45,13 @@ class WorkflowRunName:
     """One run of a workflow by its id."""
 
     run: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRunQuery:
+    """The newest runs."""
+
+    limit: int = PAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +104,12 @@ async def _show(opened: OpenStore, asked: WorkflowRunName) -> "QueuedWorkflowRun
     return await queued_run(opened.engine, asked.run)
 
 
+async def _list(opened: OpenStore, asked: WorkflowRunQuery) -> "list[QueuedWorkflowRun]":
+    from wakeful.service.workflows.queued_runs import queued_runs
+
+    return await queued_runs(opened.engine, asked.limit)
+
+
 async def _cancel(opened: OpenStore, asked: WorkflowRunToCancel) -> "QueuedWorkflowRun":
     from wakeful.service.workflows.queued_runs import cancel_run
 
@@ -108,6 +122,7 @@ SAVE_WORKFLOW = Operation(
 )
 START_WORKFLOW = Operation("runtime.start_workflow", "operate", WorkflowToRun, _RUN, _start)
 SHOW_WORKFLOW_RUN = Operation("runtime.workflow_run", "observe", WorkflowRunName, _RUN, _show)
+LIST_WORKFLOW_RUNS = Operation("runtime.workflow_runs", "observe", WorkflowRunQuery, _RUN, _list, many=True)
 CANCEL_WORKFLOW_RUN = Operation(
     "runtime.cancel_workflow_run", "operate", WorkflowRunToCancel, _RUN, _cancel, repeatable=True
 )

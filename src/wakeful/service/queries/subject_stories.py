@@ -18,14 +18,35 @@ QUIET = ("idle",)
 
 
 async def restless_agents(engine: Engine) -> list[AgentLife]:
-    """Every agent that owes something, or is kept from it; the broken ones first."""
+    """Every agent that owes something, or is kept from it; the broken ones first. Of agents that are idle or asleep
+    nothing is looked up."""
     store, found = engine.store, []
-    for row in await store.runtime_agents():
-        life = await why_agent(engine, row.agent_id)
+    hold = await store.runtime_hold()
+    is_held = hold is not None and hold.control != "running"
+    names = {row.agent_id for row in await store.runtime_agents()}
+    for name in names if is_held else names & await _may_be_restless(store):
+        life = await why_agent(engine, name)
         if life.state not in QUIET:
             found.append(life)
     order = ("broken", "waiting", "stopped", "paused", "queued", "running")
     return sorted(found, key=lambda life: (order.index(life.state), life.agent))
+
+
+async def _may_be_restless(store: Store) -> set[str]:
+    """Agents with anything open, from rows that are read as a whole: none is left out, and few are among them that are
+    quiet after all. A timer is nothing open, unless no wake would look at it."""
+    wakes = await store.all_timed_wakes()
+    looked_at = {(row.agent_id, row.subject) for row in wakes}
+    timers = await store.armed_timers()
+    return {
+        *(row.agent_id for row in await store.busy_threads()),
+        *(row.agent_id for row in await store.open_waits()),
+        *(row.agent_id for row in await store.all_pending_hints()),
+        *(row.agent_id for row in await store.all_deferred()),
+        *(row.agent_id for row in await store.held_agents()),
+        *(row.agent_id for row in wakes if row.cause != "timer"),
+        *(row.agent_id for row in timers if (row.agent_id, f"timer:{row.timer_id}") not in looked_at),
+    }
 
 
 async def why_subject(engine: Engine, name: str) -> SubjectStory:

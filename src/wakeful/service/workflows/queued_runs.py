@@ -25,7 +25,7 @@ from wakeful.service.commands.turn_claims import recall
 from wakeful.service.workflows.runs import checked_run, words_of, workflow_result
 from wakeful.views.workflow_runs import QueuedRunStatus, QueuedWorkflowRun
 
-RUNS_ONE = "Start one: POST /workflows/NAME/runs"
+RUNS_ONE = "Start one: wakeful workflow run NAME --agent AGENT"
 
 
 @dataclass(slots=True, frozen=True)
@@ -97,6 +97,12 @@ async def queued_run(engine: Engine, run_id: str) -> QueuedWorkflowRun:
         message=message,
         result=await workflow_result(engine.store, turn) if turn is not None and not turn.is_open else None,
     )
+
+
+async def queued_runs(engine: Engine, limit: int) -> list[QueuedWorkflowRun]:
+    """The newest first, without what their nodes came to."""
+    rows = await engine.store.workflow_runs(limit=limit)
+    return [(await queued_run(engine, row.message_id)).model_copy(update={"result": None}) for row in rows]
 
 
 async def cancel_run(engine: Engine, run_id: str, *, by: str) -> QueuedWorkflowRun:

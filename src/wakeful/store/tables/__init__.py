@@ -31,6 +31,7 @@ from wakeful.ports.usage import USAGE
 from wakeful.ports.waits import CONTINUATIONS, PENDING_HINTS, WAITS
 from wakeful.ports.wakes import WAKES
 from wakeful.ports.work_items import WORK_FOCUS, WORK_ITEMS
+from wakeful.ports.workflow_runs import WORKFLOW_RUNS
 from wakeful.ports.workspaces import ACTIVE_WORKSPACES, ATTACHED_WORKSPACES, WORKTREES
 from wakeful.store.tables.agent_figures import AGENT_FIGURE_RULES, AGENT_REVISION_RULES
 from wakeful.store.tables.approvals import ACTION_RULES, RULE_RULES
@@ -72,6 +73,7 @@ from wakeful.store.tables.usage import USAGE_RULES
 from wakeful.store.tables.waits import CONTINUATION_RULES, HINT_RULES, WAIT_RULES, WAIT_WAKES
 from wakeful.store.tables.wakes import WAKE_RULES
 from wakeful.store.tables.work_items import FOCUS_RULES, WORK_ITEM_RULES, WORK_WAKES
+from wakeful.store.tables.workflow_runs import WORKFLOW_RUN_RULES
 from wakeful.store.tables.workspaces import ACTIVE_RULES, ATTACHED_RULES, WORKTREE_RULES, WORKTREE_WAKES
 
 _RULES: Mapping[Table[Any], Rules] = {
@@ -110,6 +112,7 @@ _RULES: Mapping[Table[Any], Rules] = {
     WORK_ITEMS: WORK_ITEM_RULES,
     WORK_FOCUS: FOCUS_RULES,
     BRIEFS: BRIEF_RULES,
+    WORKFLOW_RUNS: WORKFLOW_RUN_RULES,
     NOTICES: NOTICE_RULES,
     RUNTIME_HOLDS: HOLD_OF_ALL_RULES,
     RUNTIME_FILES: FILES_RULES,

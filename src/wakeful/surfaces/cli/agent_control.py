@@ -19,6 +19,7 @@ from wakeful.service.operations.runtime import (
     MessageToAgent,
 )
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption, seconds_of
+from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
@@ -119,7 +120,7 @@ def _why(record: AgentRecord) -> str:
         return "-"
     ends = f" until {moment(int(record.resumes_at * 1e6))}" if record.resumes_at is not None else ""
     why = f"{record.reason} ({record.changed_by})" if record.reason else f"by {record.changed_by}"
-    return one_line(f"{why}{ends}", 200)
+    return one_line(named_people(f"{why}{ends}"), 200)
 
 
 def _told(record: AgentRecord, json: bool, words: str, flag: str) -> None:

@@ -24,6 +24,7 @@ from wakeful.service.operations.runtime_agents import (
 )
 from wakeful.surfaces.cli.agent_control import AgentArgument, ReasonOption
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
+from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import ask, place_to_ask, place_to_fill
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
@@ -186,7 +187,9 @@ def _lines(found: AgentDetails) -> list[str]:
         f"{state.total_input_tokens + state.total_output_tokens:,} tokens",
     ]
     if found.control != "running":
-        lines.append(f"  why        {found.reason or found.cause} ({found.changed_by}, {_ago(found.changed_at)})")
+        lines.append(
+            f"  why        {found.reason or found.cause} ({named_people(found.changed_by)}, {_ago(found.changed_at)})"
+        )
     if state.current_work_item_id is not None:
         lines.append(f"  works on   {state.current_work_item_id}")
     at_work = {child.agent_id: child for child in found.active_children}

@@ -10,6 +10,7 @@ from typing import Any
 
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.policies import Rule
+from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.screen import fold, short
 from wakeful.surfaces.cli.shown_values import arguments_text, json_text, moment, one_line, plain, span
@@ -86,7 +87,7 @@ def decided_words(approval: Approval) -> str:
     """`approve by ana at 2030-01-02 10:00:00: go ahead`."""
     at = f" at {moment(int(approval.decided_at * 1e6))}" if approval.decided_at is not None else ""
     words = f": {one_line(approval.note, 200)}" if approval.note else ""
-    return f"{approval.decision or approval.status} by {plain(approval.decided_by or '-')}{at}{words}"
+    return f"{approval.decision or approval.status} by {plain(named_people(approval.decided_by or '-'))}{at}{words}"
 
 
 def left(approval: Approval) -> str:

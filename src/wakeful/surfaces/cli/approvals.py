@@ -19,6 +19,7 @@ from wakeful.service.operations.decisions import SEARCH_APPROVALS, ApprovalSearc
 from wakeful.surfaces.cli.approval_words import call_text, details, left, pending_lines, rule_line
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import ApprovalArgument, JsonOption, StoreOption, WideOption
+from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
@@ -89,7 +90,13 @@ def rules(
         out("no rules")
     else:
         cells = [
-            (short(row.rule_id), age_cell(int(row.added_at * 1e6)), row.added_by, _state(row), rule_line(row))
+            (
+                short(row.rule_id),
+                age_cell(int(row.added_at * 1e6)),
+                named_people(row.added_by),
+                _state(row),
+                rule_line(row),
+            )
             for row in rows
         ]
         out(columns(cells, ("RULE", "AGE", "BY", "STATE", "ALLOWS"), wide=wide))
@@ -108,7 +115,8 @@ def revoke(
         out(json_text(row.model_dump(mode="json"), indent=2))
         return
     assert row.revoked_at is not None
-    out(f"{short(row.rule_id)} was revoked by {plain(row.revoked_by or '-')} at {moment(int(row.revoked_at * 1e6))}")
+    who, when = named_people(row.revoked_by or "-"), moment(int(row.revoked_at * 1e6))
+    out(f"{short(row.rule_id)} was revoked by {plain(who)} at {when}")
     prose(rule_line(row))
 
 
@@ -126,8 +134,8 @@ def reask(
 
 
 def _decision(record: Approval) -> str:
-    return f"{record.decision or record.status} by {record.decided_by or '-'}"
+    return f"{record.decision or record.status} by {named_people(record.decided_by or '-')}"
 
 
 def _state(row: ApprovalRule) -> str:
-    return "active" if row.revoked_at is None else f"revoked by {row.revoked_by}"
+    return "active" if row.revoked_at is None else f"revoked by {named_people(row.revoked_by or '-')}"

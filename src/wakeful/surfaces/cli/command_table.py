@@ -213,6 +213,10 @@ COMMANDS = {
                              "wakeful workflow save refunds.json --tools shop:refund", "save"),
     "workflow run": Command("workflow_run", "workflow run NAME", "run a saved workflow",
                             "wakeful workflow run refunds --input order=A17 --tools shop:refund"),
+    "workflow runs": Command("workflow_runs", "workflow runs [RUN]", "list runs of workflows, or show one",
+                             "wakeful workflow runs\nwakeful workflow runs 1", "runs"),
+    "workflow cancel": Command("workflow_runs", "workflow cancel RUN", "stop a run of a workflow",
+                               "wakeful workflow cancel 1", "cancel"),
     "workflow delete": Command("workflows", "workflow delete NAME", "delete a workflow with all revisions",
                                "wakeful workflow delete refunds", "delete"),
     "dispatch": Command("dispatch_show", "dispatch", "the same as dispatch list", "wakeful dispatch", "listed"),
@@ -379,7 +383,7 @@ GROUPS = {
     "MCP servers": ("mcp list", "mcp tools", "mcp approve", "mcp login"),
     "Workflows": (
         "workflow list", "workflow nodes", "workflow show", "workflow validate", "workflow save", "workflow run",
-        "workflow delete",
+        "workflow runs", "workflow cancel", "workflow delete",
     ),
     "Client tools": (
         "requests", "requests show", "requests submit", "requests timeout", "requests cancel",
@@ -396,7 +400,7 @@ FIRST = (
 """The commands of a first day, which `wakeful --help` shows."""
 OWN_PROCESS = (
     "resume", "replay", "doctor", "tools", "events validate", "dispatch resume", "targets", "package run",
-    "workflow run", "workflow save", "workflow validate", "workflow nodes", "store export", "store import",
+    "workflow validate", "workflow nodes", "store export", "store import",
     "trigger deliver",
 )  # fmt: skip
 """Commands that work in their own process, on the file of a store: they take no `--connect`."""
@@ -414,5 +418,6 @@ ROWS = {
         ("events", "tree", "replay", "context", "debug context", "artifacts", "debug latency", "resume", "cancel",
          "pause"), "turns"),
     **dict.fromkeys(("dispatch show", "dispatch resume", "dispatch cancel"), "dispatches"),
+    **dict.fromkeys(("workflow runs", "workflow cancel"), "workflow runs"),
 }  # fmt: skip
 """Commands whose first argument may be the number of a row of the last list of that kind."""

@@ -15,6 +15,7 @@ from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.replay import ReplayReport
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.outcomes import FAILED
+from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, moment, one_line, out, plain
@@ -61,8 +62,8 @@ def why(
     prose(f"  {told.verdict}, {told.outcome or 'not finished yet'}")
     out("")
     for step in told.steps:
-        by = f"{plain(short(step.by))}: " if step.by else ""
-        prose(f"  {moment(step.at)}  {step.kind:<10}{by}{one_line(step.words, 400)}")
+        by = f"{plain(short(named_people(step.by)))}: " if step.by else ""
+        prose(f"  {moment(step.at)}  {step.kind:<10}{by}{one_line(named_people(step.words), 400)}")
         for rule in step.rules:
             text = f": {one_line(rule.text, 300)}" if rule.text else ""
             prose(f"  {'':<21}{'rule':<10}{plain(rule.ref)}{text}")
@@ -85,9 +86,9 @@ def _tell_story(story: SubjectStory, json: bool, place: StoreAddress) -> None:
     if json:
         out(json_text(story.model_dump(mode="json"), indent=2))
         return
-    prose(plain(story.sentence))
+    prose(plain(named_people(story.sentence)))
     for fact in story.evidence:
-        prose(f"  {plain(fact)}")
+        prose(f"  {plain(named_people(fact))}")
     if story.next_command:
         out(f"next: {plain(story.next_command)}{place.flag}")
 
@@ -96,10 +97,10 @@ def _tell_life(life: AgentLife, json: bool) -> None:
     if json:
         out(json_text(life.model_dump(mode="json"), indent=2))
         return
-    prose(plain(life.sentence))
+    prose(plain(named_people(life.sentence)))
     for thread in life.threads:
         if thread.sentence != life.sentence:
-            prose(f"  {plain(thread.sentence)}")
+            prose(f"  {plain(named_people(thread.sentence))}")
         for fact in thread.evidence:
             prose(f"    {plain(fact)}")
 

@@ -24,6 +24,7 @@ LISTS = {
     "turns": "wakeful events",
     "notices": "wakeful notices",
     "dispatches": "wakeful dispatch list",
+    "workflow runs": "wakeful workflow runs",
 }
 """Kinds of rows, and the command that lists them."""
 NAMED = ("turns", "dispatches")

@@ -9,6 +9,7 @@ from wakeful.contracts.events import LimitChanged, SandboxApplied, Terminal
 from wakeful.contracts.spending import WindowPassed
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.approval_words import pending_lines
+from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.request_words import how_to_end, line
@@ -105,7 +106,7 @@ def grant_line(window: WindowPassed, place: StoreAddress) -> str:
 def _headline(result: RunResult[Any]) -> str:
     """`failed (provider_error): the key is wrong`; ids as short as people type them."""
     why = f" ({result.stop_reason})" if result.stop_reason != result.status else ""
-    words = " ".join(_short_in_list(word) for word in result.message.split(" "))
+    words = " ".join(_short_in_list(word) for word in named_people(result.message).split(" "))
     return f"{result.status}{why}{': ' + words if words else ''}"
 
 

@@ -77,7 +77,9 @@ def exit_code_of(error: Exception, *, as_json: bool = False) -> int:
 
 def complain(message: str, hint: str = "") -> None:
     """`Error: ...`, and below it `Hint: ...`."""
-    text = _labelled("Error:", plain(message))
+    from wakeful.surfaces.cli.people import named_people
+
+    text = _labelled("Error:", plain(named_people(message)))
     if hint:
         text += "\n" + _labelled("Hint:", _one_voice(hint))
     sys.stderr.write(text + "\n")

@@ -10,6 +10,7 @@ import typer
 
 from wakeful.service.operations.overview import OVERVIEW, PATH, SHOWN, OverviewQuery
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
+from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress, ask, client_of, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns
@@ -63,7 +64,9 @@ def _overview(most: int, place: StoreAddress) -> dict[str, Any]:
 
 def _tell(found: dict[str, Any], place: StoreAddress, *, wide: bool) -> None:
     if found["held"]:
-        out([f"everything is {plain(found['held'])}; to let it run: wakeful resume --all{place.flag}", ""])
+        out(
+            [f"everything is {plain(named_people(found['held']))}; to let it run: wakeful resume --all{place.flag}", ""]
+        )
     if found["agents"]:
         head = ("AGENT", "STATE", "NEXT WAKE", "TODAY USD", "NEEDS YOU")
         out(columns([_cells(each) for each in found["agents"]], head, wide=wide))

@@ -13,14 +13,19 @@ from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.workflows import SavedWorkflow
 from wakeful.service import MessageOrigin, RunRequest, WorkflowTerms, fitted, workflow_registry
 from wakeful.service.code_loader import code_options
+from wakeful.service.operations.workflow_runs import WorkflowToRun
+from wakeful.service.operations.workflows import SHOW_WORKFLOW, WorkflowName
 from wakeful.service.queries.history import unknown_calls
 from wakeful.service.workflows.runs import WorkflowOutcome, run_workflow
+from wakeful.surfaces.cli.agents import named_agent
+from wakeful.surfaces.cli.daemon_turns import check_options, check_place, daemon_for
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
-    AgentOption,
+    AgentOrFileOption,
     ApproveOption,
     JsonOption,
     NoInputOption,
+    NoWaitOption,
     ProfileOption,
     StoreOption,
     ToolsOption,
@@ -28,12 +33,13 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell
-from wakeful.surfaces.cli.places import StoreAddress, store_to_read
+from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.shown_values import json_text, out
 from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.surfaces.cli.workflow_code import WorkflowCode, with_imported, workflow_code
+from wakeful.surfaces.cli.workflow_runs import run_by_daemon
 from wakeful.surfaces.cli.workflow_words import tell_nodes, tell_outputs
 from wakeful.views.store_records import UnknownCall
 
@@ -50,16 +56,20 @@ def command(
         str | None, typer.Option("--key", help="Names the run: the same key continues it, or prints its stored result.")
     ] = None,
     tools: ToolsOption = None,
-    agent: AgentOption = None,
+    agent: AgentOrFileOption = None,
     workspace: WorkspaceOption = None,
     profile: ProfileOption = None,
     approve: ApproveOption = None,
     no_input: NoInputOption = False,
+    no_wait: NoWaitOption = False,
     json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Run a saved workflow, in this process, and print its outputs.
+    """Run a saved workflow and print its outputs: in this process, or with --agent NAME in the daemon.
+
+    With --agent NAME the tools, the policy and the budget of that agent of the daemon hold, and the daemon goes on with
+    the run whatever becomes of this command.
 
     Nodes use the built-in tools and those of --tools, and the agents of --tools, --agent and imported packages. Calls
     that need approval are asked about at the terminal. Without a terminal the run is stored as pending, the command
@@ -67,6 +77,24 @@ def command(
 
     If the run is interrupted, wakeful resume continues it with its own copy of the workflow.
     """
+    living = named_agent(agent)
+    if living is not None:
+        own = {
+            "--tools": tools,
+            "--workspace": workspace,
+            "--profile": profile,
+            "--approve": approve,
+            "--no-input": no_input,
+            "--quiet": quiet,
+        }
+        where = daemon_for(living, store)
+        check_options(own, living, where)
+        saved = ask(SHOW_WORKFLOW, WorkflowName(name, revision), where)
+        asked = WorkflowToRun(saved.workflow_id, living, _inputs(saved, inputs or []), prompt, revision, key=key)
+        run_by_daemon(asked, where, wait=not no_wait, as_json=json)
+    check_place()
+    if no_wait:
+        raise WrongRequest("--no-wait leaves a run to a daemon, and this run is in this process", "leave it out")
     place = store_to_read(store, "wakeful workflow save FILE")
     code = workflow_code(tools, agent, workspace, profile)
     progress = somebody_or_nobody(quiet=quiet)

@@ -13,9 +13,13 @@ from wakeful.contracts.workflows import GraphProblem, SavedWorkflow, WorkflowGra
 from wakeful.service import as_lines, as_mermaid, read_graph, workflow_registry
 from wakeful.service.code_loader import code_options
 from wakeful.service.operations.operation import NoRequest
+from wakeful.service.operations.workflow_runs import SAVE_WORKFLOW, WorkflowToSave
 from wakeful.service.operations.workflows import DELETE_WORKFLOW, LIST_WORKFLOWS, SHOW_WORKFLOW, WorkflowName
+from wakeful.surfaces.cli.agents import named_agent
+from wakeful.surfaces.cli.daemon_turns import check_options, check_place, daemon_for
 from wakeful.surfaces.cli.options import (
     AgentOption,
+    AgentOrFileOption,
     GraphFileArgument,
     JsonOption,
     ProfileOption,
@@ -25,7 +29,7 @@ from wakeful.surfaces.cli.options import (
     WorkflowArgument,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.places import ask, place_to_ask, store_to_write
+from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, unreadable
 from wakeful.surfaces.cli.screen import columns, short
 from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, moment, one_line, out, plain
@@ -121,7 +125,7 @@ def validate(
 def save(
     file: GraphFileArgument,
     tools: ToolsOption = None,
-    agent: AgentOption = None,
+    agent: AgentOrFileOption = None,
     workspace: WorkspaceOption = None,
     profile: ProfileOption = None,
     json: JsonOption = False,
@@ -129,20 +133,32 @@ def save(
 ) -> None:
     """Save a workflow file: as a new workflow, or as the next revision of the one with its id or name.
 
-    An invalid workflow is not saved.
+    An invalid workflow is not saved. With --agent NAME the daemon checks it, with the tools of that agent.
     """
-    code = workflow_code(tools, agent, workspace, profile)
     graph = read_graph(_text(file))
     if not isinstance(graph, WorkflowGraph):
         raise InvalidWorkflow(f"{file} is not a workflow", graph)
+    living = named_agent(agent)
+    if living is not None:
+        where = daemon_for(living, store)
+        check_options({"--tools": tools, "--workspace": workspace, "--profile": profile}, living, where)
+        kept = ask(SAVE_WORKFLOW, WorkflowToSave(living, graph.model_dump(mode="json", by_alias=True)), where)
+        _tell_saved(kept, where, f" --agent {living}", json)
+        return
+    check_place()
+    code = workflow_code(tools, agent, workspace, profile)
     place = store_to_write(store)
     saved = asyncio.run(_save(graph, code, place.path))
+    _tell_saved(saved, place, code_options(tools, agent), json)
+
+
+def _tell_saved(saved: SavedWorkflow, place: StoreAddress, code: str, json: bool) -> None:
     if json:
         out(json_text(saved.reference.model_dump(mode="json"), indent=2))
-    else:
-        out(f"saved {plain(saved.name)} as {short(saved.workflow_id)}, revision {saved.revision}")
-        out(f"show it: wakeful workflow show {short(saved.workflow_id)}{place.flag}")
-        out(f"run it: wakeful workflow run {short(saved.workflow_id)}{place.flag}{code_options(tools, agent)}")
+        return
+    out(f"saved {plain(saved.name)} as {short(saved.workflow_id)}, revision {saved.revision}")
+    out(f"show it: wakeful workflow show {short(saved.workflow_id)}{place.flag}")
+    out(f"run it: wakeful workflow run {short(saved.workflow_id)}{place.flag}{code}")
 
 
 def _text(file: Path) -> str:

@@ -47,7 +47,7 @@ from wakeful.store.tables import TABLES
 GROWING = {
     "agents", "events", "appends", "turns", "unknown", "actions", "rules", "tainted_files", "spending", "holds",
     "messages", "busy_threads", "threads", "artifacts", "wakes", "runtime_agents", "tasks",
-    "timers", "waits", "continuations", "work_items", "briefs",
+    "timers", "waits", "continuations", "work_items", "briefs", "workflow_runs",
     "turn_costs", "turn_claims", "usage", "blobs", "workflows", "dispatches", "dispatch_events",
 }  # fmt: skip
 ALLOWED = {
@@ -194,6 +194,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "current_work_item_id": [lambda: store.current_work_item_id("agent_1")],
         "open_work_items": [lambda: store.open_work_items("agent_1", limit=3)],
         "completed_work_items": [lambda: store.completed_work_items("agent_1", limit=3)],
+        "workflow_runs": [lambda: store.workflow_runs(limit=3)],
         "briefs": [lambda: store.briefs("agent_1", limit=3)],
         "open_waits": [lambda: store.open_waits("agent_1")],
         "pending_hint": [lambda: store.pending_hint("agent_1", "main")],
@@ -224,6 +225,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "worktrees_of": [lambda: store.worktrees_of("agent_1")],
         "worktrees_of_task": [lambda: store.worktrees_of_task("task_1")],
         "last_continuation": [lambda: store.last_continuation("agent_1")],
+        "all_timed_wakes": [store.all_timed_wakes],
         "due_wakes": [lambda: store.due_wakes(5, limit=3)],
         "spending": [store.spending, lambda: store.spending(["all"], after=5)],
         "usage": [lambda: store.usage("agent_1")],
