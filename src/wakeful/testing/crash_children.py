@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from types import ModuleType, TracebackType
 from typing import Any
 
-from wakeful.testing.crash_nurse import Job, Load, ProcessEnd, nurse
+from wakeful.testing.crash_nurse import ChildJob, Load, ProcessEnd, nurse
 
 HANDS = 2
 """Children that a nursery looks after at a time."""
@@ -52,7 +52,7 @@ class Nursery:
 
     def run(self, function: Callable[..., object], *arguments: object, output: Path, seconds: float) -> ProcessEnd:
         """Call a function in a child of its own, with the environment of now, and wait for its end."""
-        ending = self._ask(Job(function, arguments, output, seconds, dict(os.environ), Path.cwd()))
+        ending = self._ask(ChildJob(function, arguments, output, seconds, dict(os.environ), Path.cwd()))
         assert isinstance(ending, ProcessEnd)
         return ending
 
@@ -61,7 +61,7 @@ class Nursery:
         if problem:
             raise TypeError(f"the scenario cannot be loaded in a new process:\n{problem}")
 
-    def _ask(self, what: Load | Job) -> Any:
+    def _ask(self, what: Load | ChildJob) -> Any:
         pipe = self._free.get()
         try:
             pipe.send(what)

@@ -44,7 +44,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Job:
+class ChildJob:
     """What to call, with what, where its output goes, and how many seconds it has."""
 
     function: Callable[..., object]
@@ -99,7 +99,7 @@ def _spoken(idle: list[Connection], busy: bool) -> list[Connection]:
 class _Child:
     """A process that lives."""
 
-    def __init__(self, job: Job, pipes: Iterable[Connection], needs: "_Needs") -> None:
+    def __init__(self, job: ChildJob, pipes: Iterable[Connection], needs: "_Needs") -> None:
         self._job = job
         self._needs = needs
         self._answer = job.output.with_suffix(".answer")
@@ -133,7 +133,7 @@ class _Child:
         return output.read_text("utf-8", errors="replace")[-2000:].strip() if output.exists() else ""
 
 
-def _live(job: Job, answer: Path, *, asked: bool) -> None:
+def _live(job: ChildJob, answer: Path, *, asked: bool) -> None:
     """The child's whole life. It never returns into the nursery's code."""
     status = 1
     try:
