@@ -5,13 +5,11 @@ reference before anything is logged, so that no event outgrows its limit.
 """
 
 import mimetypes
-import reprlib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.values import Value
 
 
@@ -98,21 +96,12 @@ Prompt: TypeAlias = (
 )
 
 
-_PROMPTS = "Give a text, an Image, a File, or a list of these."
-
-
 def parts_of(prompt: Prompt) -> tuple[Text | Image | File, ...]:
-    """A prompt in any of its spellings, as parts. Raises InvalidValue for what is none."""
+    """A prompt in any of its spellings, as parts."""
     if isinstance(prompt, str):
         return (Text(prompt),)
     if isinstance(prompt, Text | Image | File):
         return (prompt,)
-    pieces: Any = prompt
-    if not isinstance(pieces, list | tuple):
-        raise InvalidValue("invalid_prompt", "prompt", f"{reprlib.repr(pieces)} is no prompt", _PROMPTS)
-    for piece in pieces:
-        if not isinstance(piece, str | Text | Image | File):
-            raise InvalidValue("invalid_prompt", "prompt", f"{reprlib.repr(piece)} is no part of one", _PROMPTS)
     return tuple(Text(piece) if isinstance(piece, str) else piece for piece in prompt)
 
 

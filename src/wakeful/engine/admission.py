@@ -5,6 +5,7 @@ Whatever can be wrong with a request is wrong before this; what returns survives
 
 import hashlib
 import json
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_origin
 from weakref import WeakKeyDictionary
@@ -13,7 +14,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from typing_extensions import is_protocol, is_typeddict
 
 from wakeful.contracts.budgets import Budget, LimitOverrides, Limits
-from wakeful.contracts.content import BlobRef, File, Image, Text
+from wakeful.contracts.content import BlobRef, File, Image, Prompt, Text, parts_of
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact
 from wakeful.contracts.errors import DepsMissing, InvalidRequest, InvalidValue, KeyReused, WrongDeps
@@ -168,6 +169,20 @@ async def _imported(store: Blobs, items: Sequence[Any]) -> HistoryImported:
     if len(encoded) <= MAX_INLINE_HISTORY:
         return HistoryImported(items=tuple(items), count=len(whole))
     return HistoryImported(items_ref=await store.put_blob(encoded, "application/json"), count=len(whole))
+
+
+_PROMPTS = "Give a text, an Image, a File, or a list of these."
+
+
+def prompt_parts(prompt: Prompt) -> tuple[Text | Image | File, ...]:
+    """A prompt as parts that can be stored. Raises InvalidValue for what is none."""
+    given: Any = prompt
+    if not isinstance(given, str | Text | Image | File | list | tuple):
+        raise InvalidValue("invalid_prompt", "prompt", f"{reprlib.repr(given)} is no prompt", _PROMPTS)
+    for piece in given if isinstance(given, list | tuple) else ():
+        if not isinstance(piece, str | Text | Image | File):
+            raise InvalidValue("invalid_prompt", "prompt", f"{reprlib.repr(piece)} is no part of one", _PROMPTS)
+    return storable(parts_of(prompt))
 
 
 def storable(parts: tuple[Text | Image | File, ...]) -> tuple[Text | Image | File, ...]:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from wakeful.contracts.authority import Authority
-from wakeful.contracts.content import Prompt, Text, parts_of
+from wakeful.contracts.content import Prompt, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, InvalidValue, KeyReused
@@ -31,7 +31,7 @@ from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.ingress import MAX_BODY_BYTES, MAX_REFERENCE_CHARS, Arrival, classify
 from wakeful.decisions.intake import DEFER_DEADLINE, id_of_key
 from wakeful.decisions.message_header import body_text
-from wakeful.engine.admission import fingerprint_of, storable, store_run
+from wakeful.engine.admission import fingerprint_of, prompt_parts, store_run
 from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_messages import admitted_message, keep_new
 from wakeful.gate.large_content import offload
@@ -164,7 +164,7 @@ async def queue_message(
     """
     _check(thread, message)
     store, now = engine.store, engine.clock.now()
-    said = UserItem(parts=() if message.body is not None else storable(parts_of(message.prompt)))
+    said = UserItem(parts=() if message.body is not None else prompt_parts(message.prompt))
     preview = said.text if message.body is None else body_text(message.body)
     stored = await offload(said, store.put_blob)
     assert isinstance(stored, UserItem)

@@ -9,7 +9,7 @@ from typing import Any
 
 from wakeful.contracts.agent_identity import ControlCause
 from wakeful.contracts.authority import Authority
-from wakeful.contracts.content import Prompt, Text, parts_of
+from wakeful.contracts.content import Prompt, Text
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import AgentNotFound, EventRefused, InvalidRequest, InvalidValue, TaskNotFound
 from wakeful.contracts.events import (
@@ -25,6 +25,7 @@ from wakeful.contracts.values import JsonValue
 from wakeful.contracts.waking import ClosureDecision, Posture
 from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.ingress import Arrival
+from wakeful.engine.admission import prompt_parts
 from wakeful.engine.run_request import Engine
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow, RuntimeAgents
@@ -99,7 +100,7 @@ async def send_message(
 
     Raises AgentNotFound, AgentStopped, KeyReused, or InvalidRequest for a message without words.
     """
-    if workflow is None and not any(not isinstance(part, Text) or part.text.strip() for part in parts_of(prompt)):
+    if workflow is None and not any(not isinstance(part, Text) or part.text.strip() for part in prompt_parts(prompt)):
         raise InvalidRequest("the message is empty", f'Say something: wakeful send {agent} "hello"')
     await _may_receive(engine, agent)
     if sender is not None and not sender.strip():

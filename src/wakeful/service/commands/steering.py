@@ -6,12 +6,12 @@ end or rest without having seen them. What is said to a turn is safe before it i
 
 from collections.abc import Sequence
 
-from wakeful.contracts.content import Prompt, parts_of
+from wakeful.contracts.content import Prompt
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import TurnNotFound, TurnOver
 from wakeful.contracts.events import Terminal, TurnInterjected, TurnPauseLifted, TurnPauseRequested
-from wakeful.engine.admission import storable
+from wakeful.engine.admission import prompt_parts
 from wakeful.engine.run_request import Engine
 from wakeful.gate.large_content import offload
 from wakeful.ports import TurnRow
@@ -43,7 +43,7 @@ async def interject(engine: Engine, turn_id: str, prompt: Prompt, *, said_by: st
     row = await _turn(engine, turn_id)
     if not row.is_open:
         raise _over(row)
-    item = await offload(UserItem(parts=storable(parts_of(prompt))), engine.store.put_blob)
+    item = await offload(UserItem(parts=prompt_parts(prompt)), engine.store.put_blob)
     assert isinstance(item, UserItem)
     message_id = engine.ids.new("msg")
     await _write(engine, row, TurnInterjected(message_id=message_id, item=item, said_by=said_by))

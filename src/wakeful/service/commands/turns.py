@@ -11,7 +11,6 @@ from typing import Any
 
 from wakeful.contracts.amounts import InvalidBudget
 from wakeful.contracts.budgets import Limits
-from wakeful.contracts.content import parts_of
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.errors import AgentMissing, StoreProblem, TurnNotFound
 from wakeful.decisions.prompt_size import characters, tokens
@@ -24,8 +23,8 @@ from wakeful.engine.admission import (
     check_names,
     check_thread,
     fingerprint_of,
+    prompt_parts,
     reused,
-    storable,
 )
 from wakeful.engine.agent import Agent
 from wakeful.engine.given_history import items_from
@@ -50,7 +49,7 @@ async def run_turn(engine: Engine, request: RunRequest) -> RunResult[Any]:
     await starts.enter()
     agent, store = request.agent, engine.store
     check_names(request)
-    message = UserItem(parts=storable(parts_of(request.prompt)))
+    message = UserItem(parts=prompt_parts(request.prompt))
     fingerprint = fingerprint_of(agent.name, message, request.workflows.run)
     known = await store.turn_of_key(request.key) if request.key is not None else None
     if known is None and request.key is not None and (queued := await message_of_key(engine, agent.name, request.key)):
