@@ -121,5 +121,9 @@ def _tell(run: QueuedWorkflowRun, place: StoreAddress) -> None:
 def _how_to_go_on(run: QueuedWorkflowRun, place: StoreAddress) -> list[str]:
     if run.status in EXITS:
         return [f"log: wakeful events {short(run.turn_id)}{place.flag}"] if run.turn_id else []
-    waits = [f"what it waits for: wakeful why {short(run.turn_id)}{place.flag}"] if run.status == "waiting" else []
+    waits = (
+        [f"what it waits for: wakeful why {short(run.turn_id or run.run_id)}{place.flag}"]
+        if run.status == "waiting"
+        else []
+    )
     return [*waits, f"to stop it: wakeful workflow cancel {short(run.run_id)}{place.flag}"]
