@@ -15,10 +15,9 @@ from wakeful.contracts.errors import InvalidConfig, OwnerFenced, ToolAsks
 from wakeful.contracts.events import ActionRequired, AnyEvent, ToolFailed, UnknownResolved
 from wakeful.decisions.levels import Level
 from wakeful.decisions.secret_values import SecretValues
-from wakeful.engine.output_lines import OutputLines
 from wakeful.engine.progress_notes import ProgressNotes
 from wakeful.engine.turn_work import TurnWork
-from wakeful.engine.watchers import OutputGlimpsed, ProgressGlimpsed
+from wakeful.engine.watchers import OutputGlimpsed, OutputLines, ProgressGlimpsed
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.outside_requests import approval_from_inside
 from wakeful.gate.turn_gate import AfterCall

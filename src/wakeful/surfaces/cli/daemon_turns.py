@@ -152,7 +152,7 @@ def show_progress(address: "DaemonAddress", message: str) -> None:
 
 
 def show_output(address: "DaemonAddress", message: str) -> None:
-    """What commands of the turn put out, until the turn that takes the message has ended, or rests. Does not raise."""
+    """Lines of the turn's commands, until the turn that takes the message has ended, or rests. Does not raise."""
     from rich.console import Console
     from rich.text import Text
 

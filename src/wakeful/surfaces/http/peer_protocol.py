@@ -68,7 +68,7 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.transport = self._writes = _JoinedWrites(transport, self.loop)  # type: ignore[assignment]
+        self.transport = self._writes = _JoinedWrites(transport, self.loop)
         found = transport.get_extra_info("socket")
         if found is not None and found.family == socket.AF_UNIX:
             self.client = (PEER, _peer(found))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wakeful.engine.output_lines import LEFT_OUT, LINE_CHARS, OutputLines
+from wakeful.engine.watchers import LEFT_OUT, LINE_CHARS, OutputLines
 
 KEY = "sk-proj-4f9a1c7e2b8d6035af91c7e2"
 
