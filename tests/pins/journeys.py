@@ -143,7 +143,7 @@ def a_run_and_its_views(typed: Terminal) -> None:
     for view in (
         *("events", "events $turn", "events $turn --as wire", "tree $turn", "why call_2_1", "cost", "cost --by agent"),
         *("status", "context $turn", "context $turn --step 2", "replay $turn", "resume $turn", "cancel $turn"),
-        *("debug latency $turn", "resume --list", "events validate", "budget"),
+        *("debug latency $turn", "debug context $turn", "resume --list", "events validate", "budget"),
     ):
         typed(view)
     typed.shape(RUN_REFUND, "run")

@@ -41,7 +41,7 @@ NOT_THE_SAME_TWICE = {
     "serve", "daemon start", "daemon stop", "daemon restart", "daemon status", "daemon logs", "daemon install",
     "tui", "chat", "token create", "token list", "token revoke", "backup", "restore",
     "init", "agent new", "timer run", "approve", "reject", "completion", "demo replay",
-    "work", "work add", "skills", "skills show",
+    "work", "work add", "skills", "skills show", "workflow runs", "workflow cancel",
     "prompt", "config", "config show", "config check", "config path",
     "template", "template list", "template show", "template add",
     "channel", "channel list", "channel add", "channel pair", "channel test", "channel remove",
@@ -49,7 +49,7 @@ NOT_THE_SAME_TWICE = {
 """Commands whose output depends on how fast the machine is, on sizes, on processes, or on a list that was shown. Looked
 at in `tests/journeys/cli` (`test_demo.py`, `test_store_upkeep.py`, `test_store_transfer.py`, `test_backup.py`,
 `test_init.py`, `test_why.py`, `test_config.py`, `test_templates.py`,
- `test_completion.py`, `test_daemon.py`, `test_daemon_commands.py`), in
+ `test_completion.py`, `test_daemon.py`, `test_daemon_commands.py`, `test_daemon_work.py`), in
 `tests/journeys/tui` and in `tests/journeys/test_channels.py`."""
 
 

@@ -19,7 +19,7 @@ from wakeful.service.commands.agents import addressed
 from wakeful.service.commands.runtime_holds import refuse_if_stopped
 from wakeful.service.ended_turns import EndedTurns
 from wakeful.service.host_door import WorkToDispatch
-from wakeful.service.queries.dispatch_standing import RUNTIME
+from wakeful.service.queries.dispatch_states import RUNTIME
 
 NEWEST = 1_000
 """Runs that are looked at when the process begins: one that a kill left without its message is among the last."""

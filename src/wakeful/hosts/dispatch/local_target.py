@@ -19,7 +19,7 @@ from wakeful.hosts.run_access import RunRefused, principal_id
 from wakeful.ports import TurnRow
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
-from wakeful.service.queries.dispatch_standing import LOCAL, key_of, local_standing, told
+from wakeful.service.queries.dispatch_states import LOCAL, key_of, local_standing, told
 
 NO_AGENT = "task_no_agent"
 

@@ -15,7 +15,7 @@ from wakeful.hosts.dispatch.local_target import LocalTarget, prompt_of
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.service.commands.agents import send_message
 from wakeful.service.commands.interruption import cancel_message
-from wakeful.service.queries.dispatch_standing import RUNTIME, key_of, message_of, runtime_standing
+from wakeful.service.queries.dispatch_states import RUNTIME, key_of, message_of, runtime_standing
 
 
 class RuntimeTarget(LocalTarget):

@@ -10,7 +10,7 @@ from wakeful.decisions.redaction import redact
 from wakeful.engine.run_request import Engine
 from wakeful.ports.dispatches import DispatchKind, DispatchRow
 from wakeful.ports.imported_agents import ImportedAgent
-from wakeful.service.queries.dispatch_standing import LOCAL, RUNTIME, local_standing, runtime_standing
+from wakeful.service.queries.dispatch_states import LOCAL, RUNTIME, local_standing, runtime_standing
 from wakeful.service.queries.record_names import several
 from wakeful.views.dispatch_records import (
     DispatchDetails,

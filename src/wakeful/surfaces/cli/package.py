@@ -15,6 +15,7 @@ from wakeful.service import MessageOrigin, RunRequest, WorkflowTerms
 from wakeful.service.code_loader import code_options
 from wakeful.service.operations.dispatches import IMPORT_BUNDLE, BundleToImport
 from wakeful.service.serving.daemon_client import ControlRefused
+from wakeful.surfaces.cli.connect_option import connect_to
 from wakeful.surfaces.cli.host_setup import HostCode, opened_host
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
 from wakeful.surfaces.cli.options import (
@@ -27,7 +28,7 @@ from wakeful.surfaces.cli.options import (
     ToolsOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.places import StoreAddress, ask, connect_to, place_to_fill, store_to_write
+from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_fill, store_to_write
 from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, note, unreadable
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 from wakeful.surfaces.cli.terminal_approver import approver_for

@@ -3,7 +3,7 @@
 import os
 import re
 
-from wakeful.surfaces.cli.places import connect_to
+from wakeful.surfaces.cli.connect_option import connect_to
 
 _LOCAL = re.compile(r"\blocal:(\d+)\b")
 

@@ -10,13 +10,13 @@ A command that reads makes no store; one that runs makes the file, and the folde
 import os
 import shlex
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.service import default_store, home_store
 from wakeful.service.operations.operation import Operation
+from wakeful.surfaces.cli.connect_option import connect_to
 from wakeful.surfaces.cli.problems import WrongRequest
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 FILE = "runs.db"
 Q = TypeVar("Q")
 A = TypeVar("A")
-connect_to: ContextVar[str | None] = ContextVar("connect_to", default=None)
-"""The value of `--connect` in this command."""
 _clients: "dict[DaemonAddress, DaemonClient]" = {}
 """One connection for all that a command asks."""
 

@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from wakeful.contracts.errors import WakefulError
+from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.screen import coloured, wrapped
 from wakeful.surfaces.cli.shown_values import json_text, plain
 
@@ -77,8 +78,6 @@ def exit_code_of(error: Exception, *, as_json: bool = False) -> int:
 
 def complain(message: str, hint: str = "") -> None:
     """`Error: ...`, and below it `Hint: ...`."""
-    from wakeful.surfaces.cli.people import named_people
-
     text = _labelled("Error:", plain(named_people(message)))
     if hint:
         text += "\n" + _labelled("Hint:", _one_voice(hint))

@@ -122,7 +122,7 @@ def _how_to_go_on(run: QueuedWorkflowRun, place: StoreAddress) -> list[str]:
     if run.status in EXITS:
         return [f"log: wakeful events {short(run.turn_id)}{place.flag}"] if run.turn_id else []
     waits = (
-        [f"what it waits for: wakeful why {short(run.turn_id or run.run_id)}{place.flag}"]
+        [f"its reason to wait: wakeful why {short(run.turn_id or run.run_id)}{place.flag}"]
         if run.status == "waiting"
         else []
     )
