@@ -109,7 +109,8 @@ class Guard:
                     )
         if refusal is not None:
             self.refused[refusal.words.code] += 1
-            await _read_rest(receive)
+            if state.get(BODY) is None:  # it is still coming
+                await _read_rest(receive)
             await answer(send, refusal)
             return
         await self.app(scope, receive, send)
