@@ -18,6 +18,8 @@ OWN_FOLDERS = ("memory", "notes", "work", "skills")
 """In an agent's home: what is the agent's to see."""
 STATE_FOLDER = ".wakeful/state"
 """In an agent's home: what the runtime keeps there."""
+OF_THE_RUNTIME = (FOLDER, "run", "secret", "repositories")
+"""In a home: folders that the runtime obeys or keeps apart. So is every name that begins with `wakeful.`"""
 DEFAULT_AGENT = "main"
 VARIABLE = "WAKEFUL_AGENT_ID"
 
@@ -34,8 +36,9 @@ def agent_home(base: Path, agent_id: str) -> Path:
 
 
 def refuse_home(folder: str | Path, agent_id: str) -> None:
-    """Raises InvalidRequest for a workspace that is the home, holds it, or lies in it outside the agent's own folder:
-    commands there would reach what the runtime obeys."""
+    """Raises InvalidRequest for a workspace that is the home, holds it, or is a folder of the runtime in it: commands
+    there would reach what the runtime obeys. The agent's own folder is not, nor is a project that stands in the home.
+    """
     real, whole = Path(folder).resolve(), home().resolve()
     if real.is_relative_to(agent_home(whole, agent_id)):
         return
@@ -43,8 +46,8 @@ def refuse_home(folder: str | Path, agent_id: str) -> None:
         how = "is the home of wakeful"
     elif whole.is_relative_to(real):
         how = f"holds the home of wakeful, {whole}"
-    elif real.is_relative_to(whole):
-        how = f"lies in the home of wakeful, {whole}"
+    elif real.is_relative_to(whole) and _is_of_the_runtime(real.relative_to(whole).parts[0]):
+        how = f"is a folder of the runtime in the home of wakeful, {whole}"
     else:
         return
     raise InvalidRequest(
@@ -52,6 +55,10 @@ def refuse_home(folder: str | Path, agent_id: str) -> None:
         "Give it a folder outside of the home, for example one project; without a workspace it has a folder of its own "
         "(agent_home).",
     )
+
+
+def _is_of_the_runtime(name: str) -> bool:
+    return name in OF_THE_RUNTIME or name.startswith("wakeful.")
 
 
 def default_agent_id(environ: Mapping[str, str] = os.environ) -> str:

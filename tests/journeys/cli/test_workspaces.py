@@ -75,7 +75,7 @@ def test_the_list_fits_80_columns_and_names_each_of_the_five_limits(
     assert max(map(len, table)) <= 80
 
 
-def test_the_home_is_no_workspace_and_neither_is_what_holds_it_or_lies_in_it(
+def test_the_home_is_no_workspace_and_neither_is_what_holds_it_or_is_of_the_runtime(
     wakeful: Wakeful, repo: Path, folder: Path
 ) -> None:
     (folder / "home" / "agents").mkdir(exist_ok=True)
@@ -83,7 +83,7 @@ def test_the_home_is_no_workspace_and_neither_is_what_holds_it_or_lies_in_it(
     for words, told in (
         (("workspace", "attach", "ops", "home"), "is the home of wakeful"),
         (("workspace", "attach", "ops", "."), "holds the home of wakeful"),
-        (("workspace", "use", "ops", "--path", "home/agents"), "lies in the home of wakeful"),
+        (("workspace", "use", "ops", "--path", "home/agents"), "is a folder of the runtime"),
         (("agent", "create", "new", "--model", "scripted:demo", "--workspace", "home"), "is the home of wakeful"),
     ):
         done = wakeful(*words)
@@ -92,9 +92,9 @@ def test_the_home_is_no_workspace_and_neither_is_what_holds_it_or_lies_in_it(
         assert told in said and "folder outside of the home" in said, (words, done.err)
     assert wakeful("workspace", "list", "ops", "--json").out == before
     assert "new" not in wakeful("agent", "list").out
-    own = folder / "home" / "agents" / "ops" / "work"
-    own.mkdir(parents=True, exist_ok=True)
-    assert wakeful("workspace", "attach", "ops", str(own)).code == 0, "its own folder is its own"
+    for fine in (folder / "home" / "agents" / "ops" / "work", folder / "home" / "shop"):
+        fine.mkdir(parents=True, exist_ok=True)
+        assert wakeful("workspace", "attach", "ops", str(fine)).code == 0, "its own folder, and a project in the home"
 
 
 def test_wrong_words_are_told_what_would_be_right(wakeful: Wakeful, repo: Path) -> None:

@@ -103,7 +103,7 @@ def test_tools_of_an_agent_are_answered_from_the_log_or_worked_out(client: HomeC
     assert {"refund", "work_slowly"} <= {entry["tool_name"].rpartition("/")[2] for entry in known["catalog"]["entries"]}
 
 
-def test_the_home_is_no_workspace_and_neither_is_what_holds_it_or_lies_in_it(
+def test_the_home_is_no_workspace_and_neither_is_what_holds_it_or_is_of_the_runtime(
     client: HomeClient, home: ServedHome
 ) -> None:
     made = {"name": "outside", "model": "scripted:demo"}
@@ -113,7 +113,7 @@ def test_the_home_is_no_workspace_and_neither_is_what_holds_it_or_lies_in_it(
     for folder, told in (
         (home.folder, "is the home of wakeful"),
         (home.folder.parent, "holds the home of wakeful"),
-        (home.folder / "agents", "lies in the home of wakeful"),
+        (home.folder / "agents", "is a folder of the runtime"),
     ):
         for refused in (
             client.post("/agents/outside/workspaces", {"path": str(folder)}),

@@ -64,7 +64,7 @@ def choose(
 async def keep_workspace(engine: Engine, agent: Agent[Any, Any]) -> None:
     """Attach the workspace that an agent's definition names. It is used, unless somebody chose another one.
 
-    Raises InvalidRequest for a folder that the home is part of, or that is part of the home.
+    Raises InvalidRequest for the home, a folder that holds it, and a folder of the runtime in it.
     """
     if agent.workspace is None or agent.profile == "chat":
         return

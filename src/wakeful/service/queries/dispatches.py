@@ -68,11 +68,17 @@ async def _fields(engine: Engine, row: DispatchRow) -> dict[str, Any]:
         "run_id": row.run_id,
         "kind": row.kind,
         "session_id": row.session_id,
-        "status": record["result"]["status"] if row.kind == "target" and "result" in record else row.status,
+        "status": _status(row, record),
         "created_at": row.created_at / 1e6,
         "updated_at": row.updated_at / 1e6,
         "record": redact(record),
     }
+
+
+def _status(row: DispatchRow, record: dict[str, Any]) -> str:
+    result = record.get("result") if row.kind == "target" else None
+    said = result.get("status") if isinstance(result, dict) else None
+    return said if isinstance(said, str) else row.status
 
 
 async def _as_it_stands(engine: Engine, row: DispatchRow) -> dict[str, Any]:
