@@ -156,9 +156,11 @@ def test_a_token_that_is_missing_or_wrong(
 
 
 def test_an_address_that_is_none(wakeful: Wakeful) -> None:
-    for wrong in ("http://", "http://u:p@host", "http://h?x=1"):
+    for wrong in ("http://", "http://u:p@host", "http://h?x=1", "ftp://host"):
         refused = wakeful("status", "--connect", wrong)
         assert refused.code == 2 and "is no address of a daemon" in refused.err
+    bare = wakeful("status", "--connect", "nas:7717")
+    assert bare.code == 2 and "did you mean http://nas:7717?" in bare.err
     unknown = wakeful("status", "--connect", "office")
     assert unknown.code == 2 and "no such address" in unknown.err and "[connect.office]" in unknown.err
 

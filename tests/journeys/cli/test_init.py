@@ -131,6 +131,7 @@ def test_a_key_that_is_refused_leaves_nothing_behind(
         (("--yes",), 3, "no model was given, and no key was found"),
         (("--model", "anthropic", "--yes"), 3, "no key of anthropic was found"),
         (("--model", "antropic", "--yes"), 2, "did you mean anthropic?"),
+        (("--model", "scripted:/nowhere/x.yaml", "--yes"), 2, "there is no such script"),
         (("--model", "scripted:demo", "--yes", "--spend", "lots"), 2, "no amount of dollars"),
         (("--model", "scripted:demo", "--yes", "--reach", "phone"), 2, "no way to reach you"),
         (("--model", "scripted:demo", "--yes", "--reach", "ntfy:nowhere"), 2, "no way to reach you"),
@@ -206,7 +207,7 @@ def test_without_a_terminal_a_phone_is_added_and_the_steps_are_told(
         (message,) = telegram.until(lambda: telegram.shown(17))
         paired = wakeful("channel", "pair", "phone", message["text"].split("code is ")[1].split()[0])
         assert "is paired" in paired.out, paired.err
-        assert wakeful("notify", "test", "main").code == 0
+        assert "a test notice about main is stored" in wakeful("notify", "test").out
         telegram.until(lambda: any("test" in each["text"] for each in telegram.shown(17)))
         wakeful("daemon", "stop")
     assert TelegramServer.TOKEN in (home / "secrets.env").read_text()

@@ -15,7 +15,10 @@ WRONG: dict[str, tuple[str, str]] = {
     "runn hello": ("there is no command 'runn'", "did you mean wakeful run?"),
     "approvals aprove x": ("there is no command 'approvals aprove'", "did you mean wakeful approvals approve or "),
     "models lst": ("there is no command 'models lst'", "did you mean wakeful models list or wakeful models test?"),
-    "debug": ("there is no command 'debug'", "did you mean wakeful debug prompt or wakeful debug latency?"),
+    "debug": (
+        "there is no command 'debug'",
+        "did you mean wakeful debug prompt or wakeful debug latency or ",
+    ),
     "zzz": ("there is no command 'zzz'", "list the commands: wakeful --help"),
     # a run
     "run": ("the prompt is empty", 'say something: wakeful run "hello"'),

@@ -52,15 +52,17 @@ def daemon_of_home() -> DaemonClient | None:
 def address_named(said: str) -> DaemonAddress:
     """A URL, the path of a socket, or a name of `wakeful.toml`. Raises InvalidRequest or InvalidConfig."""
     flag = f" --connect {quote(said)}"
-    if said.startswith(WEB):
-        if not is_usable_url(said):
-            raise InvalidRequest(f"{said} is no address of a daemon", "Write it like this: http://127.0.0.1:8420")
+    if "://" in said:
+        if not said.startswith(WEB) or not is_usable_url(said):
+            raise InvalidRequest(f"{said} is no address of a daemon", "Write it like this: http://127.0.0.1:7717")
         return DaemonAddress(said.rstrip("/"), os.environ.get(TOKEN, ""), flag=flag)
     if "/" in said:
         return DaemonAddress(str(Path(said).expanduser()), flag=flag)
     file = owner_file()
     profiles = connect_profiles(file)
     if said not in profiles:
+        if is_usable_url(f"http://{said}") and ":" in said:
+            raise InvalidRequest(f"--connect {said}: no such address", f"Did you mean http://{said}?")
         there = f"There are: {', '.join(sorted(profiles))}." if profiles else f"Write [connect.{said}] in {file.path}."
         raise InvalidRequest(f"--connect {said}: no such address", f"Give a URL or the path of a socket. {there}")
     found = profiles[said]

@@ -103,7 +103,7 @@ COMMANDS = {
                       "wakeful reload --store home/wakeful.db"),
     "notices": Command("runtime_watch", "notices [AGENT]", "list notices, and whether they arrived",
                        "wakeful notices\nwakeful notices ops", "notices"),
-    "notify test": Command("runtime_watch", "notify test AGENT", "send a test notice about an agent",
+    "notify test": Command("runtime_watch", "notify test [AGENT]", "send a test notice about an agent",
                            "wakeful notify test ops", "notify_test"),
     "channel": Command("channels", "channel", "the same as channel list", "wakeful channel", "listed"),
     "channel list": Command("channels", "channel list", "list the phones that are told and that decide",

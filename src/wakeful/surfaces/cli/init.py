@@ -282,10 +282,10 @@ def _money(said: str) -> float | None:
 
 
 def _checked(answers: Answers) -> str:
-    """Ask the model for one word. Raises Failure; then nothing was written."""
+    """Ask the model for one word. Raises Failure or MalformedScript; then nothing was written."""
+    found = asyncio.run(try_model(answers.model))  # raises MalformedScript for a script that is not there
     if answers.provider.name == "scripted":
         return "a script, which needs no key"
-    found = asyncio.run(try_model(answers.model))
     if not found.ok:
         raise Failure(
             f"{answers.model} did not answer: {found.message}; nothing was written",

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from wakeful.contracts.agent_identity import AgentControl
+from wakeful.service import default_agent_id
 from wakeful.service.operations.agents import AgentName
 from wakeful.service.operations.runtime import (
     CANCEL_TIMER,
@@ -17,7 +18,7 @@ from wakeful.service.operations.runtime import (
     NoticeQuery,
     TimerName,
 )
-from wakeful.surfaces.cli.agent_control import AgentArgument, ReasonOption
+from wakeful.surfaces.cli.agent_control import ReasonOption
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
@@ -62,9 +63,15 @@ def notices(
             out("not_sent: nobody is told. To be told on a phone: wakeful channel add ntfy")
 
 
-def notify_test(agent: AgentArgument, json: JsonOption = False, store: StoreOption = None) -> None:
+def notify_test(
+    agent: Annotated[
+        str | None, typer.Argument(metavar="AGENT", help="The agent's name. Default: main, or $WAKEFUL_AGENT_ID.")
+    ] = None,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
     """Have a test notice sent about an agent, by the process that runs it. wakeful notices shows whether it arrived."""
-    place = place_to_ask(store)
+    place, agent = place_to_ask(store), agent or default_agent_id()
     record = ask(TEST_NOTICE, AgentControlRequest(agent), place)
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
