@@ -35,7 +35,7 @@ peers: .peers/.ready  ## install the servers that tests/peers talks to (needs np
 	@touch $@
 
 test: $(READY)  ## run all tests
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto
 
 SHARE ?= 1
 
