@@ -40,6 +40,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkingHome]:
 
 
 def begin(client: HomeClient, command: str) -> str:
+    """The task of a command, which outlives its call: one that is over at once is no task."""
     known = {task["task_id"] for task in client.get("/tasks?agent=ops&over=true").body}
     assert client.post("/agents/ops/messages", {"text": f"begin {command}"}).status == 200
     until = time.monotonic() + 60
@@ -74,7 +75,7 @@ def test_lines_come_while_the_command_runs_and_its_end_comes_last(home: WorkingH
 
 
 def test_a_line_without_an_end_is_cut_and_the_next_one_is_whole(client: HomeClient) -> None:
-    task = begin(client, "head -c 700000 /dev/zero | tr '\\0' x; echo; echo last")
+    task = begin(client, "head -c 700000 /dev/zero | tr '\\0' x; echo; echo last; sleep 1")
     with client.stream(f"/tasks/{task}/output") as frames:
         said = frames.all()
     shown = [each.data for each in said[:-1]]
@@ -85,7 +86,7 @@ def test_a_line_without_an_end_is_cut_and_the_next_one_is_whole(client: HomeClie
 
 def test_a_key_is_hidden_also_from_a_reader_that_begins_in_the_middle_of_it(client: HomeClient) -> None:
     first, second = KEY[:12], KEY[12:]
-    task = begin(client, f"echo before; printf 'key {first}'; echo {second}; echo after")
+    task = begin(client, f"echo before; printf 'key {first}'; echo {second}; echo after; sleep 1")
     for place, expected in ((0, "before\nkey [redacted]\nafter\n"), (7, "key [redacted]\nafter\n"), (15, "after\n")):
         with client.stream(f"/tasks/{task}/output?after={place}") as frames:
             said = frames.all()[:-1]
