@@ -1,5 +1,6 @@
 """Pictures of the terminal UI, small and large, with colours and without: a person has looked at each of them."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,10 +26,15 @@ async def pictured(client: HomeClient, size: tuple[int, int]) -> AsyncIterator[S
         yield screen
 
 
-def picture(screen: Screen) -> str:
-    """The screen as SVG, without what is never the same twice."""
-    svg = screen.console.export_screenshot(title="wakeful tui")
-    return re.sub(r"terminal-\d+-", "terminal-", svg) + "\n"
+async def picture(screen: Screen) -> str:
+    """The screen as SVG once it stays as it is, without what is never the same twice."""
+    shown, before = "", None
+    while shown != before:
+        before = shown
+        await asyncio.sleep(0.15)
+        await screen.pilot.pause()
+        shown = re.sub(r"terminal-\d+-", "terminal-", screen.console.export_screenshot(title="wakeful tui")) + "\n"
+    return shown
 
 
 async def test_the_screens_are_those_that_were_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,13 +52,13 @@ async def test_the_screens_are_those_that_were_looked_at(tmp_path: Path, monkeyp
                 monkeypatch.delenv("NO_COLOR", raising=False)
             for size in (SMALL, LARGE):
                 async with pictured(client, size) as screen:
-                    found[f"tui/conversation-{size[0]}x{size[1]}-{colours}.svg"] = picture(screen)
+                    found[f"tui/conversation-{size[0]}x{size[1]}-{colours}.svg"] = await picture(screen)
                     await screen.press("f6")
                     await screen.until("asks because")
-                    found[f"tui/approval-{size[0]}x{size[1]}-{colours}.svg"] = picture(screen)
+                    found[f"tui/approval-{size[0]}x{size[1]}-{colours}.svg"] = await picture(screen)
                     await screen.press("f8")
                     await screen.until("total $0.00, 3 calls")
-                    found[f"tui/cost-{size[0]}x{size[1]}-{colours}.svg"] = picture(screen)
+                    found[f"tui/cost-{size[0]}x{size[1]}-{colours}.svg"] = await picture(screen)
     check_goldens(found, alone_in="tui")
 
 
