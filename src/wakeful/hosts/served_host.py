@@ -13,7 +13,6 @@ from wakeful.hosts.dispatch.records import DispatchRecords
 from wakeful.hosts.dispatch.runtime_target import RuntimeTarget, agent_of
 from wakeful.hosts.packages.imports import BundleImporter
 from wakeful.hosts.run_access import MANAGE, RunRefused
-from wakeful.ports import TurnRow
 from wakeful.service.agent_supply import AgentSupply
 from wakeful.service.commands.agents import addressed
 from wakeful.service.commands.runtime_holds import refuse_if_stopped
@@ -64,7 +63,7 @@ class ServedHost:
                 await self._any.wait()
                 cursor = EndedTurns(self._open_since)
                 while self._open:
-                    ended: list[TurnRow] = []
+                    are_more = False
                     with suppress(WakefulError):  # the store cannot be read or written now: the next look does it
                         cursor.turn_back(self._engine.clock.now())
                         ended = await cursor.fresh(store, MOST)
@@ -72,7 +71,8 @@ class ServedHost:
                         for run_id in [name for name, thread in self._open.items() if thread in threads]:
                             await self._keep(run_id)
                         cursor.take(ended)
-                    if len(ended) < MOST:
+                        are_more = len(ended) == MOST
+                    if not are_more:
                         await watch.wait(timeout=LOOK_AGAIN_SECONDS)
         finally:
             watch.close()

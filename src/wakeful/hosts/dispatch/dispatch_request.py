@@ -14,6 +14,7 @@ from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.jsonable import JsonAny, JsonDict
 from wakeful.contracts.validation import validated
 from wakeful.contracts.values import Value
+from wakeful.decisions.dispatch_answers import OVER
 
 INVALID_INPUT = "task_invalid_input"
 INVALID_RESULT = "task_invalid_result"
@@ -30,7 +31,7 @@ FALLBACKS = ("instructions", "input", "attachments")
 """Fields that may stand beside `task` instead of in it."""
 
 DispatchStatus: TypeAlias = Literal["queued", "running", "cancelling", "cancelled", "succeeded", "failed"]
-TERMINAL: frozenset[DispatchStatus] = frozenset({"succeeded", "failed", "cancelled"})
+TERMINAL = frozenset(OVER)
 
 
 _WORDS = ("environment", "failure_class")

@@ -19,7 +19,7 @@ from wakeful.hosts.run_access import RunRefused, principal_id
 from wakeful.ports import TurnRow
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
-from wakeful.service.queries.dispatch_states import LOCAL, key_of, local_standing, told
+from wakeful.service.queries.dispatch_states import LOCAL, key_of, local_state, told
 
 NO_AGENT = "task_no_agent"
 
@@ -94,7 +94,7 @@ class LocalTarget:
 
     async def status(self, run_id: str) -> dict[str, Any] | None:
         """What became of a run whose turn is over; None while it is not."""
-        return await local_standing(self._engine, run_id)
+        return await local_state(self._engine, run_id)
 
     async def cancel(self, run_id: str) -> None:
         row = await self.turn(run_id)

@@ -15,7 +15,7 @@ from wakeful.hosts.dispatch.local_target import LocalTarget, prompt_of
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.service.commands.agents import send_message
 from wakeful.service.commands.interruption import cancel_message
-from wakeful.service.queries.dispatch_states import RUNTIME, key_of, message_of, runtime_standing
+from wakeful.service.queries.dispatch_states import RUNTIME, key_of, message_of, runtime_state
 
 
 class RuntimeTarget(LocalTarget):
@@ -64,7 +64,7 @@ class RuntimeTarget(LocalTarget):
 
     async def status(self, run_id: str) -> dict[str, Any] | None:
         given = await self._given(run_id)
-        return await runtime_standing(self._engine, agent_of(given), run_id) if given is not None else None
+        return await runtime_state(self._engine, agent_of(given), run_id) if given is not None else None
 
     async def cancel(self, run_id: str) -> None:
         row = await self._message_of(run_id)

@@ -148,7 +148,7 @@ def end_of_pause(engine: Engine, seconds: float | None) -> int | None:
     if seconds is None:
         return None
     if not 0 < seconds <= LONGEST_PAUSE:
-        raise InvalidRequest(f"seconds={seconds}: no pause is as long", "Give a number above 0, or leave it out.")
+        raise InvalidRequest(f"a pause cannot last {seconds:g} seconds", "Give a number above 0, or leave it out.")
     return engine.clock.now() + round(seconds * 1_000_000)
 
 

@@ -24,13 +24,13 @@ def key_of(run_id: str) -> str:
     return f"task:{run_id}"
 
 
-async def local_standing(engine: Engine, run_id: str) -> dict[str, Any] | None:
+async def local_state(engine: Engine, run_id: str) -> dict[str, Any] | None:
     """What became of a run whose turn is over; None while it is not."""
     row = await engine.store.turn_of_key(key_of(run_id))
     return None if row is None or row.is_open else told(await recall(engine, row, None))
 
 
-async def runtime_standing(engine: Engine, agent: str, run_id: str) -> dict[str, Any] | None:
+async def runtime_state(engine: Engine, agent: str, run_id: str) -> dict[str, Any] | None:
     """How the message of a run stands, and its turn; None while no turn has taken it."""
     row = await message_of(engine, agent, run_id)
     turn = await engine.store.turn(row.turn_id) if row is not None and row.turn_id else None

@@ -10,7 +10,7 @@ from wakeful.decisions.redaction import redact
 from wakeful.engine.run_request import Engine
 from wakeful.ports.dispatches import DispatchKind, DispatchRow
 from wakeful.ports.imported_agents import ImportedAgent
-from wakeful.service.queries.dispatch_states import LOCAL, RUNTIME, local_standing, runtime_standing
+from wakeful.service.queries.dispatch_states import LOCAL, RUNTIME, local_state, runtime_state
 from wakeful.service.queries.record_names import several
 from wakeful.views.dispatch_records import (
     DispatchDetails,
@@ -91,9 +91,9 @@ async def _as_it_stands(engine: Engine, row: DispatchRow) -> dict[str, Any]:
     try:
         target = record["result"]["executor_id"]
         if target == RUNTIME:
-            said = await runtime_standing(engine, str(record["input"]["metadata"]["agent"]), row.run_id)
+            said = await runtime_state(engine, str(record["input"]["metadata"]["agent"]), row.run_id)
         else:
-            said = await local_standing(engine, row.run_id) if target == LOCAL else None
+            said = await local_state(engine, row.run_id) if target == LOCAL else None
         if said is None:
             return record
         return {**record, "result": engine.keys().hide_in(joined(record["result"], said))}

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from wakeful.contracts.errors import InvalidRequest
 from wakeful.engine.run_request import Engine
+from wakeful.engine.watchers import LEFT_OUT
 from wakeful.processes.output_segments import output_end, read_piece
 from wakeful.service.commands.agents import task_named
 from wakeful.service.queries.tasks import output_of
@@ -87,9 +88,7 @@ class TaskWatcher:
             self._tell()
 
     async def _seen(self) -> OutputState:
-        row = await task_named(
-            self.engine.store, self.task_id
-        )  # before the files: once it is over, they have all of it
+        row = await task_named(self.engine.store, self.task_id)  # first: once it is over, the files have all of it
         folder = row.recovered.folder if row.recovered is not None else None
         end = await asyncio.to_thread(output_end, folder) if folder is not None else None
         return OutputState(folder, row.is_over, end)
@@ -159,6 +158,6 @@ class _LineReader:
         text = engine.keys().hide(shown.decode("utf-8", "replace"))
         if is_long:
             self._is_in_line = True
-            text = text[:LINE_CHARS] + " [the rest of the line is left out]\n"
+            text = text[:LINE_CHARS] + LEFT_OUT
         skipped, self._skipped = self._skipped, 0
         return OutputChunk(task_id=self._task_id, next=self.place, text=text, skipped_bytes=skipped)

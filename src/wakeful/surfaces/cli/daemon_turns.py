@@ -63,11 +63,13 @@ def daemon_for(name: str, store: Path | None) -> StoreAddress:
     return place
 
 
-def check_place() -> None:
-    """Raises WrongRequest for `--connect` on work that names no agent of that daemon."""
+def check_own_run(*, no_wait: bool = False) -> None:
+    """Raises WrongRequest for `--connect` or `--no-wait` on work that names no agent of a daemon."""
     said = connect_to.get()
     if said is not None:
         raise WrongRequest(f"the daemon {said} was named, and none of its agents", "say which one: --agent NAME")
+    if no_wait:
+        raise WrongRequest("--no-wait leaves a run to a daemon, and this run is in this process", "leave it out")
 
 
 def wait_for(message: str, place: StoreAddress, go_on: str) -> None:

@@ -16,7 +16,7 @@ from wakeful.service.operations.turn_reports import SHOW_PROMPT
 from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.prompt_report import prompt_of_agent
 from wakeful.surfaces.cli.agents import agent_for, named_agent
-from wakeful.surfaces.cli.daemon_turns import check_options, check_place, daemon_for
+from wakeful.surfaces.cli.daemon_turns import check_options, check_own_run, daemon_for
 from wakeful.surfaces.cli.options import (
     AgentOrFileOption,
     JsonOption,
@@ -62,7 +62,7 @@ def command(
         check_options({option: given for option, given in own.items() if option != "--agent"}, name, place)
         report = ask(PREVIEW_PROMPT, PromptOf(name), place)
     else:
-        check_place()
+        check_own_run()
         loaded = load(tools or [])
         for words in loaded.notes:
             note(words)

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeful.hosts.dispatch.dispatch_request import DispatchResult, ExecutorTarget
+from wakeful.hosts.dispatch.dispatch_request import TERMINAL, DispatchResult, ExecutorTarget
 from wakeful.service.operations.dispatches import SHOW_DISPATCH, START_DISPATCH, DispatchName, NewDispatch
 from wakeful.surfaces.cli.agents import named_agent
-from wakeful.surfaces.cli.daemon_turns import check_options, check_place, daemon_for, wait_for
-from wakeful.surfaces.cli.dispatch_show import OVER, RunArgument, how_to_go_on, result_of
+from wakeful.surfaces.cli.daemon_turns import check_options, check_own_run, daemon_for, wait_for
+from wakeful.surfaces.cli.dispatch_show import RunArgument, how_to_go_on, result_of
 from wakeful.surfaces.cli.host_setup import OPERATOR, HostCode, opened_host
 from wakeful.surfaces.cli.options import (
     AgentOption,
@@ -76,9 +76,7 @@ def run(
         work = NewDispatch(living, instructions, task, _inputs(inputs or []), session, run_id)
         _run_by_daemon(work, where, wait=not no_wait, as_json=json)
         return
-    check_place()
-    if no_wait:
-        raise WrongRequest("--no-wait leaves a run to a daemon, and this run is in this process", "leave it out")
+    check_own_run(no_wait=no_wait)
     place = store_to_write(store)
     given: dict[str, Any] = {
         "task": {"id": task, "instructions": instructions, "input": _inputs(inputs or [])},
@@ -197,7 +195,7 @@ def _tell(result: Mapping[str, Any], place: StoreAddress, *, as_json: bool, wait
         note(f"{run} {status}{f': {why}' if why else ''}")
         for line in how_to_go_on(result, place):
             note(line)
-    if status not in OVER and waited:
+    if status not in TERMINAL and waited:
         raise typer.Exit(WAITS)
     if status in ("failed", "cancelled"):
         raise typer.Exit(FAILED)

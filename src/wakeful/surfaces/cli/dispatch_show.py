@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from wakeful.contracts.envelope import iso
+from wakeful.hosts.dispatch.dispatch_request import TERMINAL
 from wakeful.service import redact
 from wakeful.service.operations.dispatches import (
     CANCEL_DISPATCH,
@@ -26,7 +27,6 @@ from wakeful.views.dispatch_records import DispatchDetails, DispatchedRun
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, or its row number.")]
 BEGINS_ONE = "wakeful dispatch run INSTRUCTIONS"
-OVER = ("succeeded", "failed", "cancelled")
 EMPTY: Mapping[str, Any] = {
     "executor_id": "-",
     "started_at": "-",
@@ -91,7 +91,7 @@ def cancel(run: RunArgument, json: JsonOption = False, store: StoreOption = None
     """Stop a dispatched run. Safe to repeat."""
     place = place_to_ask(store, BEGINS_ONE)
     if place.daemon is not None:
-        was_over = ask(SHOW_DISPATCH, DispatchName(run), place).status in OVER
+        was_over = ask(SHOW_DISPATCH, DispatchName(run), place).status in TERMINAL
         result = result_of(ask(CANCEL_DISPATCH, DispatchToCancel(run), place))
         asked = not was_over and result["status"] in ("cancelling", "cancelled")
     else:
@@ -119,7 +119,7 @@ def result_of(run: DispatchedRun) -> dict[str, Any]:
 
 def how_to_go_on(result: Mapping[str, Any], place: StoreAddress) -> list[str]:
     """The next commands, for a run that has not ended."""
-    if result["status"] in OVER:
+    if result["status"] in TERMINAL:
         return []
     waits, run = result["diagnostics"].get("waiting_for"), plain(result["run_id"])
     lines = [f"it waits for approval: wakeful approvals{place.flag}"] if waits == "approval_required" else []

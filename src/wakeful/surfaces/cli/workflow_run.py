@@ -18,7 +18,7 @@ from wakeful.service.operations.workflows import SHOW_WORKFLOW, WorkflowName
 from wakeful.service.queries.history import unknown_calls
 from wakeful.service.workflows.runs import WorkflowOutcome, run_workflow
 from wakeful.surfaces.cli.agents import named_agent
-from wakeful.surfaces.cli.daemon_turns import check_options, check_place, daemon_for
+from wakeful.surfaces.cli.daemon_turns import check_options, check_own_run, daemon_for
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     AgentOrFileOption,
@@ -92,9 +92,7 @@ def command(
         saved = ask(SHOW_WORKFLOW, WorkflowName(name, revision), where)
         asked = WorkflowToRun(saved.workflow_id, living, _inputs(saved, inputs or []), prompt, revision, key=key)
         run_by_daemon(asked, where, wait=not no_wait, as_json=json)
-    check_place()
-    if no_wait:
-        raise WrongRequest("--no-wait leaves a run to a daemon, and this run is in this process", "leave it out")
+    check_own_run(no_wait=no_wait)
     place = store_to_read(store, "wakeful workflow save FILE")
     code = workflow_code(tools, agent, workspace, profile)
     progress = somebody_or_nobody(quiet=quiet)

@@ -16,7 +16,7 @@ from wakeful.service.operations.operation import NoRequest
 from wakeful.service.operations.workflow_runs import SAVE_WORKFLOW, WorkflowToSave
 from wakeful.service.operations.workflows import DELETE_WORKFLOW, LIST_WORKFLOWS, SHOW_WORKFLOW, WorkflowName
 from wakeful.surfaces.cli.agents import named_agent
-from wakeful.surfaces.cli.daemon_turns import check_options, check_place, daemon_for
+from wakeful.surfaces.cli.daemon_turns import check_options, check_own_run, daemon_for
 from wakeful.surfaces.cli.options import (
     AgentOption,
     AgentOrFileOption,
@@ -145,7 +145,7 @@ def save(
         kept = ask(SAVE_WORKFLOW, WorkflowToSave(living, graph.model_dump(mode="json", by_alias=True)), where)
         _tell_saved(kept, where, f" --agent {living}", json)
         return
-    check_place()
+    check_own_run()
     code = workflow_code(tools, agent, workspace, profile)
     place = store_to_write(store)
     saved = asyncio.run(_save(graph, code, place.path))
