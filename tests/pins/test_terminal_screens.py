@@ -66,4 +66,4 @@ def _decide(client: HomeClient) -> None:
     while not (waiting := client.get("/approvals").body):
         pass
     client.post(f"/approvals/{waiting[0]['approval_id']}/decision", {"decision": "approved"})
-    client.until_ended({"agent": "clerk"})
+    client.until_all_ended("clerk")

@@ -86,7 +86,7 @@ async def test_closing_it_stops_nothing(home: ServedHome, client: HomeClient) ->
         await screen.press("ctrl+q")
     (approval,) = client.get("/approvals").body
     client.post(f"/approvals/{approval['approval_id']}/decision", {"decision": "approved"})
-    assert client.until_ended({"agent": "clerk"})["state"] == "completed"
+    assert client.until_all_ended("clerk")["state"] == "completed"
     after = client.get("/control/runtime/status").body
     assert (after["pid"], after["started_at"]) == (before["pid"], before["started_at"])
 

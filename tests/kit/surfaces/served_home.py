@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wakeful.ports import OPEN_STATES
 from wakeful.service.serving.lifecycle import serve_command
 from wakeful.service.serving.options import ServeOptions
 
@@ -95,15 +96,26 @@ class HomeClient:
             connection.close()
 
     def until_ended(self, message: Mapping[str, Any], seconds: float = 30.0) -> dict[str, Any]:
-        """The turn that took a message, once it rests or is over."""
+        """The turn that took a message, once it is over."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            for turn in self.get(f"/turns?agent={message['agent']}").body:
-                if turn["state"] not in ("admitted", "running"):
-                    found: dict[str, Any] = turn
+            turn_id = self.get(f"/messages/{message['message_id']}").body["turn_id"]
+            if turn_id is not None:
+                found: dict[str, Any] = self.get(f"/turns/{turn_id}").body
+                if found["state"] not in OPEN_STATES:
                     return found
             time.sleep(0.05)
-        raise AssertionError(f"no turn of {message} came to rest")
+        raise AssertionError(f"no turn of {message} came to its end")
+
+    def until_all_ended(self, agent: str, seconds: float = 30.0) -> dict[str, Any]:
+        """The newest turn of an agent that began at least one, once none of them is open."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            turns: list[dict[str, Any]] = self.get(f"/turns?agent={agent}").body
+            if turns and all(turn["state"] not in OPEN_STATES for turn in turns):
+                return turns[0]
+            time.sleep(0.05)
+        raise AssertionError(f"not every turn of {agent} came to its end")
 
 
 class Frame(NamedTuple):
