@@ -11,7 +11,7 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -337,6 +337,8 @@ class TurnWork:
     """Where other agents are made; None: nobody is there to look after them, or this agent may make none."""
     open_waits: Mapping[str, WaitRow] = field(default_factory=dict)
     """What the agent waited for when the turn was taken up, where somebody wakes it again."""
+    open_tasks: Callable[[], Set[str]] = frozenset
+    """The tasks that will tell the agent of their end."""
     recatalog: "Callable[[TurnWork], Awaitable[list[Fact]]] | None" = None
     """The catalogue as a fact, when a standing answer that came in the turn has changed it."""
     skip_said: int = 0

@@ -8,7 +8,8 @@ from wakeful.contracts.envelope import Fact, iso
 from wakeful.contracts.events import WaitCancelled, WaitCreated
 from wakeful.decisions.delegation import Refusal
 from wakeful.decisions.levels import Call
-from wakeful.decisions.waking.wait_tools import CANCEL_WAIT, WaitRefusal, no_such_wait, wait_of
+from wakeful.decisions.spawn_terms import task_of
+from wakeful.decisions.waking.wait_tools import CANCEL_WAIT, WaitRefusal, no_such_task, no_such_wait, wait_of
 from wakeful.engine.turn_work import TurnWork
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.result_shape import at_once
@@ -23,6 +24,10 @@ def wait_facts(work: TurnWork, call: Call, dispatch: CallAtGate) -> list[Fact] |
     terms = wait_of(name, arguments, now)
     if isinstance(terms, WaitRefusal):
         return _refusal(terms)
+    if terms.wake == "task_result" and terms.resource is not None:
+        running = work.open_tasks()
+        if not running & {terms.resource, task_of(terms.resource)}:
+            return _refusal(no_such_task(terms.resource, running))
     wait_id = f"wait_{work.place.row.turn_id}_{call.call_id}"
     created = WaitCreated(
         wait_id=wait_id,

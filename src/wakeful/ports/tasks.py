@@ -211,6 +211,10 @@ class TaskBoard(ChildBoard, Protocol):
         """A task of the turn's agent."""
         ...
 
+    def open_tasks(self, agent_id: str) -> Set[str]:
+        """The tasks of an agent that will tell it of their end, and those that are being made just now."""
+        ...
+
     async def wait(self, task_id: str, seconds: float) -> TaskRow:
         """The task, once it is over or the time is."""
         ...

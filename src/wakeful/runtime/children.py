@@ -67,7 +67,8 @@ class RuntimeChildren:
         """By task: what is decided about a child is decided by one at a time."""
         self._interrupted: set[str] = set()
         """Turns of children that were asked to stop."""
-        self._beginning: set[asyncio.Task[None]] = set()
+        self._beginning: dict[asyncio.Task[None], str] = {}
+        """Tasks whose child is being made."""
         self._unmade: set[str] = set()
         """Tasks whose child could not be made when it was asked for: a full disk, say."""
         self._over: dict[str, asyncio.Event] = {}
@@ -123,9 +124,9 @@ class RuntimeChildren:
     # --- for turns -------------------------------------------------------------------------------------------------
 
     def begin_child(self, task_id: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._begin_safely(task_id))
-        self._beginning.add(task)
-        task.add_done_callback(self._beginning.discard)
+        making = asyncio.get_running_loop().create_task(self._begin_safely(task_id))
+        self._beginning[making] = task_id
+        making.add_done_callback(self._beginning.pop)
 
     async def begun(self) -> bool:
         """Wait until all agents are made that somebody asked for. Were there any?"""
@@ -136,6 +137,9 @@ class RuntimeChildren:
 
     def open_children(self, agent_id: str) -> Set[str]:
         return {task_id for task_id, row in self._open.items() if row.agent_id == agent_id}
+
+    def being_made(self) -> Set[str]:
+        return set(self._beginning.values())
 
     def names(self) -> Set[str]:
         return self._names()

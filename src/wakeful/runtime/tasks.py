@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Set
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.envelope import Fact
@@ -59,6 +59,13 @@ def tasks_folder(location: str) -> Iterator[str]:
         yield folder
 
 
+class _WatchedTask(NamedTuple):
+    """A command task that is looked after."""
+
+    agent_id: str
+    watcher: "asyncio.Task[None]"
+
+
 class RuntimeTasks:
     """Every task of a runtime; for tools, the board at which they find those of their agent."""
 
@@ -76,7 +83,7 @@ class RuntimeTasks:
         self._foreground: list[TaskCommand] = []
         """Commands that a call waits for."""
         self._over: dict[str, asyncio.Event] = {}
-        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._watching: dict[str, _WatchedTask] = {}
 
     @property
     def folder(self) -> str:
@@ -100,7 +107,7 @@ class RuntimeTasks:
         await self.children.close()
         if self._store.location == IN_MEMORY:
             await self._end_all()
-        watching = list(self._watching.values())
+        watching = [watched.watcher for watched in self._watching.values()]
         for watch in watching:
             watch.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
@@ -114,7 +121,7 @@ class RuntimeTasks:
             if command.done() and not command.cancelled():
                 await command.result().stop(0)
         while self._watching:
-            await asyncio.wait(self._watching.values())
+            await asyncio.wait([watched.watcher for watched in self._watching.values()])
 
     async def end_commands(self, reason: str) -> None:
         """End every command that runs: those that a call waits for, and tasks. Their agents are told as usual."""
@@ -123,7 +130,7 @@ class RuntimeTasks:
         for row in await self._store.open_tasks():
             if row.kind == "command_task" and row.status != "cancelling":
                 await self.stop(row.task_id, reason=reason)
-        ending = [self._watching[name] for name in list(self._commands) if name in self._watching]
+        ending = [self._watching[name].watcher for name in list(self._commands) if name in self._watching]
         if ending:
             await asyncio.wait(ending)
 
@@ -173,6 +180,10 @@ class RuntimeTasks:
     async def task(self, turn_id: str, task_id: str) -> TaskRow | None:
         turn, row = await self._store.turn(turn_id), await self._store.task(task_id)
         return row if row is not None and turn is not None and row.agent_id == turn.agent_id else None
+
+    def open_tasks(self, agent_id: str) -> Set[str]:
+        commands = {task_id for task_id, watched in self._watching.items() if watched.agent_id == agent_id}
+        return commands | self.children.open_children(agent_id) | self.children.being_made()
 
     async def wait(self, task_id: str, seconds: float) -> TaskRow:
         over = self._over.setdefault(task_id, asyncio.Event())
@@ -349,7 +360,7 @@ class RuntimeTasks:
             if over is not None:
                 over.set()
 
-        self._watching[row.task_id] = asyncio.create_task(watched())
+        self._watching[row.task_id] = _WatchedTask(row.agent_id, asyncio.create_task(watched()))
 
     async def _command(self, task_id: str) -> TaskCommand | None:
         """The command of a task that runs here."""

@@ -1,6 +1,7 @@
 """Child agents of agents that live: spawned, supervised, spoken to and stopped."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,28 @@ async def test_a_message_to_a_child_that_is_over_is_refused() -> None:
         await rt.answer(await rt.send("ops", "Have a hole dug."))
     said = (await tool_results(store))[-1]
     assert (said["accepted_input"], said["summary_text"]) == (False, "the task is completed")
+
+
+@pytest.mark.parametrize("name", ["supervision_task_id", "child_agent_id"])
+async def test_a_child_is_waited_for_by_its_task_or_by_its_name(name: str) -> None:
+    store, go = MemoryStore(), asyncio.Event()
+
+    async def child(request: ModelRequest) -> Any:
+        await go.wait()
+        return "A hole."
+
+    def waits(request: ModelRequest) -> Any:
+        spawned = json.loads(next(item.text for item in request.history if item.role == "tool"))
+        return calls("wait_for", reason="the hole", wake="task_result", resource=spawned[name])
+
+    async with Runtime(store=store, agents=[family(spawning(waits, "done"), child)]) as rt:
+        await rt.answer(await rt.send("ops", "Have a hole dug."))
+        (wait,) = await store.open_waits("ops")
+        row = await only_task(store)
+        assert wait.resource in (row.task_id, name_of(row))
+        go.set()
+        await rt.settled()
+        assert await store.open_waits("ops") == []
 
 
 @pytest.mark.spec("HOL-CMD-49")

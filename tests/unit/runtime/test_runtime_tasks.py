@@ -274,6 +274,33 @@ async def test_of_a_store_in_memory_tasks_end_with_the_runtime(house: House) -> 
     assert alive(name) == []
 
 
+async def test_a_running_task_is_waited_for_by_its_id_and_one_that_has_ended_is_not(house: House) -> None:
+    def reply(request: ModelRequest) -> Any:
+        said = [item.text for item in request.history if isinstance(item, UserItem)]
+        results = [item.text for item in request.history if item.role == "tool"]
+        if not results:
+            return begins()
+        task = json.loads(results[0])["task_handle"]["task_id"]
+        if len(results) == 1 or (said[-1].endswith("Again.") and len(results) == 2):
+            return calls("wait_for", reason="the build", wake="task_result", resource=task)
+        heard.append(results[-1])
+        return "told"
+
+    heard: list[str] = []
+    agent = Agent("ops", scripted(reply), workspace=house.workspace)
+    async with Runtime(house.home, agents=[agent]) as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+        (wait,) = await rt._here.engine.store.open_waits("ops")
+        house.say_go()
+        (row,) = await house.until_over()
+        assert wait.resource == row.task_id
+        await rt.settled()
+        assert await rt._here.engine.store.open_waits("ops") == []
+        assert (await rt.answer(await rt.send("ops", "Again."))).output == "told"
+        assert f"'{row.task_id}' is no running task of yours; running are: none." in heard[-1]
+        assert await rt._here.engine.store.open_waits("ops") == [], "nobody waits for what has been told"
+
+
 @pytest.mark.spec("HOL-FAIL-05", "HOL-WTOOL-17")
 async def test_reading_a_failed_task_shows_its_failure_and_waits_for_nothing_durable(house: House) -> None:
     def reply(request: ModelRequest) -> Any:

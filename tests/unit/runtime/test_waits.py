@@ -137,6 +137,10 @@ async def test_a_timer_begins_a_turn_of_an_agent_that_waits_for_nothing(tmp_path
         (call("wait_for", reason="x", wake="timer", deadline_ms=-5), "deadline_ms"),
         (call("sleep", reason="x", duration_ms=3_600_001), "duration_ms"),
         (call("cancel_wait", wait_id="wait_9"), "no open wait of yours; open are: none"),
+        (
+            call("wait_for", reason="x", wake="task_result", resource="task_9"),
+            "no running task of yours; running are: none",
+        ),
     ],
 )
 async def test_a_wait_that_makes_no_sense_is_refused_to_the_model_with_what_would_be_right(

@@ -140,6 +140,15 @@ def no_such_wait(wait_id: str, waits: Iterable[str]) -> WaitRefusal:
     return WaitRefusal("not_found", f"{wait_id!r} is no open wait of yours; open are: {listed}", "wait_id")
 
 
+def no_such_task(resource: str, running: Iterable[str]) -> WaitRefusal:
+    listed = ", ".join(sorted(running)) or "none"
+    words = (
+        f"{resource!r} is no running task of yours; running are: {listed}. A task that has ended tells you so in a "
+        "message: if you have not seen it, end your turn and it comes"
+    )
+    return WaitRefusal("not_found", words, "resource")
+
+
 def _later(now: int, milliseconds: int | None) -> int | None:
     return None if milliseconds is None else now + milliseconds * 1_000
 

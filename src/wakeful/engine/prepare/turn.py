@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -222,6 +223,8 @@ async def prepare(
         work.spawn_desk = await _spawn_desk(engine, agent.spawn, row, request.host.generation)
     if engine.surroundings.wakes:
         work.open_waits = {wait.wait_id: wait for wait in await store.open_waits(row.agent_id)}
+    if engine.surroundings.tasks is not None:
+        work.open_tasks = partial(engine.surroundings.tasks.open_tasks, row.agent_id)
     work.recatalog = recataloger(engine, belt)
     warnings = _warnings(request, agent, belt, work, admitted, limits.per_tool)
     return ReadyTurn(work, StartRecord(conversation, found, belt, stored, limits, routed.facts, warnings))
