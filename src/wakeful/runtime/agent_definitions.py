@@ -100,7 +100,8 @@ def _checked(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> Agent[Any, 
     if agent.workspace is not None:
         with inside("workspace"):
             refuse_home(agent.workspace, agent.name)
-    for place, server in enumerate(agent.mcp):
+    is_there = agent.workspace is None or agent.workspace.is_dir()  # its mcp.json may name them: a turn looks
+    for place, server in enumerate(agent.mcp) if is_there else ():
         with inside("mcp", place):
             find_server(server, agent.workspace)
     return agent

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from wakeful import Agent, Runtime
+from wakeful import Agent, Runtime, open_store, trust
 from wakeful.errors import InvalidConfig
 from wakeful.runtime.missing_folders import LOOK_SECONDS
 from wakeful.surfaces.cli.main import main
@@ -15,6 +16,7 @@ from wakeful.testing import FixedClock, scripted
 
 NOON = datetime(2040, 1, 2, 12, tzinfo=UTC)
 HOUR = 3600.0
+NOTES_SERVER = Path(__file__).parents[3] / "examples" / "notes_server.py"
 
 
 async def passes(rt: Runtime, clock: FixedClock, seconds: float) -> None:
@@ -120,6 +122,32 @@ async def test_an_agent_whose_folder_is_missing_when_the_runtime_starts_waits_fo
         (tmp_path / "away").rename(folder)
         await passes(rt, clock, LOOK_SECONDS)
         assert (await rt.answer(sent)).status == "completed"
+
+
+async def test_a_server_that_a_missing_folder_names_parks_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, home, folder = FixedClock(NOON), tmp_path / "home", tmp_path / "shop"
+    monkeypatch.setenv("WAKEFUL_HOME", str(home))
+    folder.mkdir()
+    (home / "agents").mkdir(parents=True)
+    server = {"command": sys.executable, "args": [str(NOTES_SERVER), "serve"]}
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"notes": server}}))
+    trust(folder)
+    definition = {"name": "ops", "model": "scripted:demo", "workspace": str(folder), "mcp": ["notes"]}
+    (home / "agents" / "ops.json").write_text(json.dumps(definition))
+    folder.rename(tmp_path / "away")
+    async with Runtime(home, clock=clock) as rt:
+        sent = await rt.send("ops", "Go on.")
+        await passes(rt, clock, 1)
+        record = await rt.agent("ops")
+        assert (record.control, record.problems) == ("running", ())
+        (tmp_path / "away").rename(folder)
+        await passes(rt, clock, LOOK_SECONDS)
+        result = await rt.answer(sent)
+    assert result.status == "completed"
+    async with open_store(home / "wakeful.db") as store:
+        assert "read_note" in str(await store.tools(result.turn_id)), "the server of the folder was found"
 
 
 async def test_an_agent_with_a_model_of_its_operators_waits_for_its_folder_too(tmp_path: Path) -> None:
