@@ -7,7 +7,7 @@ at its next look. A thread in none of the allowed states is a violation: it is w
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import EventRefused
@@ -155,14 +155,24 @@ async def _at_rest(engine: Engine, turn: TurnRow) -> Obligation:
     else:
         wake = WakeTime(None, "somebody", turn.turn_id)
     asked = [f"{action.tool_name} ({action.action_id})" for action in pending]
-    what = f"{reason.replace('_', ' ')} {', '.join(asked or turn.waiting_for)}".strip()
-    return Obligation("turn", turn.turn_id, turn.turn_id, wake, f"turn {turn.turn_id}, {what}")
+    what = f"{_RESTS.get(reason, '')} {', '.join(asked or turn.waiting_for)}".strip() or "somebody"
+    return Obligation("turn", turn.turn_id, turn.turn_id, wake, f"{what} in turn {turn.turn_id}")
 
 
 async def _reason(engine: Engine, turn: TurnRow) -> str:
     last = await engine.store.read(turn.agent_id, after=max(0, turn.last_seq - TAIL), turn_id=turn.turn_id)
     events = [entry.fact.event for entry in last]
     return next((event.reason for event in reversed(events) if isinstance(event, TurnSuspended)), "at rest")
+
+
+_RESTS: Final = {
+    "approval_required": "a decision about",
+    "runtime_tool_pending": "the result of",
+    "budget_window": "the spending limit",
+    "tool_missing": "the tool",
+    "agent_missing": "the code of agent",
+}
+"""What a turn at rest waits for, before its name."""
 
 
 # --- the watchdog --------------------------------------------------------------------------------------------------

@@ -102,7 +102,8 @@ def _attribute(module: ModuleType, module_name: str, name: str) -> Any:
     value: Any = module
     for part in name.split("."):
         if not hasattr(value, part):
-            usable = [each for each, found in vars(module).items() if not each.startswith("_") and _is_usable(found)]
+            found = {each: known for each, known in vars(module).items() if not each.startswith("_")}
+            usable = [each for each, known in found.items() if _is_usable(known, module)]
             near = get_close_matches(name, usable, n=3, cutoff=0.5) or usable[:5]
             hint = f"did you mean {_ways([module_name] * len(near), *near)}?" if near else "it has nothing to use"
             raise UnknownTool(f"the module {module_name!r} has no {name!r}", hint)
@@ -110,8 +111,12 @@ def _attribute(module: ModuleType, module_name: str, name: str) -> Any:
     return value
 
 
-def _is_usable(value: Any) -> bool:
-    return isinstance(value, Tool | Agent) or inspect.isfunction(value)
+def _is_usable(value: Any, module: ModuleType) -> bool:
+    """Is it a tool, an agent, a list of them, or a function of the module itself?"""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(_is_usable(each, module) for each in value)
+    own = inspect.isfunction(value) and value.__module__ == module.__name__
+    return isinstance(value, Tool | Agent) or own
 
 
 def _ways(modules: Iterable[str], *names: str) -> str:

@@ -40,14 +40,14 @@ def test_bare_why_tells_of_everything_that_is_not_at_rest(here: ServedHome, wake
     message = asks(here, "first")
     told = wakeful("why")
     assert told.code == 0
-    assert "clerk (thread first) waits: turn" in told.out
+    assert "clerk (thread first) waits for a decision about refund (appr_" in told.out
     assert "keeper" not in told.out
     (life,) = json.loads(wakeful("why", "--json").out)
     assert (life["agent"], life["state"]) == ("clerk", "waiting")
 
     of_message = json.loads(wakeful("why", message, "--json").out)
     assert (of_message["kind"], of_message["agent"], of_message["thread"]) == ("message", "clerk", "first")
-    assert any("approval required refund" in each for each in of_message["evidence"])
+    assert any("a decision about refund" in each for each in of_message["evidence"])
     turn = next(each for each in here.client.get("/turns?agent=clerk").body if each["state"] == "suspended")
     of_turn = json.loads(wakeful("why", turn["turn_id"], "--json").out)
     assert (of_turn["kind"], of_turn["next_command"]) == ("turn", "wakeful approvals")

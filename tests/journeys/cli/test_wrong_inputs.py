@@ -19,6 +19,8 @@ WRONG: dict[str, tuple[str, str]] = {
         "there is no command 'debug'",
         "did you mean wakeful debug prompt or wakeful debug latency or ",
     ),
+    "logs": ("there is no command 'logs'", "did you mean wakeful daemon logs or wakeful tail?"),
+    "turns": ("there is no command 'turns'", "did you mean wakeful events?"),
     "zzz": ("there is no command 'zzz'", "list the commands: wakeful --help"),
     # a run
     "run": ("the prompt is empty", 'say something: wakeful run "hello"'),

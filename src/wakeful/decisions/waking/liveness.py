@@ -119,16 +119,15 @@ def _owing(owed: Obligation, wake: WakeTime, now: int) -> Liveness:
     evidence = (f"{owed.owed} {owed.owed_id}", f"wake {wake.cause} {wake.cause_id}".strip())
     if wake.due_at is None:
         if wake.cause == "paused":
-            return Liveness("paused", f"rests with {owed.words}, which was paused by {wake.cause_id}", evidence)
-        return Liveness("waiting", f"waits for somebody: {owed.words}", evidence)
+            return Liveness("paused", f"rests with turn {owed.owed_id}, which was paused by {wake.cause_id}", evidence)
+        return Liveness("waiting", f"waits for {owed.words}", evidence)
     when = "now" if wake.due_at <= now else f"at {iso(wake.due_at)}"
     if owed.owed == "deferral" and wake.cause_id not in ("", owed.owed_id):
         words = f"waits for the folder {wake.cause_id}, which was missing, and is tried again {when} at the latest"
         return Liveness("waiting", words, evidence, wake.due_at)
     if owed.owed in ("turn", "wait") and wake.due_at > now:
-        return Liveness(
-            "waiting", f"waits: {owed.words}, until {iso(wake.due_at)} at the latest", evidence, wake.due_at
-        )
+        words = f"waits for {owed.words}" if owed.owed == "turn" else f"waits: {owed.words}"
+        return Liveness("waiting", f"{words}, until {iso(wake.due_at)} at the latest", evidence, wake.due_at)
     return Liveness("queued", f"has {owed.words} to look at, {when}", evidence, wake.due_at)
 
 

@@ -18,6 +18,7 @@ from wakeful.service.serving.control import ask_process, is_listening
 from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer
 from wakeful.service.serving.options import ServeOptions, fingerprint
 from wakeful.service.serving.run_files import (
+    LOGS,
     ProcessRecord,
     clear_failure,
     failure_path,
@@ -40,7 +41,6 @@ DRAIN_SECONDS = 15.0
 TERM_SECONDS = 5.0
 LOG_LINES = 60
 MODULE = "wakeful.surfaces.http"
-LOGS = "wakeful daemon logs"
 
 
 class DaemonProblem(WakefulError):
@@ -243,7 +243,8 @@ def _await_ready(process: "subprocess.Popen[bytes]") -> None:
         if process.poll() is not None:
             failure = read_failure()
             why = failure.summary if failure is not None else "\n".join(log_tail()[-3:]) or "it said nothing"
-            raise DaemonProblem(f"the daemon ended with exit code {process.returncode}: {why}", LOGS)
+            hint = LOGS if failure is None or failure.detail_hint == LOGS else f"{failure.detail_hint}   More: {LOGS}"
+            raise DaemonProblem(f"the daemon ended with exit code {process.returncode}: {why}", hint)
         with suppress(NoAnswer):
             if ask_process(path, "GET", "/health", seconds=1.0):
                 return

@@ -19,6 +19,7 @@ from wakeful.settings.home import home
 from wakeful.views.process_status import FailurePhase, ProcessFailure
 
 TAIL_BYTES = 20_000
+LOGS = "wakeful daemon logs"
 SECRETS = "secrets.env"
 
 
@@ -128,11 +129,12 @@ def read_failure() -> ProcessFailure | None:
         return None
 
 
-def write_failure(phase: FailurePhase, summary: str) -> None:
+def write_failure(phase: FailurePhase, summary: str, hint: str = "") -> None:
+    """`hint`: what to do; blank: to look into the log."""
     with suppress(OSError):
         make_run_folder()
         failure = ProcessFailure(
-            occurred_at=time.time(), summary=summary[:2_000], phase=phase, detail_hint="wakeful daemon logs"
+            occurred_at=time.time(), summary=summary[:2_000], phase=phase, detail_hint=hint[:2_000] or LOGS
         )
         _write(failure_path(), failure.model_dump(mode="json"))
 

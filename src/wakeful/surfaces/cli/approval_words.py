@@ -29,7 +29,7 @@ def pending_lines(approvals: Sequence[Approval], place: StoreAddress) -> list[st
     """Pending approvals, each with the commands that decide it."""
     lines: list[str] = []
     for each in approvals:
-        lines.append(f"  {call_text(each)}")
+        lines += fold(call_text(each), first="  ", rest="      ")
         lines += fold(f"{one_line(each.reason, 300)}; {left(each)}", first="    ", rest="    ")
         if each.choices:
             lines.append(f"    choices: {one_line(', '.join(each.choices), 200)}")

@@ -22,7 +22,7 @@ from wakeful.surfaces.cli.options import ApprovalArgument, JsonOption, StoreOpti
 from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
-from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
+from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, out, plain
 from wakeful.views.store_records import ApprovalRule
 
 
@@ -50,14 +50,13 @@ def listed(
         cells = [
             (
                 f"{row:<2} {short(each.id)}",
-                age_cell(int(each.requested_at * 1e6)),
-                left(each) if each.status == "pending" else each.status,
+                plain(each.agent),
+                left(each) if each.status == "pending" else _decision(each),
                 call_text(each, 200).removeprefix("wakeful/"),  # of the tools that come with it: the name alone
-                one_line(each.reason, 200) if each.status == "pending" else _decision(each),
             )
             for row, each in enumerate(records, 1)
         ]
-        out(columns(cells, ("#  ID", "AGE", "EXPIRES", "CALL", "REASON"), wide=wide))
+        out(columns(cells, ("#  ID", "AGENT", "STATE" if everything else "EXPIRES", "CALL"), wide=wide))
         pending = [each for each in records if each.status == "pending"]
         if pending:
             out(["", *pending_lines(pending[:1], place)])

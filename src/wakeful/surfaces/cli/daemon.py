@@ -27,7 +27,7 @@ from wakeful.surfaces.cli.serving_options import (
     TokenOption,
     show_first_token,
 )
-from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
+from wakeful.surfaces.cli.shown_values import ago, json_text, out, plain
 from wakeful.views.process_status import ProcessFailure
 
 LinesOption = Annotated[int, typer.Option("--lines", metavar="N", help="How many lines of the log.")]
@@ -181,5 +181,5 @@ def _told(status: DaemonStatus, words: str, *, json: bool) -> None:
 
 
 def _failure(failure: ProcessFailure) -> str:
-    when = age_cell(int(failure.occurred_at * 1e6))
+    when = ago(int(failure.occurred_at * 1e6))
     return f"{failure.phase} failure, {when} ago: {plain(failure.summary)}"

@@ -26,6 +26,15 @@ COLLECT_AFTER = 5_000, 3, 300
 """The thresholds of the garbage collector in a process of ours. A pass over everything alive stops every turn, so it
 is rare, and the passes between are small: docs/explain/many-turns.md says more."""
 
+OTHER_WORDS = {
+    "agents": ("agent",), "history": ("events", "transcript"), "inbox": ("transcript", "tail"), "list": ("agent",),
+    "log": ("tail", "daemon logs"), "logs": ("daemon logs", "tail"), "ls": ("agent", "events"),
+    "messages": ("transcript",), "ps": ("status", "task list"), "spend": ("cost", "budget"),
+    "start": ("daemon start",), "tasks": ("task list",), "thread": ("transcript",), "threads": ("transcript",),
+    "timers": ("timer list",), "turn": ("events",), "turns": ("events",), "up": ("daemon start",),
+}  # fmt: skip
+"""Words that people try first, and the commands that do what they mean."""
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
@@ -138,7 +147,7 @@ def _no_such_command(given: list[str]) -> int:
     firsts = dict.fromkeys(name.partition(" ")[0] for name in COMMANDS)
     whole = [" ".join([*get_close_matches(given[0], firsts, n=1, cutoff=0.65), *given[1:2]])]
     near = [name for name in whole if " " in name and name in COMMANDS]  # the second word may be right
-    near = near or get_close_matches(asked, COMMANDS, n=2, cutoff=0.65)
+    near = near or list(OTHER_WORDS.get(given[0], ())) or get_close_matches(asked, COMMANDS, n=2, cutoff=0.65)
     near = near or [name for name in COMMANDS if name.startswith(given[0] + " ")]
     meant = " or ".join(f"wakeful {name}" for name in near)
     hint = f"Did you mean {meant}?" if near else "List the commands: wakeful --help"

@@ -151,7 +151,9 @@ def _maker(place: StoreAddress) -> str:
     """The command that makes a store: where somebody has set up a home, its daemon."""
     files = Path(place.path).parent
     is_set_up = place.is_default and ((files / "wakeful.toml").is_file() or any(files.glob("agents/*.y*ml")))
-    return "wakeful daemon start" if is_set_up else 'wakeful run "hello"'
+    if is_set_up:
+        return "wakeful daemon start"
+    return 'wakeful run "hello", or wakeful daemon start' if place.is_default else 'wakeful run "hello"'
 
 
 def any_place(named: Path | None) -> StoreAddress:

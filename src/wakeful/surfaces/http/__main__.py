@@ -31,7 +31,7 @@ def main() -> int:
         gc.freeze()
         asyncio.run(serve(options, say))
     except WakefulError as error:
-        write_failure("startup", error.message)
+        write_failure("startup", error.message, error.hint)
         sys.stderr.write(f"Error: {error.message}\n" + (f"Hint: {error.hint}\n" if error.hint else ""))
         return error.exit_code
     except KeyboardInterrupt:
