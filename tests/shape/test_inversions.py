@@ -31,6 +31,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "crash/test_daemon_kills.py::test_inversion_a_store_that_forgets_is_caught",
         "crash/test_daemon_kills.py::test_inversion_clients_without_keys_and_cursors_are_caught",
     ),
+    "whoever is given what is committed here reads the log where another process has written": (
+        "unit/store/test_watches.py::test_inversion_facts_of_a_watch_that_does_not_hear_of_the_others_have_a_gap",
+    ),
     "those who read what is stored take turns, and a message does not wait for them": (
         "unit/service/queries/test_replay_queue.py::test_inversion_without_turns_a_message_waits_for_each_of_them",
     ),

@@ -6,9 +6,8 @@ put out, once for all listeners, until the turn rests: somebody who comes in the
 A listener remembers how far it has heard. One that is slow hears more at once; it costs no more than one that is not.
 """
 
-import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -136,24 +135,22 @@ class ThreadWords:
 
     def _ring(self) -> None:
         for listener in self.listeners:
-            listener.news.set()
+            listener.ring()
 
 
 class Listener:
-    """Somebody who follows the words of a thread."""
+    """Somebody who follows the words of a thread. `ring` tells them that there are new ones."""
 
-    def __init__(self, words: ThreadWords) -> None:
+    def __init__(self, words: ThreadWords, ring: Callable[[], None]) -> None:
         self._words = words
+        self.ring = ring
         self._places: dict[str | None, tuple[_Attempt, int, str]] = {}
         """Of each level: the attempt, how many pieces of it were heard, and the beginning of a word."""
         self._outputs: dict[str, tuple[_Output, int]] = {}
         """Of each call: its output, and how much of it was heard."""
-        self.news = asyncio.Event()
-        self.news.set()  # there may be words already
 
     def heard(self, turn_id: str) -> list[Heard]:
         """What is new in a turn. A word is heard when it is whole, so that a secret in it can be known as one."""
-        self.news.clear()
         found = []
         for level, said in self._words.attempts.items():
             if said.turn_id != turn_id:
@@ -210,9 +207,10 @@ class LiveWords:
             self._let_go(agent_id, thread_id)
 
     @contextmanager
-    def listening(self, agent_id: str, thread_id: str) -> Iterator[Listener]:
+    def listening(self, agent_id: str, thread_id: str, ring: Callable[[], None]) -> Iterator[Listener]:
+        """Hear the words of a thread; there may be some already."""
         words = self._thread(agent_id, thread_id)
-        listener = Listener(words)
+        listener = Listener(words, ring)
         words.listeners.add(listener)
         try:
             yield listener

@@ -1,13 +1,14 @@
 """Waking those who follow an agent's stream or wait for a thread: each for its own feed, and for nothing else.
 
-Commits of this process wake at once. Those of other processes arrive by `sqlite.doorbell`, or are found by looking.
+Commits of this process wake at once, and a watch that keeps facts is given them. Those of other processes arrive by
+`sqlite.doorbell`, or are found by looking: of them nothing is known here but that the log has to be read.
 """
 
 import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.ports import Feed, Watch
 
 
@@ -27,6 +28,8 @@ class Wake(NamedTuple):
         return Wake(agent_id, threads.pop() if len(threads) == 1 else None, "outsiders")
 
 
+MOST_KEPT = 64
+"""Facts that are kept for a reader. One that is further behind reads the log."""
 OF_FEED = Wake("", None, "operator")
 """Rows were added to the feed over all agents."""
 
@@ -43,6 +46,8 @@ class Watches:
 
         self._of_feed: set[_Watch] = set()
         """Those that follow the feed over all agents."""
+        self._keeping: set[_Watch] = set()
+        """Those that keep facts."""
 
     def __bool__(self) -> bool:
         return bool(self._open or self._of_wakes or self._of_feed)
@@ -52,8 +57,10 @@ class Watches:
         """Does anybody follow the feed over all agents?"""
         return bool(self._of_feed)
 
-    def open(self, agent_id: str, thread_id: str | None = None, feed: Feed = "all") -> Watch:
-        watch = _Watch(self, agent_id, thread_id, feed)
+    def open(self, agent_id: str, thread_id: str | None = None, feed: Feed = "all", *, keeps: bool = False) -> Watch:
+        watch = _Watch(self, agent_id, thread_id, feed, keeps=keeps)
+        if keeps:
+            self._keeping.add(watch)
         self._open.setdefault(agent_id, {}).setdefault(thread_id, set()).add(watch)
         return watch
 
@@ -70,6 +77,7 @@ class Watches:
     def forget(self, watch: "_Watch") -> None:
         self._of_wakes.discard(watch)
         self._of_feed.discard(watch)
+        self._keeping.discard(watch)
         of_agent = self._open.get(watch.agent_id, {})
         watches = of_agent.get(watch.thread_id, set())
         watches.discard(watch)
@@ -91,8 +99,25 @@ class Watches:
             if thread_id is not None and any(watch.feed == "lease" for watch in watches)
         }
 
-    def wake(self, wake: Wake) -> None:
-        """This was committed, here or elsewhere."""
+    def tell(self, agent_id: str, seq: int, facts: Sequence[Fact]) -> None:
+        """These were committed here, behind an event of an agent's stream. Whoever follows it is to be woken next."""
+        of_agent = self._open.get(agent_id) if self._keeping else None
+        if of_agent is None:
+            return
+        stored: list[StoredFact] | None = None
+        for thread_id in (None, *{fact.thread_id for fact in facts if fact.thread_id is not None}):
+            for watch in of_agent.get(thread_id, ()):
+                if watch.keeps:
+                    stored = stored or [StoredFact(agent_id, seq + place, fact) for place, fact in enumerate(facts, 1)]
+                    watch.keep(stored)
+
+    def miss(self) -> None:
+        """Another process has written: nobody who follows a stream has all of it."""
+        for watch in self._keeping:
+            watch.miss()
+
+    def wake(self, wake: Wake, *, is_told: bool = False) -> None:
+        """This was committed, here or elsewhere. `is_told`: its facts were told."""
         if wake.feed == "operator":
             self.wake_feed()
             return
@@ -101,6 +126,8 @@ class Watches:
             for thread_id in of_agent if wake.thread_id is None else (None, wake.thread_id):
                 for watch in of_agent.get(thread_id, ()):
                     if watch.follows(wake.feed):
+                        if not is_told:
+                            watch.miss()
                         watch.wake()
         if wake.feed != "all":
             self.wake_scheduler()
@@ -126,10 +153,15 @@ class Watches:
 
 
 class _Watch:
-    def __init__(self, watches: Watches, agent_id: str, thread_id: str | None, feed: Feed) -> None:
+    def __init__(
+        self, watches: Watches, agent_id: str, thread_id: str | None, feed: Feed, *, keeps: bool = False
+    ) -> None:
         self.agent_id = agent_id
         self.thread_id = thread_id
         self.feed = feed
+        self.keeps = keeps
+        self._kept: list[StoredFact] | None = [] if keeps else None
+        """None: the log has to be read."""
         self._watches = watches
         self._woken = asyncio.Event()
 
@@ -139,13 +171,30 @@ class _Watch:
     def wake(self) -> None:
         self._woken.set()
 
+    def keep(self, facts: Sequence[StoredFact]) -> None:
+        if self._kept is None:
+            return
+        thread = self.thread_id
+        self._kept += facts if thread is None else [entry for entry in facts if entry.fact.thread_id == thread]
+        if len(self._kept) > MOST_KEPT:
+            self._kept = None
+
+    def miss(self) -> None:
+        self._kept = None
+
+    def facts(self) -> list[StoredFact] | None:
+        self._woken.clear()  # for nothing that is not among them, or that the log is to be read for
+        kept, self._kept = self._kept, [] if self.keeps else None
+        return kept
+
     async def wait(self, timeout: float | None = None) -> None:
         """Until something was committed since the last `wait` began to return, or the time is over."""
-        try:
-            async with asyncio.timeout(timeout):
-                await self._woken.wait()
-        except TimeoutError:
-            return
+        if not self._woken.is_set():
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._woken.wait()
+            except TimeoutError:
+                return
         self._woken.clear()
 
     def close(self) -> None:

@@ -201,8 +201,8 @@ class CrashingStore(TableReads):
     def turn_reader(self, agent_id: str, turn_id: str) -> TurnReader:
         return self._here().turn_reader(agent_id, turn_id)
 
-    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
-        return self._here().watch(agent_id, thread_id=thread_id, feed=feed)
+    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all", keeps: bool = False) -> Watch:
+        return self._here().watch(agent_id, thread_id=thread_id, feed=feed, keeps=keeps)
 
     def watch_wakes(self) -> Watch:
         return self._here().watch_wakes()

@@ -163,8 +163,8 @@ class WrappedStore(TableReads):
     def turn_reader(self, agent_id: str, turn_id: str) -> TurnReader:
         return self.inner.turn_reader(agent_id, turn_id)
 
-    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
-        return self.inner.watch(agent_id, thread_id=thread_id, feed=feed)
+    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all", keeps: bool = False) -> Watch:
+        return self.inner.watch(agent_id, thread_id=thread_id, feed=feed, keeps=keeps)
 
     def watch_wakes(self) -> Watch:
         return self.inner.watch_wakes()

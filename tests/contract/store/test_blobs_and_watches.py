@@ -6,10 +6,21 @@ from typing import Any
 
 import pytest
 
-from kit.runs.store_facts import AGENT, admitted, interrupt, message, requested
+from kit.runs.store_facts import (
+    AGENT,
+    admitted,
+    completed,
+    interrupt,
+    message,
+    requested,
+    said,
+    started,
+    tool_started,
+)
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import StoreDamaged
 from wakeful.ports import Feed, Store
+from wakeful.store.watches import MOST_KEPT
 
 
 @pytest.mark.parametrize("size", [0, 1, 1_048_576, 1_048_577], ids=["none", "byte", "row", "file"])
@@ -123,3 +134,53 @@ async def test_closing_the_store_wakes_whoever_waits(store: Store) -> None:
     await asyncio.sleep(0)
     await store.close()
     await waiting
+
+
+async def test_a_watch_that_keeps_facts_has_what_its_own_store_commits_as_it_is_read(store: Store) -> None:
+    everything, thread = store.watch(AGENT, keeps=True), store.watch(AGENT, thread_id="main", keeps=True)
+    plain = store.watch(AGENT, thread_id="main")
+    await admitted(store)
+    await store.admit(AGENT, [message("turn_2", thread="side")])
+    claim = await store.claim("turn_1")
+    await store.append(claim, [started(), requested()])
+    read = await store.read(AGENT)
+    assert everything.facts() in (read, None), "a store that others share may have to look"
+    await store.append(claim, [completed(), said()])
+    await store.admit(AGENT, [interrupt()])
+    await store.append(claim, [tool_started()])
+    rest = (await store.read(AGENT))[len(read) :]
+    assert everything.facts() == rest
+    assert thread.facts() in ([each for each in (*read, *rest) if each.fact.thread_id == "main"], None)
+    assert (everything.facts(), thread.facts(), plain.facts()) == ([], [], None)
+    waiting = asyncio.ensure_future(everything.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done(), "it was woken for what was taken"
+    await store.admit(AGENT, [interrupt()])
+    await waiting
+    for watch in (everything, thread, plain):
+        watch.close()
+
+
+async def test_a_watch_that_keeps_facts_has_no_gap_where_another_owner_wrote_between(
+    store: Store, other: Store
+) -> None:
+    await admitted(store)
+    watch, seen = store.watch(AGENT, thread_id="main", keeps=True), (await store.read(AGENT))[-1].seq
+    for who in (store, other, store):
+        await who.admit(AGENT, [interrupt()])
+    assert watch.facts() in (await store.read(AGENT, after=seen), None)
+    await other.admit(AGENT, [interrupt()])
+    await watch.wait(30)
+    assert watch.facts() in ((await store.read(AGENT))[-1:], None)
+    watch.close()
+
+
+async def test_a_watch_keeps_no_more_than_a_reader_soon_takes(store: Store) -> None:
+    await admitted(store)
+    watch = store.watch(AGENT, keeps=True)
+    for _ in range(MOST_KEPT + 1):
+        await store.admit(AGENT, [interrupt()])
+    assert watch.facts() is None
+    await store.admit(AGENT, [interrupt()])
+    assert watch.facts() == (await store.read(AGENT))[-1:], "and begins again"
+    watch.close()

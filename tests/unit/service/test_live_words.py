@@ -5,6 +5,10 @@ from wakeful.engine.watchers import ModelGlimpsed, OutputGlimpsed
 from wakeful.service.live_words import MOST_CALLS, OUTPUT_CHARS, WORD_CHARS, Heard, LiveWords, ThreadWords
 
 
+def unheard() -> None:
+    """A bell that nobody waits for."""
+
+
 def say(words: ThreadWords, *pieces: str, step: int = 1, attempt: int = 1, level: str | None = None) -> None:
     for piece in pieces:
         words.hear("t1", ModelGlimpsed(step, attempt, TextDelta(text=piece), level))
@@ -12,21 +16,20 @@ def say(words: ThreadWords, *pieces: str, step: int = 1, attempt: int = 1, level
 
 def test_a_listener_hears_whole_words_each_once_and_a_late_one_hears_them_from_the_beginning() -> None:
     live = LiveWords()
-    with live.running("ops", "main") as words, live.listening("ops", "main") as early:
+    with live.running("ops", "main") as words, live.listening("ops", "main", unheard) as early:
         say(words, "once ", "upon a ti")
         assert early.heard("t1") == [Heard("t1", None, 1, 1, "once upon a ")], "a word is heard when it is whole"
         assert early.heard("t1") == []
         say(words, "me ")
         assert early.heard("t1") == [Heard("t1", None, 1, 1, "time ")]
-        with live.listening("ops", "main") as late:
-            assert late.news.is_set()
+        with live.listening("ops", "main", unheard) as late:
             assert late.heard("t1") == [Heard("t1", None, 1, 1, "once upon a time ")]
             assert late.heard("another turn") == []
 
 
 def test_a_slow_listener_hears_more_at_once_and_nothing_of_an_attempt_that_was_lost() -> None:
     live = LiveWords()
-    with live.running("ops", "main") as words, live.listening("ops", "main") as slow:
+    with live.running("ops", "main") as words, live.listening("ops", "main", unheard) as slow:
         say(words, "lost ", "words ")
         say(words, *("word " for _ in range(1_000)), attempt=2)
         say(words, "inside ", level="child")
@@ -43,7 +46,7 @@ def test_nothing_is_kept_when_the_turn_rests_and_nobody_listens() -> None:
     with live.running("ops", "main") as words:
         taken = [words.is_taken]
         say(words, "unheard ")
-        with live.listening("ops", "main"):
+        with live.listening("ops", "main", unheard):
             taken.append(words.is_taken)
     assert taken == [False, True]
     assert live._threads == {}
@@ -56,11 +59,11 @@ def output(call_id: str, text: str) -> OutputGlimpsed:
 
 def test_the_end_of_what_a_call_puts_out_is_kept_from_a_line_on_and_each_listener_hears_it_once() -> None:
     words = LiveWords()
-    with words.running("ops", "main") as seats, words.listening("ops", "main") as early:
+    with words.running("ops", "main") as seats, words.listening("ops", "main", unheard) as early:
         lines = [f"{number:09}\n" for number in range(OUTPUT_CHARS // 10 + 100)]
         for line in lines:
             seats.hear("turn_1", output("call_1", line))
-        with words.listening("ops", "main") as late:
+        with words.listening("ops", "main", unheard) as late:
             (heard,), (same,) = early.heard_output("turn_1"), late.heard_output("turn_1")
         assert heard == same and heard.text == "".join(lines)[heard.offset :]
         assert OUTPUT_CHARS - 10 < len(heard.text) <= OUTPUT_CHARS and heard.offset % 10 == 0
@@ -71,11 +74,11 @@ def test_the_end_of_what_a_call_puts_out_is_kept_from_a_line_on_and_each_listene
 
 def test_output_is_kept_of_the_newest_calls_of_a_turn_and_until_it_rests() -> None:
     words = LiveWords()
-    with words.listening("ops", "main") as listener:
+    with words.listening("ops", "main", unheard) as listener:
         with words.running("ops", "main") as seats:
             for number in range(MOST_CALLS + 1):
                 seats.hear("turn_1", output(f"call_{number}", f"{number}\n"))
             heard = [each.call_id for each in listener.heard_output("turn_1")]
             assert heard == [f"call_{number}" for number in range(1, MOST_CALLS + 1)]
-        with words.listening("ops", "main") as late:
+        with words.listening("ops", "main", unheard) as late:
             assert late.heard_output("turn_1") == []

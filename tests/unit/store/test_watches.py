@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from wakeful.contracts.envelope import Fact, StoredFact
+from wakeful.contracts.events import TurnInterruptRequested
 from wakeful.ports import Feed, Watch
 from wakeful.store.watches import Wake, Watches
 
@@ -57,3 +59,33 @@ async def test_a_watch_that_is_closed_leaves_nothing_behind() -> None:
         watch.close()
 
     assert (bool(watches), watches.agents(), watches.threads()) == (False, [], set())
+
+
+def _interrupted(thread: str) -> Fact:
+    return Fact(TurnInterruptRequested(interrupt_id="i1", requested_by="ops"), 1, thread, "turn_1")
+
+
+async def test_facts_that_are_told_are_kept_for_their_thread_until_another_process_writes() -> None:
+    watches = Watches()
+    watch = watches.open("a", "t1", keeps=True)
+    mine, side = _interrupted("t1"), _interrupted("t2")
+    watches.tell("a", 4, [side, mine])
+    watches.tell("b", 9, [mine])
+    assert watch.facts() == [StoredFact("a", 6, mine)]
+    watches.tell("a", 6, [mine])
+    watches.miss()
+    watches.tell("a", 8, [mine])
+    assert watch.facts() is None, "event 8 may have been the other's"
+    watches.tell("a", 9, [mine])
+    watches.wake(Wake("a", "t1", "outsiders"))
+    assert watch.facts() is None, "a commit whose facts were not told"
+    watch.close()
+    assert not watches
+
+
+async def test_inversion_facts_of_a_watch_that_does_not_hear_of_the_others_have_a_gap() -> None:
+    watches = Watches()
+    watch, mine = watches.open("a", "t1", keeps=True), _interrupted("t1")
+    watches.tell("a", 6, [mine])
+    watches.tell("a", 8, [mine])  # another process has written event 8
+    assert [entry.seq for entry in watch.facts() or ()] == [7, 9]

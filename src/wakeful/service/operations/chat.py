@@ -1,6 +1,6 @@
 """What may be asked about a chat with an agent of a runtime: say something, and follow the turn that answers it.
 
-`follow_chat` and `follow_message_chat` are the same with what comes: surfaces make streams of them.
+`begin_chat`, `follow_chat` and `follow_message_chat` are the same with what comes: surfaces make streams of them.
 """
 
 from collections.abc import AsyncGenerator
@@ -14,7 +14,8 @@ from wakeful.service.operations.turns import EventQuery, named_turn, read_events
 
 if TYPE_CHECKING:
     from wakeful.contracts.envelope import RuntimeEvent
-    from wakeful.views.chat_messages import ChatMessage, ChatReplay
+    from wakeful.service.queries.chat_streams import ChatFollower, ChatStream
+    from wakeful.views.chat_messages import ChatReplay
     from wakeful.views.runtime_records import SentMessage
 
 
@@ -74,31 +75,42 @@ async def _chat(opened: OpenStore, asked: ChatQuery) -> "ChatReplay":
     return await chat_replay(opened.engine, row, asked.after, keys=opened.keys())
 
 
-async def follow_chat(opened: OpenStore, asked: ChatQuery, *, may_answer: bool) -> "AsyncGenerator[ChatMessage, None]":
-    """The chat of a turn, then what comes, until the turn is over. Raises TurnNotFound."""
-    from wakeful.service.queries.chat_streams import follow_turn
+async def begin_chat(opened: OpenStore, asked: ChatWords, after: int = 0) -> "tuple[SentMessage, ChatStream]":
+    """Say something, and follow the turn that takes it, until that turn is over.
 
-    row = await named_turn(opened, asked.turn)
-    words = opened.living.words if opened.living is not None else None
-    messages = follow_turn(opened.engine, row, asked.after, words=words, keys=opened.keys(), may_answer=may_answer)
-    async with aclosing(messages):
-        async for message in messages:
-            yield message
+    Its thread is followed from before the message on: what is committed here need not be read again.
+    """
+    follower = _follower(opened, after, may_answer=True)
+    watch = follower.watch(asked.agent, asked.thread)
+    try:
+        sent = await SAY.handler(opened, asked)
+    except BaseException:
+        watch.close()
+        raise
+    if (sent.agent, sent.thread, sent.turn_id) == (asked.agent, asked.thread, None):
+        return sent, follower.message(sent, watch)
+    watch.close()
+    return sent, follower.message(sent)
+
+
+async def follow_chat(opened: OpenStore, asked: ChatQuery, *, may_answer: bool) -> "ChatStream":
+    """The chat of a turn, then what comes, until the turn is over. Raises TurnNotFound."""
+    return _follower(opened, asked.after, may_answer=may_answer).turn(await named_turn(opened, asked.turn))
 
 
 async def follow_message_chat(
     opened: OpenStore, asked: MessageName, after: int = 0, *, may_answer: bool
-) -> "AsyncGenerator[ChatMessage, None]":
+) -> "ChatStream":
     """The chat of the turn that takes a message, until that turn is over. Raises MessageNotFound."""
-    from wakeful.service.queries.chat_streams import follow_message
-    from wakeful.service.queries.runtime_agents import find_message
+    return _follower(opened, after, may_answer=may_answer).message(await SHOW_MESSAGE.handler(opened, asked))
 
-    row = await find_message(opened.store, asked.message)
-    words = opened.living.words if opened.living is not None else None
-    messages = follow_message(opened.engine, row, after, words=words, keys=opened.keys(), may_answer=may_answer)
-    async with aclosing(messages):
-        async for message in messages:
-            yield message
+
+def _follower(opened: OpenStore, after: int, *, may_answer: bool) -> "ChatFollower":
+    from wakeful.service.live_words import LiveWords
+    from wakeful.service.queries.chat_streams import ChatFollower
+
+    words = opened.living.words if opened.living is not None else LiveWords()
+    return ChatFollower(opened.engine, after, words, opened.keys(), may_answer)
 
 
 async def follow_message_events(

@@ -3,7 +3,7 @@
 `follow_feed` is the feed with what comes. A surface with many followers makes one `FeedReader` for all of them.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -86,7 +86,7 @@ async def _replay(opened: OpenStore, asked: ReplayQuery) -> "list[ReplayedEvent]
     return found
 
 
-async def follow_events(opened: OpenStore, asked: ReplayQuery) -> "AsyncIterator[ReplayedEvent]":
+async def follow_events(opened: OpenStore, asked: ReplayQuery) -> "AsyncGenerator[ReplayedEvent, None]":
     """The events of an agent behind one of them, then those that come, each once. The limit is not looked at.
 
     Raises AgentNotFound, and CursorGone where the log does not reach that event.
@@ -106,7 +106,7 @@ async def _transcript(opened: OpenStore, asked: TranscriptQuery) -> "list[Transc
     return await transcript_of(opened.store, asked.agent, thread=asked.thread, turns=asked.turns, keys=opened.keys())
 
 
-async def follow_feed(opened: OpenStore, asked: FeedQuery) -> "AsyncIterator[FeedEntry]":
+async def follow_feed(opened: OpenStore, asked: FeedQuery) -> "AsyncGenerator[FeedEntry, None]":
     """The feed behind a cursor, then what comes, each entry once. The limit is not looked at."""
     async for entry in _reader(opened).follow(asked.after, display=asked.display):
         yield entry

@@ -1,58 +1,79 @@
 """The chat of a turn for clients that follow it: from the log, then live, each stored message once.
 
-A stream keeps nothing for its reader. Facts are read from the log at the reader's speed; words that are not stored yet
-are heard through `LiveWords`, and dropped where the stored reply is there first.
+A stream keeps nothing for its reader but what was committed since it looked last, and of that not much: a reader that
+is further behind reads the log, at its own speed. Words that are not stored yet are heard through `LiveWords`, and
+dropped where the stored reply is there first. Messages that are there together are handed over together.
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import MessageNotFound
-from wakeful.contracts.events import RuntimeToolRequested, RuntimeToolResolved
+from wakeful.contracts.events import MessageAdmitted, RuntimeToolRequested, RuntimeToolResolved, TurnStarted
 from wakeful.engine.run_request import Engine
-from wakeful.engine.turn_messages import read_turn, with_messages
-from wakeful.ports import MessageRow, TurnRow, Watch
+from wakeful.engine.turn_messages import of_turn, read_turn, with_messages
+from wakeful.ports import MessageRow, Store, TurnRow, Watch
 from wakeful.service.client_tools.store import OwnRequestStore
-from wakeful.service.live_words import Heard, HeardOutput, Listener, LiveWords
+from wakeful.service.live_words import Heard, LiveWords
 from wakeful.service.queries.event_cursors import check_reached
+from wakeful.service.queries.runtime_agents import find_message
 from wakeful.service.queries.turns import EventReader
 from wakeful.service.queries.views import is_cut
 from wakeful.views.chat import ChatView
 from wakeful.views.chat_messages import ChatMessage, ChatReplay, MessageTaken, ReplayIncomplete
+from wakeful.views.runtime_records import SentMessage
 
 LOOK_AGAIN_SECONDS = 30.0
+MOST_FOLLOWED = 64
+"""Messages to a thread that are remembered while one of them waits for its turn."""
+MOST_TOGETHER = 64
+"""Messages that are handed over at once."""
 
 
 class ChatReader:
     """One reader of the chat of a turn. `may_answer`: it gets the real arguments of what a client is to run."""
 
-    def __init__(self, engine: Engine, row: TurnRow, keys: Iterable[str], *, may_answer: bool) -> None:
+    def __init__(self, engine: Engine, turn_id: str, keys: Iterable[str], *, may_answer: bool) -> None:
         self._engine = engine
-        self._row = row
+        self.turn_id = turn_id
         self._may_answer = may_answer
         self._events = EventReader(engine.store, keys=keys)
-        self.view = ChatView(row.turn_id, self._events.secrets)
-        self.seen = row.first_seq - 1
+        self.view = ChatView(turn_id, self._events.secrets)
+        self.seen = self._first = 0
 
-    async def stored(self) -> list[StoredFact]:
-        """Everything there is so far. What is secret in it is known before any of it is shown."""
-        facts = await read_turn(self._engine.store, self._row)
-        await self._events.learn(facts)
+    async def stored(self, row: TurnRow) -> list[StoredFact]:
+        """Everything that the log has so far."""
+        return await self._begin(row.first_seq, await read_turn(self._engine.store, row))
+
+    async def begun(self, facts: list[StoredFact]) -> list[StoredFact]:
+        """The same, of a turn that was followed from its beginning: the messages that it took, and its own facts."""
+        first = next(entry.seq for entry in facts if isinstance(entry.fact.event, TurnStarted))
+        return await self._begin(first, facts)
+
+    async def _begin(self, first: int, facts: list[StoredFact]) -> list[StoredFact]:
+        self.seen, self._first = first - 1, first
         events = (entry.fact.event for entry in facts)
         self.view.answered = {each.request_id for each in events if isinstance(each, RuntimeToolResolved)}
-        return facts
+        return await self._learned(facts)
 
-    async def fresh(self) -> list[StoredFact]:
-        """What was written since."""
-        store, row = self._engine.store, self._row
-        found = await store.read(row.agent_id, after=self.seen, turn_id=row.turn_id)
-        if self.seen < row.first_seq:
-            found = await with_messages(store, row.turn_id, found)
-        await self._events.learn(found)
-        return found
+    async def fresh(self, agent_id: str, found: Sequence[StoredFact] | None) -> list[StoredFact]:
+        """What was written since, among facts of the thread that were committed; None: as the log says."""
+        store = self._engine.store
+        if found is None:
+            facts = await store.read(agent_id, after=self.seen, turn_id=self.turn_id)
+        else:
+            facts = [entry for entry in found if entry.fact.turn_id == self.turn_id and entry.seq > self.seen]
+        if self.seen < self._first:
+            facts = await with_messages(store, self.turn_id, facts)
+        return await self._learned(facts)
+
+    async def _learned(self, facts: list[StoredFact]) -> list[StoredFact]:
+        """What is secret in facts is known before any of them is shown."""
+        await self._events.learn(facts)
+        return facts
 
     def knows(self, heard: Heard) -> bool:
         """Was the request that is being answered read?"""
@@ -75,8 +96,8 @@ async def chat_replay(
 ) -> ChatReplay:
     """The chat of a turn so far, after an event. Raises CursorGone where the log does not reach that event."""
     await check_reached(engine.store, row.agent_id, after)
-    reader = ChatReader(engine, row, keys, may_answer=may_answer)
-    facts = await reader.stored()
+    reader = ChatReader(engine, row.turn_id, keys, may_answer=may_answer)
+    facts = await reader.stored(row)
     found = [(entry.seq, await reader.messages(entry)) for entry in facts]
     return ChatReplay(
         messages=tuple(message for seq, messages in found if seq > after for message in messages),
@@ -86,125 +107,184 @@ async def chat_replay(
     )
 
 
-async def follow_turn(
-    engine: Engine,
-    row: TurnRow,
-    after: int = 0,
-    *,
-    words: LiveWords | None = None,
-    keys: Iterable[str] = (),
-    may_answer: bool = False,
-) -> AsyncGenerator[ChatMessage, None]:
-    """The chat of a turn after an event, then what comes, until the turn is over.
+class ChatStream:
+    """A chat for one reader: messages that are there together, one list after the other.
 
-    Raises CursorGone where the log does not reach that event."""
-    await check_reached(engine.store, row.agent_id, after)
-    store, reader = engine.store, ChatReader(engine, row, keys, may_answer=may_answer)
-    words = words if words is not None else LiveWords()
-    with words.listening(row.agent_id, row.thread_id) as listener:
-        async with _Doorbell(store.watch(row.agent_id, thread_id=row.thread_id), listener) as doorbell:
-            facts, heard, lines = await reader.stored(), list[Heard](), list[HeardOutput]()
-            if is_cut(row, facts, after):
-                yield ReplayIncomplete(thread_id=row.thread_id, turn_id=row.turn_id)
+    What was opened for it is closed by `aclose`, also where nothing was read of it.
+    """
+
+    def __init__(
+        self, batches: AsyncGenerator[list[ChatMessage], None], watch: Watch, first: MessageTaken | None = None
+    ) -> None:
+        self._batches, self._watch = batches, watch
+        self.first = first
+        """What comes before all others, where that is known already."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    def __anext__(self) -> Awaitable[list[ChatMessage]]:
+        return self._batches.__anext__()
+
+    async def aclose(self) -> None:
+        await self._batches.aclose()
+        self._watch.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFollower:
+    """Follows chats after an event, until their turn is over."""
+
+    engine: Engine
+    after: int = 0
+    words: LiveWords = field(default_factory=LiveWords)
+    keys: Iterable[str] = ()
+    may_answer: bool = False
+
+    def turn(self, row: TurnRow) -> ChatStream:
+        """The chat of a turn. Raises CursorGone, when it is read, where the log does not reach the event."""
+        watch = self.watch(row.agent_id, row.thread_id)
+        return ChatStream(self._turn(row, watch), watch)
+
+    def message(self, sent: SentMessage, watch: Watch | None = None) -> ChatStream:
+        """The chat of the turn that takes a message, also while none has taken it yet. `watch`: of its thread, opened
+        before anything became of the message.
+
+        Raises MessageNotFound, when it is read, for one that no turn will ever take.
+        """
+        first = None
+        if sent.position > self.after:
+            first = MessageTaken(
+                message_id=sent.message_id,
+                agent=sent.agent,
+                thread_id=sent.thread,
+                event_seq=sent.position,
+                state=sent.state,
+                turn_id=sent.turn_id,
+            )
+        followed = watch if watch is not None else self.watch(sent.agent, sent.thread)
+        is_new = watch is not None and first is not None
+        return ChatStream(self._message(sent, followed, is_new=is_new), followed, first)
+
+    def watch(self, agent_id: str, thread_id: str) -> Watch:
+        """What is committed in a thread from now on."""
+        return self.engine.store.watch(agent_id, thread_id=thread_id, keeps=True)
+
+    async def _message(
+        self, sent: SentMessage, watch: Watch, *, is_new: bool
+    ) -> AsyncGenerator[list[ChatMessage], None]:
+        waiting: list[StoredFact] = []
+        while True:
+            found = watch.facts()
+            is_new = is_new and found is not None and len(waiting) < MOST_FOLLOWED
+            messages = [entry for entry in found or () if isinstance(entry.fact.event, MessageAdmitted)]
+            waiting = [*waiting, *messages] if is_new else []
+            begun = _beginning(sent.message_id, waiting, found or ())
+            if begun:
+                reader = self._reader(begun[-1].fact.turn_id or "")
+                batches = self._follow(reader, watch, sent.agent, sent.thread, reader.begun(begun))
+                break
+            if not is_new or not found or len(messages) < len(found):
+                row = await taking_turn(self.engine.store, sent.message_id)
+                if row is not None:
+                    batches = self._turn(row, watch)
+                    break
+            await watch.wait(timeout=LOOK_AGAIN_SECONDS)
+        async with aclosing(batches):
+            async for batch in batches:
+                yield batch
+
+    async def _turn(self, row: TurnRow, watch: Watch) -> AsyncGenerator[list[ChatMessage], None]:
+        await check_reached(self.engine.store, row.agent_id, self.after)
+        reader = self._reader(row.turn_id)
+        batches = self._follow(reader, watch, row.agent_id, row.thread_id, reader.stored(row), row)
+        async with aclosing(batches):
+            async for batch in batches:
+                yield batch
+
+    async def _follow(
+        self,
+        reader: ChatReader,
+        watch: Watch,
+        agent_id: str,
+        thread_id: str,
+        beginning: Awaitable[list[StoredFact]],
+        row: TurnRow | None = None,
+    ) -> AsyncGenerator[list[ChatMessage], None]:
+        """From what there is on. `row`: of a turn whose beginning may be gone from the log."""
+        shown: list[ChatMessage] = []
+        with self.words.listening(agent_id, thread_id, watch.wake) as listener:
+            heard, lines = listener.heard(reader.turn_id), listener.heard_output(reader.turn_id)
+            facts = await beginning  # of what was heard before, it has the requests and the calls
+            if row is not None and is_cut(row, facts, self.after):
+                shown.append(ReplayIncomplete(thread_id=thread_id, turn_id=row.turn_id))
             while True:
                 for entry in facts:
-                    for message in await reader.messages(entry):
-                        if entry.seq > after:
-                            yield message
+                    shown += [message for message in await reader.messages(entry) if entry.seq > self.after]
+                    if len(shown) >= MOST_TOGETHER:
+                        yield shown
+                        shown = []
+                if not reader.view.ended:
+                    for each in [each for each in heard if reader.knows(each)]:
+                        heard.remove(each)
+                        shown += reader.view.words(each.step, each.attempt, each.text, each.level)
+                    for said in lines:  # of a call whose beginning was read, or is shown to nobody
+                        shown += reader.view.output(said.call_id, self.engine.keys().hide(said.text), said.offset)
+                if shown:
+                    yield shown
+                    shown = []
                 if reader.view.ended:
                     return
-                for each in [each for each in heard if reader.knows(each)]:
-                    heard.remove(each)
-                    for message in reader.view.words(each.step, each.attempt, each.text, each.level):
-                        yield message
-                for said in lines:  # of a call whose beginning was read, or is shown to nobody
-                    for message in reader.view.output(said.call_id, engine.keys().hide(said.text), said.offset):
-                        yield message
-                await listener.news.wait()
-                heard += listener.heard(row.turn_id)  # words may be heard before their request can be read
-                lines = listener.heard_output(row.turn_id)
-                facts = []
-                is_new = not all(map(reader.knows, heard)) or not all(reader.view.runs(said.call_id) for said in lines)
-                if doorbell.rang() or is_new:
-                    facts = await reader.fresh()
-                    now = await store.turn(row.turn_id) if not facts else row
+                await watch.wait(timeout=LOOK_AGAIN_SECONDS)
+                words = listener.heard(reader.turn_id)
+                heard += words
+                lines = listener.heard_output(reader.turn_id)
+                found = watch.facts()
+                is_told = found is not None and bool(found or words or lines)
+                facts = await reader.fresh(agent_id, found if is_told else None)
+                if not is_told and not facts:
+                    now = await self.engine.store.turn(reader.turn_id)
                     if now is None or (not now.is_open and reader.seen >= now.last_seq):
                         return
 
+    def _reader(self, turn_id: str) -> ChatReader:
+        return ChatReader(self.engine, turn_id, self.keys, may_answer=self.may_answer)
 
-async def follow_message(
-    engine: Engine,
-    row: MessageRow,
-    after: int = 0,
-    *,
-    words: LiveWords | None = None,
-    keys: Iterable[str] = (),
-    may_answer: bool = False,
-) -> AsyncGenerator[ChatMessage, None]:
-    """The chat of the turn that takes a message, from the message on, also while no turn has taken it yet.
 
-    Raises MessageNotFound for one that no turn will ever take.
-    """
-    if row.admitted_seq > after:
-        yield MessageTaken(
-            message_id=row.message_id,
-            agent=row.agent_id,
-            thread_id=row.thread_id,
-            event_seq=row.admitted_seq,
-            state=row.state,
-            turn_id=row.turn_id or None,
-        )
-    turn = await turn_of_message(engine, row)
-    async with aclosing(follow_turn(engine, turn, after, words=words, keys=keys, may_answer=may_answer)) as messages:
-        async for message in messages:
-            yield message
+async def taking_turn(store: Store, message_id: str) -> TurnRow | None:
+    """The turn that takes a message; None: there is none yet. Raises MessageNotFound for one that none will take."""
+    row = await find_message(store, message_id)
+    turn = await store.turn(row.turn_id) if row.turn_id else None
+    if turn is None and row.state in ("expired", "processed"):
+        how = "expired before a turn took it" if row.state == "expired" else "needed no turn"
+        raise MessageNotFound(f"message {message_id} {how}: there is no chat about it", "Send it again.")
+    return turn
 
 
 async def turn_of_message(engine: Engine, row: MessageRow) -> TurnRow:
-    """The turn that takes a message, once there is one."""
-    store = engine.store
-    watch = store.watch(row.agent_id, thread_id=row.thread_id)
+    """The same, once there is one."""
+    watch = engine.store.watch(row.agent_id, thread_id=row.thread_id)
     try:
-        while True:
-            row = await store.message(row.message_id) or row
-            turn = await store.turn(row.turn_id) if row.turn_id else None
-            if turn is not None:
-                return turn
-            if row.state in ("expired", "processed"):
-                how = "expired before a turn took it" if row.state == "expired" else "needed no turn"
-                raise MessageNotFound(f"message {row.message_id} {how}: there is no chat about it", "Send it again.")
+        while (turn := await taking_turn(engine.store, row.message_id)) is None:
             await watch.wait(timeout=LOOK_AGAIN_SECONDS)
+        return turn
     finally:
         watch.close()
 
 
-class _Doorbell:
-    """Rings with a listener's news whenever the log of its thread has grown, and now and then without a reason."""
-
-    def __init__(self, watch: Watch, listener: Listener) -> None:
-        self._watch = watch
-        self._listener = listener
-        self._has_rung = False
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._ring())
-        return self
-
-    async def __aexit__(self, *problem: object) -> None:
-        assert self._task is not None
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
-        self._watch.close()
-
-    def rang(self) -> bool:
-        """Has it, since somebody asked last?"""
-        rung, self._has_rung = self._has_rung, False
-        return rung
-
-    async def _ring(self) -> None:
-        while True:
-            await self._watch.wait(timeout=LOOK_AGAIN_SECONDS)
-            self._has_rung = True
-            self._listener.news.set()
+def _beginning(message_id: str, messages: Sequence[StoredFact], found: Sequence[StoredFact]) -> list[StoredFact]:
+    """What the turn that takes a message has from its start on, with all messages that it takes; nothing where some of
+    that is not among what was followed: the log has it."""
+    for place, entry in enumerate(found):
+        started, turn_id = entry.fact.event, entry.fact.turn_id or ""
+        if isinstance(started, TurnStarted) and message_id in started.message_ids:
+            queued = {
+                event.message_id: each
+                for each in messages
+                if isinstance(event := each.fact.event, MessageAdmitted) and each.fact.turn_id is None
+            }
+            if not queued.keys() >= {*started.message_ids}:
+                return []
+            taken = of_turn(turn_id, [queued[name] for name in started.message_ids])
+            return [*taken, *(each for each in found[place:] if each.fact.turn_id == turn_id)]
+    return []

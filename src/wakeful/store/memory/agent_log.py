@@ -48,7 +48,7 @@ class AgentLog:
         return self.leases.get(thread_id, Lease(None, 0, 0.0))
 
     def extend(self, facts: Sequence[Fact], stored: Sequence[PackedRow]) -> None:
-        made = self.book.changes(facts, self.seq)
+        made, before = self.book.changes(facts, self.seq), self.seq
         previous = self.log[-1][2] if self.log else self.origin
         for row in stored:
             previous = row.link(previous)
@@ -58,6 +58,7 @@ class AgentLog:
             self.firsts.append(self.seq + 1)
             self.seq += len(row.payloads)
         self.book.record(facts, made)
+        self._watches.tell(self.agent_id, before, facts)
         if FEED in made.rows:
             self._watches.wake_feed()
 

@@ -90,7 +90,7 @@ class MemoryStore(TableReads):
         agent = memory.agents.get(agent_id) or memory.new_agent(agent_id)
         agent.extend(facts, stored)
         memory.agents[agent_id] = agent
-        memory.watches.wake(Wake.outsiders(agent_id, facts))
+        memory.watches.wake(Wake.outsiders(agent_id, facts), is_told=True)
         if message is None or event is None:
             return None
         if message.turn_id is None:
@@ -140,7 +140,7 @@ class MemoryStore(TableReads):
             claim.opens = False
         claim.seen = agent.seq
         if facts:
-            self._memory.watches.wake(Wake(claim.agent_id, claim.thread_id, "all"))
+            self._memory.watches.wake(Wake(claim.agent_id, claim.thread_id, "all"), is_told=True)
         if last:
             self._claims.release(claim)
         return others
@@ -252,8 +252,8 @@ class MemoryStore(TableReads):
 
         return read
 
-    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
-        return self._memory.watches.open(agent_id, thread_id, feed)
+    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all", keeps: bool = False) -> Watch:
+        return self._memory.watches.open(agent_id, thread_id, feed, keeps=keeps)
 
     def watch_wakes(self) -> Watch:
         return self._memory.watches.open_wakes()

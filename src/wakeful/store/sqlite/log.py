@@ -61,6 +61,8 @@ class SqliteLog:
         """Turn id to the number of its agent, and its first event: both are for life."""
         self.written: dict[int, tuple[int, bytes]] = {}
         """What the transaction under way has appended: each agent's number, with its newest sequence and hash."""
+        self.appended: list[tuple[str, int, Sequence[Fact]]] = []
+        """The same as facts: their agent, the event before them, and they."""
         self.has_fed = False
         """The transaction under way has added to the feed over all agents."""
         self._costs_so_far: dict[str, CostTally | None] = {}
@@ -109,6 +111,7 @@ class SqliteLog:
             return []  # one of them is refused, and the others are not
         self._cache.keep_threads(found)
         self._write(place, [row for admission in admissions for row in admission.stored], made, found, new=(MESSAGES,))
+        self.appended.append((agent_id, place.seq, facts))
         rows = made.rows[MESSAGES]
         return [AdmissionAnswer(None, created=True, queued=rows[key]) for key in keys]
 
@@ -134,6 +137,7 @@ class SqliteLog:
             place = self._make_agent(agent_id)
         self._cache.keep_threads(found)
         end = self._write(place, stored, made, found)
+        self.appended.append((agent_id, seq, facts))
         if message is None or event is None:
             return None
         if message.turn_id is None:
@@ -180,6 +184,7 @@ class SqliteLog:
             made = changes(facts, seq, claim.agent_id, end.name, found)
             self._cache.keep(claim.turn_id, found)
             self._write(end, stored, made, found, claim.turn_id)
+            self.appended.append((claim.agent_id, seq, facts))
             if (tally := self._costs_so_far.get(claim.turn_id)) is not None:
                 for fact in facts:
                     if type(fact.event) in _CALL_FACTS:
@@ -198,6 +203,7 @@ class SqliteLog:
             found = self._find(claim.agent_id, needs_of(facts, claim.agent_id))
             made = changes(facts, place.seq, claim.agent_id, place.name, found)
             self._write(place, stored, made, found)
+            self.appended.append((claim.agent_id, place.seq, facts))
             self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, ?, NULL)", (claim.turn_id, claim.turn_epoch))
             self._costs_so_far[claim.turn_id] = CostTally(f for f in facts if type(f.event) in _CALL_FACTS)
         return place.seq + len(facts)
@@ -215,10 +221,12 @@ class SqliteLog:
         self._owned[claim.turn_id] = claim
         return end
 
-    def began(self) -> None:
-        """A transaction has begun. If anybody else has written since our newest one, what we know is no longer so."""
-        if self._version != self._sql.version():
+    def began(self) -> bool:
+        """A transaction has begun. Has anybody else written since our newest one? Then what we know is no longer so."""
+        is_behind = self._version != self._sql.version()
+        if is_behind:
             self._forget_ends()
+        return is_behind
 
     def committed(self) -> None:
         self._version = self._sql.version()
@@ -335,6 +343,7 @@ class SqliteLog:
     def rolled_back(self) -> None:
         """The transaction under way did not happen."""
         self.written.clear()
+        self.appended.clear()
         self.has_fed = False
         self._forget_ends()
         self._costs_so_far = dict.fromkeys(self._costs_so_far)

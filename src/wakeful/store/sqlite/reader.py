@@ -250,10 +250,11 @@ class SqliteReader(TableReads):
 
         return read
 
-    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all") -> Watch:
+    def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all", keeps: bool = False) -> Watch:
         self._check_open()
-        self._heads.setdefault(agent_id, self._head(agent_id))
-        watch = self._watches.open(agent_id, thread_id, feed)
+        if agent_id not in self._heads:
+            self._heads[agent_id] = self._head(agent_id)
+        watch = self._watches.open(agent_id, thread_id, feed, keeps=keeps)
         self._tick()
         return watch
 

@@ -63,7 +63,7 @@ class SqliteStore(SqliteReader):
         self._owners = owners
         self._marks: dict[int, tuple[int, bytes]] = {}
         """What was committed since the last barrier."""
-        self._writer = Writer(connection, path, self._log.began, self._committed, self._log.rolled_back, patience)
+        self._writer = Writer(connection, path, self._began, self._committed, self._log.rolled_back, patience)
         self._checkpoint_at = CHECKPOINT_EVERY
         self._checkpointing = False
         self._safe_soon: asyncio.TimerHandle | None = None
@@ -276,8 +276,15 @@ class SqliteStore(SqliteReader):
         self._doorbell.drop()
         self._anchor.drop()
 
+    def _began(self) -> None:
+        if self._log.began():
+            self._watches.miss()
+
     def _committed(self, wakes: Sequence[Wake], waiting: Sequence[Waiting]) -> None:
         self._log.committed()
+        for appended in self._log.appended:
+            self._watches.tell(*appended)
+        self._log.appended.clear()
         if written := self._log.written:
             for agent, mark in written.items():
                 self._marks.pop(agent, None)
@@ -289,7 +296,7 @@ class SqliteStore(SqliteReader):
             self._log.has_fed = False
             wakes = [*wakes, OF_FEED]
         for wake in dict.fromkeys(wakes):  # hundreds of messages to one thread are one
-            self._watches.wake(wake)
+            self._watches.wake(wake, is_told=True)
         self._doorbell.ring(wakes)
         if self._safe_soon is None:
             self._safe_soon = asyncio.get_running_loop().call_later(SAFE_AFTER, self._make_safe)

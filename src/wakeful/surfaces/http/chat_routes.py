@@ -9,10 +9,9 @@ however often it is posted. A client that goes away stops nothing, unless it ask
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -26,6 +25,7 @@ from wakeful.service.operations.chat import (
     ChatQuery,
     ChatWords,
     MessageName,
+    begin_chat,
     cancel_answer,
     follow_chat,
     follow_message_chat,
@@ -34,12 +34,15 @@ from wakeful.service.operations.chat import (
 from wakeful.service.operations.operation import OpenStore
 from wakeful.surfaces.http.body_routes import BodyRoute, RequestParts
 from wakeful.surfaces.http.event_routes import After, LastEvent, standard_frame
-from wakeful.surfaces.http.event_streams import SSE, OpenStreams, seen_before, sse_answer, sse_frame, wants_stream
+from wakeful.surfaces.http.event_streams import SSE, OpenStreams, frame_of, seen_before, sse_answer, wants_stream
 from wakeful.surfaces.http.guard import SLASH, caller_of
 from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, refuse_unknown_fields
 from wakeful.surfaces.http.request_keys import KeyHeader, as_key_of_message
 from wakeful.views.chat_messages import CHAT_MESSAGE, ChatMessage, ChatReplay
 from wakeful.views.runtime_records import SentMessage
+
+if TYPE_CHECKING:
+    from wakeful.service.queries.chat_streams import ChatStream
 
 EXAMPLE = """\
 retry: 1000
@@ -113,12 +116,18 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         as_key_of_message(idempotency_key, values)
         caller = caller_of(request.scope).name
         words = ChatWords(agent_id.replace(SLASH, "/"), **values, sender=caller)
-        sent = MessageName((await SAY.handler(opened, words)).message_id)
-        guarded = partial(_cancelling, opened, sent, caller, streams.closing) if cancel_on_disconnect else _as_it_is
         if form == "standard":
-            return await sse_answer(guarded(follow_message_events(opened, sent, after)), standard_frame, streams)
-        messages = guarded(follow_message_chat(opened, sent, after, may_answer=True))
-        return await sse_answer(messages, chat_frame, streams)
+            sent = MessageName((await SAY.handler(opened, words)).message_id)
+            events = follow_message_events(opened, sent, after)
+            if cancel_on_disconnect:
+                events = _cancelling(opened, sent, caller, streams.closing, events)
+            return await sse_answer(events, standard_frame, streams)
+        message, chat = await begin_chat(opened, words, after)
+        if cancel_on_disconnect:
+            sent = MessageName(message.message_id)
+            batches = _cancelling(opened, sent, caller, streams.closing, _whole(chat))
+            return await sse_answer(batches, chat_frames, streams)
+        return await _streamed(chat, streams)
 
     router.add_api_route(
         "/agents/{agent_id}/chat",
@@ -152,7 +161,7 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         asked = ChatQuery(turn_id, seen_before(after, last))
         if not wants_stream(request):
             return JSONResponse((await SHOW_CHAT.handler(opened, asked)).model_dump(mode="json"))
-        return await sse_answer(follow_chat(opened, asked, may_answer=_may_answer(request)), chat_frame, streams)
+        return await _streamed(await follow_chat(opened, asked, may_answer=_may_answer(request)), streams)
 
     @router.get(
         "/messages/{message_id}",
@@ -166,8 +175,8 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         asked, seen = MessageName(message_id), seen_before(after, last)
         if not wants_stream(request):
             return JSONResponse((await SHOW_MESSAGE.handler(opened, asked)).model_dump(mode="json"))
-        messages = follow_message_chat(opened, asked, seen, may_answer=_may_answer(request))
-        return await sse_answer(messages, chat_frame, streams)
+        chat = await follow_message_chat(opened, asked, seen, may_answer=_may_answer(request))
+        return await _streamed(chat, streams)
 
     return router
 
@@ -188,19 +197,32 @@ def streamed() -> dict[str, Any]:
     }
 
 
-def chat_frame(message: ChatMessage) -> bytes:
-    """One message; its id is the number of its fact in the log of its agent."""
+def chat_frames(messages: Sequence[ChatMessage]) -> bytes:
+    """Messages that leave together; the id of each is the number of its fact in the log of its agent."""
+    return b"".join(map(_chat_frame, messages))
+
+
+def _chat_frame(message: ChatMessage) -> bytes:
     number = getattr(message, "event_seq", None)
-    data = message.model_dump(mode="json", exclude_none=True)
-    return sse_frame(data, event=message.type, event_id="" if number is None else str(number))
+    data = message.model_dump_json(exclude_none=True)
+    return frame_of(data, event=message.type, event_id="" if number is None else str(number))
+
+
+async def _streamed(chat: "ChatStream", streams: OpenStreams) -> Response:
+    first: Sequence[ChatMessage] | None = None if chat.first is None else [chat.first]
+    return await sse_answer(chat, chat_frames, streams, first=first)
+
+
+async def _whole(chat: "ChatStream") -> AsyncGenerator[Sequence[ChatMessage], None]:
+    async with aclosing(chat):
+        if chat.first is not None:
+            yield [chat.first]
+        async for messages in chat:
+            yield messages
 
 
 def _may_answer(request: Request) -> bool:
     return caller_of(request.scope).may("operate")
-
-
-def _as_it_is(messages: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-    return messages
 
 
 async def _cancelling(

@@ -10,9 +10,9 @@ of the server come to all of them from one place.
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -38,6 +38,17 @@ FRAMES = 256
 """Frames of events that are kept for those who follow the same."""
 _log = logging.getLogger("wakeful.http")
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Items(Protocol[T_co]):
+    """What a stream is made of: an asynchronous generator, say."""
+
+    def __aiter__(self) -> AsyncIterator[T_co]: ...
+
+    def __anext__(self) -> Awaitable[T_co]: ...
+
+    async def aclose(self) -> None: ...
 
 
 class OpenStreams:
@@ -74,14 +85,16 @@ class EventStream(Response, Generic[T]):
 
     def __init__(
         self,
-        first: "asyncio.Future[T]",
-        items: AsyncIterator[T],
+        first: "asyncio.Future[T] | bytes",
+        items: Items[T],
         shown: Callable[[T], bytes],
         streams: OpenStreams,
     ) -> None:
+        """`first`: what comes first, if it comes; or its frame, where it is there."""
         self.status_code, self.background, self.body = 200, None, b""
         self.raw_headers = HEADERS
-        self._first: asyncio.Future[T] | None = first
+        self._first: asyncio.Future[T] | None = None if isinstance(first, bytes) else first
+        self._head = RETRY + first if isinstance(first, bytes) else RETRY
         self._items, self._shown, self._streams = items, shown, streams
         self._send: Send | None = None
         self._task: asyncio.Task[Any] | None = None
@@ -94,7 +107,7 @@ class EventStream(Response, Generic[T]):
         gone = asyncio.create_task(self._until_gone(receive))
         self._streams.add(self)
         try:
-            await self._put(RETRY)
+            await self._put(self._head)
             if not self._streams.closing.is_set():
                 await self._put_all()
         except asyncio.CancelledError:
@@ -109,17 +122,17 @@ class EventStream(Response, Generic[T]):
                 self._first.cancel()
                 with suppress(BaseException):
                     await self._first
-            await self._items.aclose()  # type: ignore[attr-defined]
+            await self._items.aclose()
         if not self._is_gone:
             farewell = SHUTTING_DOWN if self._streams.closing.is_set() else b""
             await send({"type": "http.response.body", "body": farewell, "more_body": False})
 
     async def _put_all(self) -> None:
         try:
-            assert self._first is not None
-            first = self._shown(await asyncio.shield(self._first))
-            self._first = None  # it would keep its item for as long as the stream is open
-            await self._put(first)
+            if self._first is not None:
+                first = self._shown(await asyncio.shield(self._first))
+                self._first = None  # it would keep its item for as long as the stream is open
+                await self._put(first)
             async for item in self._items:
                 await self._put(self._shown(item))
         except StopAsyncIteration:
@@ -151,13 +164,19 @@ class EventStream(Response, Generic[T]):
         self._is_quiet = True
 
 
-async def sse_answer(items: AsyncIterator[T], shown: Callable[[T], bytes], streams: OpenStreams) -> Response:
-    """A stream. Its first item is waited for only so long that an error can still be told as one."""
-    first = asyncio.ensure_future(anext(items))
-    done, _ = await asyncio.wait({first}, timeout=FIRST_SECONDS)
-    if done and first.exception() is not None and not isinstance(first.exception(), StopAsyncIteration):
-        raise first.exception() or RuntimeError
-    return EventStream(first, items, shown, streams)
+async def sse_answer(
+    items: Items[T], shown: Callable[[T], bytes], streams: OpenStreams, *, first: T | None = None
+) -> Response:
+    """A stream. `first` comes before the items; where it is not known, the first of them is waited for, only so long
+    that an error can still be told as one."""
+    if first is not None:
+        return EventStream(shown(first), items, shown, streams)
+    waiting = asyncio.ensure_future(anext(items))
+    done, _ = await asyncio.wait({waiting}, timeout=FIRST_SECONDS)
+    if done and waiting.exception() is not None and not isinstance(waiting.exception(), StopAsyncIteration):
+        await items.aclose()
+        raise waiting.exception() or RuntimeError
+    return EventStream(waiting, items, shown, streams)
 
 
 class SharedFrames(Generic[T]):
@@ -203,8 +222,11 @@ def error_frame(error: Exception) -> bytes:
 
 
 def sse_frame(data: Any, *, event: str = "", event_id: str = "") -> bytes:
-    """One event. Data is JSON on one line, so that no text of anybody ends it."""
-    lines = [f"id: {event_id}"] if event_id else []
-    lines += [f"event: {event}"] if event else []
-    lines.append(f"data: {json.dumps(data, separators=(',', ':'), ensure_ascii=False)}")
-    return ("\n".join(lines) + "\n\n").encode()
+    """One event."""
+    return frame_of(json.dumps(data, separators=(",", ":"), ensure_ascii=False), event=event, event_id=event_id)
+
+
+def frame_of(data: str, *, event: str = "", event_id: str = "") -> bytes:
+    """The same of data that is JSON on one line, so that no text of anybody ends it."""
+    number, name = f"id: {event_id}\n" if event_id else "", f"event: {event}\n" if event else ""
+    return f"{number}{name}data: {data}\n\n".encode()

@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from wakeful.contracts.errors import StoreLocked
 from wakeful.surfaces.http.event_streams import OpenStreams, sse_answer, sse_frame
 
 
-async def streamed(items: AsyncIterator[int]) -> list[bytes]:
+async def streamed(items: AsyncGenerator[int, None]) -> list[bytes]:
     """What a reader gets that stays to the end."""
     sent: list[bytes] = []
 
@@ -28,7 +28,7 @@ async def streamed(items: AsyncIterator[int]) -> list[bytes]:
 
 
 async def test_an_error_in_the_middle_is_the_last_event_and_has_the_shape_of_errors() -> None:
-    async def broken() -> AsyncIterator[int]:
+    async def broken() -> AsyncGenerator[int, None]:
         yield 1
         raise StoreLocked("the store is locked", "Try again.")
 
@@ -41,7 +41,7 @@ async def test_an_error_in_the_middle_is_the_last_event_and_has_the_shape_of_err
 
 
 async def test_what_is_no_error_of_ours_says_nothing_about_itself() -> None:
-    async def broken() -> AsyncIterator[int]:
+    async def broken() -> AsyncGenerator[int, None]:
         yield 1
         raise RuntimeError("the key is sk-secret")
 
