@@ -40,7 +40,6 @@ NO_COMMAND: Mapping[str, str] = {
     "runtime.shutdown": "wakeful daemon stop asks by the client of the daemon's own commands",
     "runtime.snapshot": "what a screen starts from; wakeful agent show is for people",
     "runtime.summary": "the report of one agent for scripts over HTTP; wakeful agent show has all of it",
-    "runtime.tools": "wakeful tools works out what a run here would have, wakeful tools --turn what a turn had",
     "runtime.update": "an agent is changed in its file, or wakeful agent model for what changes most",
     "runtime.waits": "wakeful why AGENT names each wait",
     "threads.list": "wakeful events lists turns, each with its thread",

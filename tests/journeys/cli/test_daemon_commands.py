@@ -400,3 +400,10 @@ def test_another_store_of_the_environment_is_not_the_daemons(
 ) -> None:
     monkeypatch.setenv("WAKEFUL_STORE", str(folder / "mine.db"))
     assert "there is no store" in wakeful("status").err
+
+
+def test_an_agent_that_had_no_turn_has_a_status_and_costs(wakeful: Wakeful, home: ServedHome) -> None:
+    home.client.post("/agents", {"definition": {"name": "fresh", "model": "scripted:demo"}})
+    assert ok(wakeful("status", "fresh")).startswith("fresh owes nothing.\nfresh\n  open       0 turns")
+    assert "no model requests" in ok(wakeful("cost", "--agent", "fresh"))
+    assert wakeful("status", "frsh").code == 2

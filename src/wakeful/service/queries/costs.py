@@ -76,7 +76,7 @@ async def _of_agent(store: Store, agent: str | None, since: int | None) -> list[
     found = [(row, cost) for row, cost in turns if row.agent_name == agent]
     if not found:
         names = await store.agent_names()
-        if agent in names:
+        if agent in names or await store.runtime_agent(agent) is not None:
             return []
         near = get_close_matches(agent, names, n=3, cutoff=0.5) or names[:5]
         hint = f"there are: {', '.join(near)}" if near else "nothing has been run in it yet"

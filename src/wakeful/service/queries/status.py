@@ -23,10 +23,10 @@ TAIL = 20
 async def agents_status(
     store: Store, agent: str | None = None, *, after: str | None = None, limit: int | None = None
 ) -> list[AgentStatus]:
-    """Every agent that had a turn, by name, or one of them; private agents of a runtime by their names only. Raises
-    InvalidConfig for one that there is not."""
+    """Every agent that had a turn, by name; or one by its name, private agents of a runtime and those without a turn
+    too. Raises InvalidConfig for one that there is not."""
     names = [agent] if agent is not None else await _listed(store, after, limit)
-    if agent is not None and not await store.agents_of_name(agent):
+    if agent is not None and not await store.agents_of_name(agent) and await store.runtime_agent(agent) is None:
         known = await store.agent_names(limit=20)
         hint = f"there are: {', '.join(known)}" if known else "nothing has been run here yet"
         raise InvalidConfig(f"there is no agent {agent!r} in {store.location}", hint)

@@ -265,7 +265,7 @@ COMMANDS = {
     "replay": Command("inspection", "replay TURN", "recompute all decisions and compare them",
                       "wakeful replay ticket-981", "replay"),
     "tools": Command("tools", "tools", "an agent's tools: offered, asked, denied, why",
-                     "wakeful tools\nwakeful tools --agent support.yaml --tools shop:refund"),
+                     "wakeful tools\nwakeful tools --agent ops\nwakeful tools --agent shop.yaml --tools shop:refund"),
     "why": Command("inspection", "why [X]", "why a thing runs, waits or was refused",
                    "wakeful why\nwakeful why ops\nwakeful why ticket-981/call_1_1", "why"),
     "context": Command("context", "context [TURN]", "the context of each model request, and why",
@@ -399,7 +399,7 @@ FIRST = (
 )  # fmt: skip
 """The commands of a first day, which `wakeful --help` shows."""
 OWN_PROCESS = (
-    "resume", "replay", "doctor", "tools", "events validate", "dispatch resume", "targets", "package run",
+    "resume", "replay", "doctor", "events validate", "dispatch resume", "targets", "package run",
     "workflow validate", "workflow nodes", "store export", "store import",
     "trigger deliver",
 )  # fmt: skip

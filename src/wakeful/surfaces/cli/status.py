@@ -4,6 +4,7 @@ The first is asked for many times a day: with a daemon nothing is loaded for it 
 """
 
 import json as json_module
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +14,7 @@ from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress, ask, client_of, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
-from wakeful.surfaces.cli.screen import columns
+from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import ago, counted, json_text, moment, one_line, out, plain
 
 WORDS = {"awake_idle": "idle", "awake_running": "running", "awaiting_task": "waits"}
@@ -100,9 +101,10 @@ def _problem_lines(problems: list[dict[str, Any]]) -> list[str]:
 
 
 def _tell_one(agent: str, place: StoreAddress, *, json: bool) -> None:
+    from wakeful.contracts.errors import AgentNotFound
     from wakeful.service.operations.agents import STATUS, StatusQuery
     from wakeful.service.operations.operation import NoRequest
-    from wakeful.service.operations.runtime import FILE_PROBLEMS
+    from wakeful.service.operations.runtime import EXPLAIN_AGENT, FILE_PROBLEMS, RuntimeAgentName
 
     (found,) = ask(STATUS, StatusQuery(agent), place)
     problems = [each.model_dump(mode="json") for each in ask(FILE_PROBLEMS, NoRequest(), place) if each.agent == agent]
@@ -110,6 +112,9 @@ def _tell_one(agent: str, place: StoreAddress, *, json: bool) -> None:
         told: dict[str, Any] = {"agents": [found.model_dump(mode="json")]}
         out(json_text(told | ({"file_problems": problems} if problems else {}), indent=2))
         return
+    with suppress(AgentNotFound):  # of single runs there is nothing to say
+        life = ask(EXPLAIN_AGENT, RuntimeAgentName(agent), place)
+        prose(plain(named_people(life.sentence)))
     used, last = found.token_usage, found.token_usage.last_turn
     queued = f"{counted(found.queued_messages, 'queued message')}, " if found.queued_messages else ""
     out(

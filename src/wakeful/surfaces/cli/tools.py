@@ -11,12 +11,14 @@ from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry
 from wakeful.service import Agent
 from wakeful.service.code_loader import load
+from wakeful.service.operations.inspection import LIST_AGENT_TOOLS, AgentTools
 from wakeful.service.operations.turn_reports import SHOW_TOOLS
 from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.tool_inventory import ToolInventory, tool_inventory
-from wakeful.surfaces.cli.agents import agent_for
+from wakeful.surfaces.cli.agents import agent_for, named_agent
+from wakeful.surfaces.cli.daemon_turns import check_options, check_own_run, daemon_for
 from wakeful.surfaces.cli.options import (
-    AgentOption,
+    AgentOrFileOption,
     JsonOption,
     McpOption,
     ProfileOption,
@@ -26,13 +28,13 @@ from wakeful.surfaces.cli.options import (
     WorkspaceOption,
 )
 from wakeful.surfaces.cli.places import any_place, ask, place_to_ask
-from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import counted, json_text, one_line, out, plain, undeclared_words
 
 
 def command(
-    agent: AgentOption = None,
+    agent: AgentOrFileOption = None,
     tools: ToolsOption = None,
     mcp: McpOption = None,
     workspace: WorkspaceOption = None,
@@ -44,11 +46,21 @@ def command(
 ) -> None:
     """List the tools of an agent: allowed, needing approval, denied, sandboxed or missing, and why.
 
-    Without --turn, these are the tools that wakeful run would have now with the same options. Nothing is run.
+    With --agent NAME, these are the tools of that agent of the daemon. Without, they are those that wakeful run would
+    have now with the same options. Nothing is run.
     """
+    name = named_agent(agent)
+    own = {"--tools": tools, "--mcp": mcp, "--workspace": workspace, "--profile": profile}
     if turn is not None:
+        for option in (option for option, given in {"--agent": agent, **own}.items() if given):
+            raise WrongRequest(f"{option} does not go with --turn: a stored turn has its own tools", "leave it out")
         found = ask(SHOW_TOOLS, TurnName(turn), place_to_ask(store))
+    elif name is not None:
+        where = daemon_for(name, store)
+        check_options(own, name, where)
+        found = ask(LIST_AGENT_TOOLS, AgentTools(name), where)
     else:
+        check_own_run()
         loaded = load(tools or [])
         for words in loaded.notes:
             note(words)
