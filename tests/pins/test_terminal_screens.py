@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,9 +43,10 @@ async def test_the_screens_are_those_that_were_looked_at(tmp_path: Path, monkeyp
     folder = tmp_path / ("home" * 30)  # only the end of its path is shown
     with served(folder, OPTIONS) as home:
         client = home.client
-        client.post("/agents/clerk/messages", {"text": "refund 30"})
-        _decide(client)
-        client.post("/agents/clerk/messages", {"text": "refund 42"})
+        first = _asked(client, "refund 30")
+        client.post(f"/approvals/{first['approval_id']}/decision", {"decision": "approved"})
+        client.until_over(first["turn_id"])
+        _asked(client, "refund 42")
         for colours in ("colour", "plain"):
             if colours == "plain":
                 monkeypatch.setenv("NO_COLOR", "1")
@@ -62,8 +64,9 @@ async def test_the_screens_are_those_that_were_looked_at(tmp_path: Path, monkeyp
     check_goldens(found, alone_in="tui")
 
 
-def _decide(client: HomeClient) -> None:
-    while not (waiting := client.get("/approvals").body):
-        pass
-    client.post(f"/approvals/{waiting[0]['approval_id']}/decision", {"decision": "approved"})
-    client.until_all_ended("clerk")
+def _asked(client: HomeClient, text: str) -> dict[str, Any]:
+    """The approval that a message leads to, once its turn rests: from then on nothing changes by itself."""
+    with client.stream("/agents/clerk/chat", {"text": text}) as frames:
+        frames.until("turn_suspended")
+    (found,) = client.get("/approvals").body
+    return dict(found)

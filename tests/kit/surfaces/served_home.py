@@ -95,27 +95,25 @@ class HomeClient:
         finally:
             connection.close()
 
-    def until_ended(self, message: Mapping[str, Any], seconds: float = 30.0) -> dict[str, Any]:
+    def until_ended(self, message: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
         """The turn that took a message, once it is over."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             turn_id = self.get(f"/messages/{message['message_id']}").body["turn_id"]
             if turn_id is not None:
-                found: dict[str, Any] = self.get(f"/turns/{turn_id}").body
-                if found["state"] not in OPEN_STATES:
-                    return found
+                return self.until_over(turn_id, seconds)
             time.sleep(0.05)
-        raise AssertionError(f"no turn of {message} came to its end")
+        raise AssertionError(f"no turn took {message}")
 
-    def until_all_ended(self, agent: str, seconds: float = 30.0) -> dict[str, Any]:
-        """The newest turn of an agent that began at least one, once none of them is open."""
+    def until_over(self, turn_id: str, seconds: float = 60.0) -> dict[str, Any]:
+        """A turn, once it is over: one that waits for somebody is not."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            turns: list[dict[str, Any]] = self.get(f"/turns?agent={agent}").body
-            if turns and all(turn["state"] not in OPEN_STATES for turn in turns):
-                return turns[0]
+            found: dict[str, Any] = self.get(f"/turns/{turn_id}").body
+            if found["state"] not in OPEN_STATES:
+                return found
             time.sleep(0.05)
-        raise AssertionError(f"not every turn of {agent} came to its end")
+        raise AssertionError(f"{turn_id} did not come to its end: {found}")
 
 
 class Frame(NamedTuple):
