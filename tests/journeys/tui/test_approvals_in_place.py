@@ -14,7 +14,8 @@ def decided(client: HomeClient, approval: str) -> dict[str, Any]:
 
 
 async def asked(screen: Screen, client: HomeClient, cents: int) -> str:
-    """The approval of a refund, once the overlay shows it."""
+    """The approval of a refund, once the overlay shows it and nothing else."""
+    await screen.until("nothing needs you")
     await screen.type(f"refund {cents}")
     await screen.until("1 NEEDS YOU (F6)")
     await screen.press("f6")
@@ -67,7 +68,7 @@ async def test_letters_of_a_message_decide_nothing(home: ServedHome, client: Hom
         approval = await asked(screen, client, 55)
         await screen.press("escape")
         await screen.type("yes no")
-        await screen.until(lambda: len(client.get("/agents/clerk/transcript").body) > 0)
+        await screen.until(lambda: "yes no" in [each["text"] for each in client.get("/agents/clerk/transcript").body])
         assert decided(client, approval)["status"] == "pending"
         await screen.press("f6")
         await screen.until("cents=55")

@@ -26,7 +26,7 @@ async def test_words_are_on_the_screen_before_they_are_stored_and_the_budget_bel
         shown = await screen.until("turn $0.00, 1 of 200 calls")
         assert "teller Once upon" not in shown, "the conversation has what is stored"
         await screen.type("/now and a moral")
-        await screen.until("and a moral")
+        await screen.until(lambda: "and a moral" in str(client.get("/agents/teller/events?limit=1000").body))
         (home.folder / "once").touch()
         await screen.until("teller finished")
         shown = await screen.gone("turn $0.00")
