@@ -136,11 +136,14 @@ def test_an_approval_is_decided_by_somebody_else_and_the_stream_goes_on(
     assert [frame.data["result"] for frame in rest if frame.data.get("status") == "end"] == ["refunded 7"]
 
 
-def test_a_turn_is_cancelled_paused_and_spoken_to_while_it_streams(client: HomeClient, operator: HomeClient) -> None:
-    with client.stream("/agents/clerk/chat", {"text": "slow 2", "thread": "steer"}) as frames:
+def test_a_turn_is_cancelled_paused_and_spoken_to_while_it_streams(
+    client: HomeClient, operator: HomeClient, folder: Path
+) -> None:
+    with client.stream("/agents/clerk/chat", {"text": "hold steered", "thread": "steer"}) as frames:
         turn = frames.until("tool_call_update")[-1].data["turn_id"]
         assert operator.post(f"/turns/{turn}/pause").status == 200
         assert operator.post(f"/turns/{turn}/messages", {"text": "hurry"}).status == 200
+        (folder / "steered").touch()
         rests = frames.until("turn_suspended")
         (said,) = (frame.data for frame in rests if frame.event == "interjected")
         assert (said["content"], said["said_by"]) == ("hurry", "token:operator")

@@ -69,9 +69,8 @@ def test_work_that_nobody_can_do_is_refused_before_it_is_on_record(operator: Hom
 def test_a_run_waits_for_a_person_and_can_be_cancelled_also_before_it_began(operator: HomeClient) -> None:
     waits = dispatch(operator, "refund 5", session="stops")["run_id"]
     ends = time.monotonic() + 60
-    while not operator.get("/approvals?status=pending").body and time.monotonic() < ends:
+    while "waiting_for" not in str(told := operator.get(f"/dispatches/{waits}").body) and time.monotonic() < ends:
         time.sleep(0.05)
-    told = operator.get(f"/dispatches/{waits}").body
     assert told["status"] == "running"
     assert told["record"]["result"]["diagnostics"]["waiting_for"] == "approval_required"
     behind = dispatch(operator, "refund 6", session="stops")["run_id"]
@@ -93,11 +92,12 @@ async def only_on_record(store: Path, run_id: str) -> None:
 
 def test_a_killed_daemon_goes_on_with_what_it_was_handed(tmp_path: Path) -> None:
     with served(tmp_path / "home") as home:
-        running = dispatch(home.client, "slow 2", session="one")["run_id"]
+        running = dispatch(home.client, "hold go", session="one")["run_id"]
         queued = dispatch(home.client, "hello", session="one")["run_id"]
         until(home.client, running, "running")
         home.kill()
         asyncio.run(only_on_record(home.folder / "wakeful.db", "lost"))
+        (home.folder / "go").touch()
         home.start()
         for run in (running, queued, "lost"):
             assert until(home.client, run, "succeeded", "failed")["status"] == "succeeded"

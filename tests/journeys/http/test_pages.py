@@ -63,14 +63,14 @@ def test_agents_come_page_by_page(client: HomeClient, path: str) -> None:
 
 
 def test_lines_that_come_and_go_between_pages_move_no_other_line(client: HomeClient) -> None:
-    for name in ("page-x1", "page-x2", "page-x3"):
+    for name in ("page-x0", "page-x1", "page-x2", "page-x3"):
         make(client, name)
     whole = names_of(client.get("/agents?limit=1000").body)
     at = whole.index("page-x1") + 1
     first = client.get(f"/agents?limit={at}")
     assert names_of(first.body)[-1] == "page-x1"
     client.ask("DELETE", "/agents/page-x1")  # the last line of the page
-    client.ask("DELETE", "/agents/page-00")  # one before it
+    client.ask("DELETE", "/agents/page-x0")  # one before it
     make(client, "page-x4")
     rest = client.get(following("/agents", first))
     assert names_of(rest.body)[:2] == ["page-x2", "page-x3"]
@@ -79,15 +79,17 @@ def test_lines_that_come_and_go_between_pages_move_no_other_line(client: HomeCli
 
 
 def test_a_list_that_is_cut_by_its_order_survives_its_last_line(client: HomeClient) -> None:
+    make(client, "a-first")  # its trigger is the first of all
     client.post("/control/agents/keeper/pause", {})
     made = [client.post("/control/agents/keeper/work-items", {"objective": f"n{n}"}).body["id"] for n in range(6)]
     path = "/agents/keeper/work-items"
     assert [line["id"] for part in pages(client, f"{path}?limit=4") for line in part][:6] == made[::-1]  # type: ignore[index]
-    triggers = pages(client, "/triggers?limit=3")
+    triggers = pages(client, "/triggers?limit=1")
     keys = [(line["target_agent_id"], line["name"]) for part in triggers for line in part]  # type: ignore[index]
     assert keys == sorted(keys) and len(set(keys)) == len(keys) > 6
-    first = client.get("/triggers?limit=3")
-    client.ask("DELETE", f"/agents/{first.body[-1]['target_agent_id']}")
+    first = client.get("/triggers?limit=1")
+    assert [line["target_agent_id"] for line in first.body] == ["a-first"]
+    client.ask("DELETE", "/agents/a-first")
     later = [line["external_trigger_id"] for line in client.get(following("/triggers", first)).body]
     assert later == [line["external_trigger_id"] for line in triggers[1]]  # type: ignore[index]
 

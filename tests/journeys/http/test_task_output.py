@@ -16,6 +16,8 @@ from kit.surfaces.watched_screen import watching
 from wakeful.service.serving.options import ServeOptions
 
 KEY = "sk-proj-4f9a1c7e2b8d6035af91c7e2"
+WAITS = "for _ in $(seq 1200); do [ -e {} ] && break; sleep 0.05; done"
+"""Until a file is there; not for ever, where a test fails."""
 
 
 class WorkingHome(ServedHome):
@@ -54,8 +56,7 @@ def begin(client: HomeClient, command: str) -> str:
 
 
 def test_lines_come_while_the_command_runs_and_its_end_comes_last(home: WorkingHome, client: HomeClient) -> None:
-    waits = "for _ in $(seq 1200); do [ -e go ] && break; sleep 0.05; done"  # not for ever, where a test fails
-    task = begin(client, f"echo one; printf half; {waits}; echo ' two'; printf end")
+    task = begin(client, f"echo one; printf half; {WAITS.format('go')}; echo ' two'; printf end")
     with client.stream(f"/tasks/{task}/output") as frames, client.stream(f"/tasks/{task}/output") as other:
         first = frames.until("output")[-1]
         assert (first.data["text"], first.id) == ("one\n", "4"), "half a line is waited for"
@@ -74,8 +75,9 @@ def test_lines_come_while_the_command_runs_and_its_end_comes_last(home: WorkingH
     assert client.get(f"/tasks/{task}/output").body["output"].startswith("one\nhalf two")
 
 
-def test_a_line_without_an_end_is_cut_and_the_next_one_is_whole(client: HomeClient) -> None:
-    task = begin(client, "head -c 700000 /dev/zero | tr '\\0' x; echo; echo last; sleep 1")
+def test_a_line_without_an_end_is_cut_and_the_next_one_is_whole(home: WorkingHome, client: HomeClient) -> None:
+    task = begin(client, f"head -c 700000 /dev/zero | tr '\\0' x; echo; echo last; {WAITS.format('cut')}")
+    (home.work / "cut").touch()
     with client.stream(f"/tasks/{task}/output") as frames:
         said = frames.all()
     shown = [each.data for each in said[:-1]]
@@ -84,9 +86,12 @@ def test_a_line_without_an_end_is_cut_and_the_next_one_is_whole(client: HomeClie
     assert shown[-1]["next"] == 700_006 and sum(each["skipped_bytes"] for each in shown) > 400_000
 
 
-def test_a_key_is_hidden_also_from_a_reader_that_begins_in_the_middle_of_it(client: HomeClient) -> None:
+def test_a_key_is_hidden_also_from_a_reader_that_begins_in_the_middle_of_it(
+    home: WorkingHome, client: HomeClient
+) -> None:
     first, second = KEY[:12], KEY[12:]
-    task = begin(client, f"echo before; printf 'key {first}'; echo {second}; echo after; sleep 1")
+    task = begin(client, f"echo before; printf 'key {first}'; echo {second}; echo after; {WAITS.format('hidden')}")
+    (home.work / "hidden").touch()
     for place, expected in ((0, "before\nkey [redacted]\nafter\n"), (7, "key [redacted]\nafter\n"), (15, "after\n")):
         with client.stream(f"/tasks/{task}/output?after={place}") as frames:
             said = frames.all()[:-1]
@@ -100,10 +105,6 @@ def test_what_cannot_be_followed_says_why(client: HomeClient) -> None:
         for accept in ("application/json", "text/event-stream"):
             refused = client.get(path, headers={"accept": accept})
             assert refused.status == status and refused.body["error"]["message"], refused
-
-
-WAITS = "for _ in $(seq 1200); do [ -e {} ] && break; sleep 0.05; done"
-"""Until a file is there; not for ever, where a test fails."""
 
 
 def test_lines_of_a_command_in_the_foreground_come_with_the_chat_while_it_runs(

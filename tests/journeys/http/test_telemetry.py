@@ -31,7 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, receiver: OtlpReceiver) -> It
 endpoint = "{receiver.address}/"
 headers_env = "OTLP_HEADERS"
 metrics_route = true
-timeout_seconds = 0.5
+timeout_seconds = 5
 service_name = "shop"
 
 [log]
@@ -117,6 +117,7 @@ def test_metrics_are_text_for_whoever_may_observe(home: ServedHome) -> None:
 def test_an_endpoint_that_hangs_or_refuses_holds_up_no_turn_and_gets_the_spans_later(
     home: ServedHome, receiver: OtlpReceiver
 ) -> None:
+    receiver.released.clear()
     receiver.mood = "hang"
     first = say(home, "hello", "t3")
     asked = receiver.asked
@@ -168,3 +169,4 @@ def test_metrics_are_sent_at_the_latest_when_the_daemon_ends(home: ServedHome, r
         time.sleep(0.05)
     assert home.end() == 0
     assert {"wakeful.turns", "gen_ai.client.operation.duration", "wakeful.agents"} <= receiver.metrics
+    home.start()

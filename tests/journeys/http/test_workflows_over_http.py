@@ -134,12 +134,13 @@ def test_a_stopped_agent_runs_no_workflow_and_says_how_to_resume_it(operator: Ho
 
 def test_a_killed_daemon_goes_on_with_its_runs(tmp_path: Path) -> None:
     with served(tmp_path / "home") as home:
-        long = {"id": "slow", "kind": "tool", "ref": "work_slowly", "inputs": {"seconds": 2}}
+        long = {"id": "slow", "kind": "tool", "ref": "work_until", "inputs": {"file": "go"}}
         then = {"edges": [{"source": "slow", "target": "ask", "target_input": "input"}]}
         assert save(home.client, "long", [long, ASK], **then).status == 200
         running, queued = (start(home.client, "long", thread="one") for _ in range(2))
         under_way = until(home.client, running, "running")
         home.kill()
+        (home.folder / "go").touch()
         restarted: ServedHome = home.start()
         for run in (running, queued):
             done = until(restarted.client, run, "succeeded", "failed")

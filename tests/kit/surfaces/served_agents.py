@@ -1,7 +1,9 @@
 """Agents that a served process runs in tests: each does what its message says."""
 
+import os
 import re
 import time
+from pathlib import Path
 
 from wakeful import Agent, RunContext, tool
 from wakeful.ports import ModelRequest
@@ -22,17 +24,28 @@ def work_slowly(seconds: float) -> str:
 
 
 @tool(effect="pure")
+def work_until(file: str) -> str:
+    """Take until a file is in the home; not for ever, where a test fails."""
+    until = time.monotonic() + 300
+    while not (Path(os.environ["WAKEFUL_HOME"]) / file).exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    return "done"
+
+
+@tool(effect="pure")
 def read_log(lines: int) -> str:
     """Read a log that is too long to be shown."""
     return "".join(f"<script>line {number}</script>\n" for number in range(lines))
 
 
 def answer(request: ModelRequest) -> object:
-    """`refund N` asks for money, `slow N` takes N seconds, `log N` reads N lines,
-    `fail` fails; anything else is said again."""
+    """`refund N` asks for money, `slow N` takes N seconds, `hold NAME` until a file NAME is in the home, `log N` reads
+    N lines, `fail` fails; anything else is said again."""
     text = str(request.history[-1].text) if not request.answered else ""
     if request.answered:
         return "finished"
+    if held := re.search(r"hold (\w+)", text):
+        return {"calls": [{"name": "work_until", "arguments": {"file": held[1]}}]}
     said = re.search(r"(refund|slow|fail|wait|log) ?([\d.]*)", text) or ("", "", "")
     match said[1]:
         case "refund":
@@ -48,6 +61,6 @@ def answer(request: ModelRequest) -> object:
     return f"you said: {text[-100:]}"
 
 
-clerk = Agent("clerk", scripted(answer), tools=[refund, work_slowly, read_log])
+clerk = Agent("clerk", scripted(answer), tools=[refund, work_slowly, work_until, read_log])
 keeper = Agent("keeper", scripted(answer), work_items=True)
 agents = [clerk, keeper]
