@@ -2,13 +2,13 @@
 
 import json
 import os
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -141,13 +141,11 @@ def test_options_are_checked_before_anything_is_launched(home: Home) -> None:
 @pytest.mark.spec("HOL-DAEMON-08", "HOL-DAEMON-09", "HOL-TROUBLE-06")
 def test_stale_files_are_cleaned_by_the_next_command(home: Home) -> None:
     pid = home.json("daemon", "start", *FREE)["pid"]
-    os.kill(pid, signal.SIGKILL)
-    _until_gone(pid)
+    _kill(pid)
     assert home.record.exists(), "a killed process leaves its files"
     assert home.json("daemon", "status")["running"] is False
     assert home.json("daemon", "restart", *FREE)["healthy"] is True
-    os.kill(home.json("daemon", "status")["pid"], signal.SIGKILL)
-    time.sleep(0.3)
+    _kill(home.json("daemon", "status")["pid"])
     assert home.json("daemon", "stop") == {"stopped": False}
     assert not home.record.exists()
 
@@ -182,11 +180,12 @@ def test_the_status_says_what_the_agents_are_at(home: Home) -> None:
     home.wakeful("daemon", "start", *FREE)
     idle = home.json("daemon", "status")["activity"]
     assert (idle["state"], idle["active_agent_count"], idle["active_task_count"]) == ("idle", 2, 0)
-    home.client.post("/agents/clerk/messages", {"text": "slow 5"})
+    home.client.post("/agents/clerk/messages", {"text": "hold busy"})
     with home.client.stream("/agents/clerk/events") as frames:
         frames.until("tool.started")
     busy = home.client.get("/control/runtime/status").body["activity"]
     assert (busy["state"], busy["processing_agent_count"]) == ("processing", 1)
+    (home.folder / "busy").touch()
     with home.client.stream("/agents/clerk/events") as frames:
         frames.until("turn.completed")
     home.client.post("/agents/keeper/messages", {"text": "wait for it"})
@@ -231,8 +230,7 @@ def test_logs_say_where_everything_is_and_show_the_end(home: Home) -> None:
     assert found["failure_path"].startswith(str(home.folder))
     assert 1 <= len(found["lines"]) <= 2
     assert "wk_" not in (home.folder / "run" / "daemon.log").read_text(), "no token reaches a log"
-    os.kill(home.json("daemon", "status")["pid"], signal.SIGKILL)
-    time.sleep(0.3)
+    _kill(home.json("daemon", "status")["pid"])
     home.folder.joinpath("run", "failure.json").write_text(
         json.dumps({"occurred_at": 1.0, "summary": "the disk was full", "phase": "shutdown"})
     )
@@ -281,14 +279,11 @@ def test_tokens_are_shown_once_listed_without_and_revoked(tmp_path: Path) -> Non
     assert "there is no token" in home.wakeful("token", "revoke", "phone", expect=2).stderr
 
 
-def _until_gone(pid: int) -> None:
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{pid} is still there")
+def _kill(pid: int) -> None:
+    """Until it is gone, or waits for its parent to ask how it ended."""
+    handle = os.pidfd_open(pid)
+    try:
+        os.kill(pid, signal.SIGKILL)
+        assert select.select([handle], [], [], 60)[0], f"{pid} is still there"
+    finally:
+        os.close(handle)

@@ -11,7 +11,6 @@ import pty
 import re
 import subprocess
 import threading
-import time
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,6 +20,7 @@ from typing import Any
 import pytest
 
 from kit.surfaces.command_line import ME, Done, Wakeful, command_line
+from kit.surfaces.same_moments import read_both
 from kit.surfaces.served_home import ServedHome, served
 from kit.surfaces.served_tokens import make_token
 from wakeful.bootstrap.store_operations import perform
@@ -193,8 +193,7 @@ def test_work_is_queued_and_skills_are_shown_through_the_daemon(
 
 
 def test_a_turn_is_steered_and_followed_through_the_daemon(wakeful: Wakeful, home: ServedHome) -> None:
-    told(wakeful("send", "clerk", "slow 5", "--thread", "slow", "--json"))
-    turn = _running(home)
+    turn = _held(home, told(wakeful("send", "clerk", "hold steered", "--thread", "slow", "--json")))
     assert "reads it with its next model request" in ok(wakeful("interject", turn, "hurry"))
     followed: list[Done] = []
     reader = threading.Thread(target=lambda: followed.append(Done(0, _stream(home, turn), "")))
@@ -202,6 +201,7 @@ def test_a_turn_is_steered_and_followed_through_the_daemon(wakeful: Wakeful, hom
     assert f"turn {turn[:21]}" in ok(wakeful("cancel", turn))
     reader.join(60)
     assert "turn.interrupt.applied" in followed[0].out
+    (home.folder / "steered").touch()
     events = [json.loads(line) for line in ok(wakeful("events", turn, "--json")).splitlines()]
     assert [each["payload"]["requested_by"] for each in events if each["type"] == "turn.interrupt.requested"] == [ME]
     after = [json.loads(line) for line in ok(wakeful("events", turn, "--json", "--after", "3")).splitlines()]
@@ -304,16 +304,10 @@ def test_the_lines_of_the_person_who_reads_are_hers(wakeful: Wakeful, home: Serv
         assert len(shown.splitlines()) <= 21, "the newest twenty, below their day"
 
 
-def _running(home: ServedHome) -> str:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        for each in home.client.get("/turns?state=running&agent=clerk").body:
-            if any(
-                event["type"] == "tool.started" for event in home.client.get(f"/turns/{each['turn_id']}/events").body
-            ):
-                return str(each["turn_id"])
-        time.sleep(0.05)
-    raise AssertionError("no turn runs")
+def _held(home: ServedHome, message: dict[str, Any]) -> str:
+    """The turn that took a message, once it is in its tool."""
+    with home.client.stream(f"/messages/{message['message_id']}") as frames:
+        return str(frames.until("tool_call_update")[-1].data["turn_id"])
 
 
 def _stream(home: ServedHome, turn: str) -> str:
@@ -339,7 +333,11 @@ def test_over_the_network_the_token_says_who_acts(
     assert ops["changed_by"] == "token:laptop"
     monkeypatch.setenv("WAKEFUL_CONNECT", place)
     ok(wakeful("agent", "resume", "ops"))
-    assert told(wakeful("status", "--json")) == told(wakeful("status", "--json", "--connect", str(home.socket)))
+    over_network, over_socket = read_both(
+        lambda: told(wakeful("status", "--json")),
+        lambda: told(wakeful("status", "--json", "--connect", str(home.socket))),
+    )
+    assert over_network == over_socket
     both = wakeful("status", "--connect", place, "--store", "x.db")
     assert both.code == 2 and "--store and --connect were both given" in both.err
     here = wakeful("store", "export", "logs.jsonl")
@@ -382,11 +380,17 @@ def test_lists_are_read_to_their_end(wakeful: Wakeful, home: ServedHome, file: t
     ]
     with closing(DaemonClient(DaemonAddress(str(home.socket), home=str(home.folder)))) as client:
         for operation, asked in lists:
-            whole = asyncio.run(perform(operation, asked, store))
-            assert ask_daemon(client, operation, asked, page=1) == whole, operation.name
+            whole, by_pages = read_both(
+                lambda operation=operation, asked=asked: asyncio.run(perform(operation, asked, store)),
+                lambda operation=operation, asked=asked: ask_daemon(client, operation, asked, page=1),
+            )
+            assert by_pages == whole, operation.name
             assert len(whole) > 1 or operation in (LIST_WORK, LIST_TASKS)
-    by_daemon = told(wakeful("approvals", "--all", "--json"))
-    assert by_daemon == told(wakeful("approvals", "--all", "--json", *file))
+    by_daemon, by_file = read_both(
+        lambda: told(wakeful("approvals", "--all", "--json")),
+        lambda: told(wakeful("approvals", "--all", "--json", *file)),
+    )
+    assert by_daemon == by_file
 
 
 def test_no_option_says_who_acts(wakeful: Wakeful) -> None:

@@ -17,6 +17,7 @@ import pytest
 from kit.runs.repositories import repository
 from kit.runs.workflow_graphs import data
 from kit.surfaces.command_line import Done, Wakeful
+from kit.surfaces.same_moments import read_both
 from kit.surfaces.served_home import ServedHome, served
 from wakeful.service.serving.options import ServeOptions
 from wakeful.surfaces.cli.command_table import COMMANDS
@@ -409,13 +410,21 @@ def test_a_command_works_through_the_daemon_as_json_and_on_the_file(stage: Stage
     assert found or journey.same, by_daemon
     if "store" not in takes:
         return
-    again = asked if journey.same else journey.arguments(stage)
-    by_file = stage.wakeful(*verb, *again, "--json", *stage.file)
-    assert by_file.code == journey.code, by_file
-    if journey.same:
-        assert documents(by_file) == found
-        told = [stage.wakeful(*verb, *asked, *more) for more in ((), stage.file)]
-        plain = [AGE.sub("<age>", each.out) for each in told]
-        assert plain[0] == plain[1].replace(f" {' '.join(stage.file)}", ""), "but for the way back to the file"
-    else:
+    if not journey.same:
+        by_file = stage.wakeful(*verb, *journey.arguments(stage), "--json", *stage.file)
+        assert by_file.code == journey.code, by_file
         assert [shape(each) for each in documents(by_file)][:1] == [shape(each) for each in found][:1]
+        return
+
+    def read(*more: str) -> list[Any]:
+        done = stage.wakeful(*verb, *asked, "--json", *more)
+        assert done.code == journey.code, done
+        return documents(done)
+
+    def shown(*more: str) -> str:
+        """But for the way back to the file."""
+        return AGE.sub("<age>", stage.wakeful(*verb, *asked, *more).out).replace(f" {' '.join(stage.file)}", "")
+
+    for way in (read, shown):
+        of_daemon, of_file = read_both(way, lambda way=way: way(*stage.file))
+        assert of_daemon == of_file

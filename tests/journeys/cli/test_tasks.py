@@ -30,7 +30,7 @@ def digs() -> Agent[None, str]:
 def builds(folder: Path) -> Agent[None, str]:
     def reply(request: ModelRequest) -> Any:
         is_asked = "Go." in heard(request)[-1] and not request.answered
-        return calls("exec_command", cmd="echo on; sleep 600", yield_time_ms=500) if is_asked else "done"
+        return calls("exec_command", cmd="echo on; touch up; sleep 600", yield_time_ms=500) if is_asked else "done"
 
     return Agent("builder", scripted(reply), workspace=folder)
 
@@ -45,6 +45,8 @@ def home(folder: Path) -> Iterator[Path]:
             await rt.answer(await rt.send("ops", "Have a hole dug."))
             await rt.answer(await rt.send("builder", "Go."))
             await rt.settled()
+            while not (folder / "work" / "up").exists():  # noqa: ASYNC110 - it is said in another process
+                await asyncio.sleep(0.01)
 
     asyncio.run(once())
     yield folder / "home"
@@ -107,7 +109,7 @@ def test_what_is_not_there_is_said_and_changes_nothing(wakeful: Wakeful, home: P
 def test_a_program_asks_a_store_the_same(home: Path) -> None:
     with open_store(home / "wakeful.db") as store:
         (command, child) = store.tasks()
-        assert (command.command, child.kind) == ("echo on; sleep 600", "child_agent_task")
+        assert (command.command, child.kind) == ("echo on; touch up; sleep 600", "child_agent_task")
         assert store.task(child.task_id).child_supervision is not None
         assert store.task_output(command.task_id).output.startswith("on")
         assert store.task_output(child.task_id).retrieval_status == "not_ready"
