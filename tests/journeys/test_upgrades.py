@@ -118,6 +118,12 @@ def turns(home: ServedHome) -> dict[str, str]:
     return {turn["thread"]: turn["state"] for turn in home.client.get("/turns?agent=clerk").body}
 
 
+def kinds(home: ServedHome, thread: str) -> set[str]:
+    """Of the events of the turns of a thread."""
+    found = [turn["turn_id"] for turn in home.client.get("/turns?agent=clerk").body if turn["thread"] == thread]
+    return {event["type"] for each in found for event in home.client.get(f"/turns/{each}/events").body}
+
+
 def test_a_daemon_under_which_wakeful_was_replaced_says_so_and_the_next_takes_up_its_turns(home: InstalledHome) -> None:
     home.start()
     before = status(home)
@@ -125,7 +131,7 @@ def test_a_daemon_under_which_wakeful_was_replaced_says_so_and_the_next_takes_up
     home.client.post("/agents/clerk/messages", {"text": "refund 5", "thread": "waits"})
     until(lambda: home.client.get("/approvals").body)
     home.client.post("/agents/clerk/messages", {"text": "slow 120", "thread": "runs"})
-    until(lambda: turns(home).get("runs") == "running")
+    until(lambda: "tool.started" in kinds(home, "runs"))
     home.begin_upgrade()
 
     (told,) = until(lambda: status(home)["problems"])
@@ -148,9 +154,8 @@ def test_a_daemon_under_which_wakeful_was_replaced_says_so_and_the_next_takes_up
     (approval,) = home.client.get("/approvals").body
     home.client.post(f"/approvals/{approval['approval_id']}/decision", {"decision": "approved"})
     until(lambda: turns(home)["waits"] == "completed")
-    (running,) = [turn for turn in home.client.get("/turns?agent=clerk").body if turn["thread"] == "runs"]
-    kinds = [event["type"] for event in home.client.get(f"/turns/{running['turn_id']}/events").body]
-    assert running["state"] == "running" and "turn.resumed" in kinds and "tool.dispatched" in kinds
+    until(lambda: {"turn.resumed", "tool.dispatched"} <= kinds(home, "runs"))
+    assert turns(home)["runs"] == "running"
     home.kill()
 
 
@@ -168,7 +173,8 @@ def test_a_task_outlives_a_restart_by_systemd_and_a_reboot_reports_it_lost(tmp_p
         assert (home.work / "built").read_text() == "built\n"
         until(lambda: home.times_told() == 1)
 
-        second = home.begin("sleep 600")
+        second = home.begin("touch up; sleep 600")
+        until((home.work / "up").exists)
         assert home.process is not None
         everything = [home.process.pid, *descendants(home.process.pid)]
         assert len(everything) >= 3, "a supervisor and a command, at least"
