@@ -187,8 +187,10 @@ async def test_a_terminal_is_typed_into_and_its_transcript_is_one(start: Started
 
 @MODES
 async def test_a_command_that_takes_no_input_is_given_none(start: Started, mode: str) -> None:
-    command, _ = await start.promoted("echo ready; read word || echo none; sleep 0.2", mode)
+    script = "echo ready; read word || echo none; while [ ! -e go ]; do sleep 0.01; done"
+    command, _ = await start.promoted(script, mode)
     assert await command.send_input(b"typed\n") == 0
+    (start.workspace / "go").touch()
     assert (await ended(command)).exit_status == 0
 
 

@@ -17,6 +17,8 @@ from wakeful.ports import ModelRequest
 from wakeful.testing import FixedClock, scripted
 from wakeful.views.transcript import Transcript, UserMessage
 
+BUILDS = "while [ ! -e go ]; do sleep 0.01; done; echo built"
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -41,8 +43,9 @@ async def admitted(rt: Runtime, kind: str) -> list[MessageAdmitted]:
     return [event for event in events if isinstance(event, MessageAdmitted) and event.message_kind == kind]
 
 
-async def task_result(rt: Runtime) -> MessageAdmitted:
-    """What the end of the agent's task is told as, once it is there."""
+async def task_result(rt: Runtime, workspace: Path) -> MessageAdmitted:
+    """What the end of the agent's task is told as: the task may end now."""
+    (workspace / "go").touch()
     async for event in rt.follow("ops"):
         if event.type == "message.admitted" and event.payload["message_kind"] == "task_result":
             break
@@ -53,7 +56,7 @@ async def task_result(rt: Runtime) -> MessageAdmitted:
 async def test_the_end_of_a_task_comes_back_through_the_queue_with_its_identity(
     tmp_path: Path, workspace: Path
 ) -> None:
-    begun = [calls(("exec_command", {"cmd": "sleep 0.2; echo built", "yield_time_ms": 1})), "It runs."]
+    begun = [calls(("exec_command", {"cmd": BUILDS, "yield_time_ms": 1})), "It runs."]
 
     def reply(request: ModelRequest) -> Any:
         return begun.pop(0) if begun else "told"
@@ -62,7 +65,7 @@ async def test_the_end_of_a_task_comes_back_through_the_queue_with_its_identity(
     async with Runtime(tmp_path / "rt", agents=[agent]) as rt:
         sent = await rt.send("ops", "Build it.")
         await rt.answer(sent)
-        result = await task_result(rt)
+        result = await task_result(rt, workspace)
         envelope = await rt.message(result.message_id)
         assert (envelope.kind, envelope.trigger_kind) == ("task_result", "task_result")
         assert envelope.task_id is not None
@@ -181,7 +184,7 @@ async def test_which_task_caused_a_follow_up_is_told_with_the_call(tmp_path: Pat
         return "told"
 
     begun = [
-        calls(("exec_command", {"cmd": "sleep 0.2; echo built", "yield_time_ms": 1})),
+        calls(("exec_command", {"cmd": BUILDS, "yield_time_ms": 1})),
         "It runs.",
         calls(("tell", {"words": "it is built"})),
         "Done.",
@@ -189,7 +192,7 @@ async def test_which_task_caused_a_follow_up_is_told_with_the_call(tmp_path: Pat
     agent = Agent("ops", scripted(lambda request: begun.pop(0)), workspace=workspace, tools=[tell])
     async with Runtime(tmp_path / "rt", agents=[agent]) as rt:
         await rt.answer(await rt.send("ops", "Build it."))
-        result = await task_result(rt)
+        result = await task_result(rt, workspace)
         done = await rt.answer(result.message_id)
     async with open_store(tmp_path / "rt" / "wakeful.db") as store:
         names = [event.tool_call_id async for event in store.events(done.turn_id) if event.type == "tool.started"]

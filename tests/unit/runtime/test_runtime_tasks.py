@@ -306,11 +306,10 @@ async def test_reading_a_failed_task_shows_its_failure_and_waits_for_nothing_dur
     def reply(request: ModelRequest) -> Any:
         results = [json.loads(item.text) for item in request.history if item.role == "tool"]
         if not results:
-            return begins("sleep 0.2; echo broken >&2; exit 3")
+            return begins("while [ ! -e go ]; do sleep 0.01; done; echo broken >&2; exit 3")
+        house.say_go()  # it is a task
         if len(results) == 1:
-            task = (
-                results[0]["task_handle"]["task_id"] if "task_handle" in results[0] else results[0]["task"]["task_id"]
-            )
+            task = results[0]["task_handle"]["task_id"]
             return calls("task_output", task_id=task, block=True, timeout_ms=60_000)
         found.append(results[1])
         return "seen"
