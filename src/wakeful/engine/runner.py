@@ -75,8 +75,10 @@ class TurnRunner:
     async def _run(self, opening: list[Fact]) -> None:
         state, inbox = self._work.state, self._inbox
         self._work.tasks.eager = EagerStarts()
-        listener = asyncio.create_task(self._listen())
-        timekeeper = asyncio.create_task(self._keep_time())
+        place = self._work.place
+        outsiders = place.store.watch(place.claim.agent_id, thread_id=place.claim.thread_id, feed="outsiders")
+        outsiders.tell(self._hear)
+        timekeeper: asyncio.Task[None] | None = None
         outcomes = opening
         self._answers = _answers(state)
         self.steps.waiting.reopen(state.all_open_calls())
@@ -87,13 +89,16 @@ class TurnRunner:
                 state = self._work.state
                 if state.phase in ("ended", "suspended"):
                     return
-                if not outcomes and not inbox.look:
-                    self._passes = 0
-                    outcomes = await inbox.next()
-                elif (passes := self._passes + 1) < IN_A_ROW:
+                is_idle = not outcomes and not inbox.look
+                if not is_idle and (passes := self._passes + 1) < IN_A_ROW:
                     self._passes = passes
+                    continue
+                self._passes = 0
+                if timekeeper is None:  # a turn that never waits is not kept from its end by anything
+                    timekeeper = asyncio.create_task(self._keep_time())
+                if is_idle:
+                    outcomes = await inbox.next()
                 else:
-                    self._passes = 0
                     await asyncio.sleep(0)
         except BaseException as error:
             # The caller stopped waiting, or the store refused: a small crash. What runs is told, and what is open is
@@ -101,8 +106,9 @@ class TurnRunner:
             await self._go_down(error)
             raise
         finally:
-            listener.cancel()
-            timekeeper.cancel()
+            outsiders.close()
+            if timekeeper is not None:
+                timekeeper.cancel()
             self._work.audience.on_dropped = None
             self.steps.close()
 
@@ -317,18 +323,10 @@ class TurnRunner:
         safe = self._work.gate.keys().hide_keys(words)[:2000]
         self._inbox.post([self._work.fact(WarningIssued(code=WATCHER_DROPPED, message=safe))])
 
-    async def _listen(self) -> None:
+    def _hear(self) -> None:
         """Outsiders (a cancel, a person's word) write past the owner: look whenever one did."""
-        watch = self._work.place.store.watch(
-            self._work.place.claim.agent_id, thread_id=self._work.place.claim.thread_id, feed="outsiders"
-        )
-        try:
-            while True:
-                await watch.wait()
-                self._spoken = True
-                self._inbox.look_again()
-        finally:
-            watch.close()
+        self._spoken = True
+        self._inbox.look_again()
 
     async def _keep_time(self) -> None:
         """The deadline also bounds what is under way: its fact arrives even when nothing else does."""

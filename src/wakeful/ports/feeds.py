@@ -1,5 +1,6 @@
 """Feeds: whoever follows a stream is woken, and looks for itself what is new, or is given what was committed here."""
 
+from collections.abc import Callable
 from typing import Literal, Protocol, TypeAlias
 
 from wakeful.contracts.envelope import StoredFact
@@ -24,6 +25,10 @@ class Watch(Protocol):
 
         None: the log has to be read. The watch keeps no facts, another process has written, or there were too many.
         """
+        ...
+
+    def tell(self, news: Callable[[], None]) -> None:
+        """Call this at each commit, for whoever does something else than waiting. Not called after `close`."""
         ...
 
     def close(self) -> None: ...

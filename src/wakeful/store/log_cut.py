@@ -25,7 +25,7 @@ def checkpoint_of(agent_id: str, entries: Iterable[EncodedFact], upto: int, dige
     for entry in entries:
         fact = decode(entry.head, entry.payload)
         is_temporary |= isinstance(fact.event, SessionStarted) and fact.event.temporary
-        book.read_again(fact, entry.seq)
+        book.read_again([fact], entry.seq - 1)
     turns = [*tables.all(TURNS)]
     why = why_log_stays(
         is_temporary=is_temporary,

@@ -42,8 +42,7 @@ def checked_log(log: StoredLog) -> CheckedLog:
             fits = row.seq == seq and entries and link_row(previous, row.header, row.body, entries) == row.hash
             if not fits:
                 raise ValueError("it does not follow from the one before it")
-            for entry in entries:
-                book.read_again(decode(entry.head, entry.payload), entry.seq)
+            book.read_again([decode(entry.head, entry.payload) for entry in entries], row.seq - 1)
         except (*NO_ROW, EventRefused) as error:
             raise StoreDamaged(
                 f"event {row.seq} of agent {log.agent_id} is not what was written",

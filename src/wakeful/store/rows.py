@@ -34,10 +34,10 @@ class Book:
                 found[need] = self._costs_so_far.get(need.turn_id) or CostTally()
         return changes(facts, after, self.agent_id, self.agent_name, found, is_new=is_new)
 
-    def read_again(self, fact: Fact, seq: int) -> Changes:
-        """Take in a fact of the log."""
-        made = self.changes([fact], seq - 1, is_new=False)
-        self.record([fact], made)
+    def read_again(self, facts: Sequence[Fact], after: int) -> Changes:
+        """Take in facts of the log that come right after sequence `after`."""
+        made = self.changes(facts, after, is_new=False)
+        self.record(facts, made)
         return made
 
     def record(self, facts: Sequence[Fact], made: Changes) -> None:

@@ -5,7 +5,7 @@ Commits of this process wake at once, and a watch that keeps facts is given them
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from wakeful.contracts.envelope import Fact, StoredFact
@@ -164,12 +164,18 @@ class _Watch:
         """None: the log has to be read."""
         self._watches = watches
         self._woken = asyncio.Event()
+        self._news: Callable[[], None] | None = None
 
     def follows(self, feed: Feed) -> bool:
         return self.feed == feed or (self.feed == "all" and feed == "outsiders")
 
     def wake(self) -> None:
         self._woken.set()
+        if self._news is not None:
+            self._news()
+
+    def tell(self, news: Callable[[], None]) -> None:
+        self._news = news
 
     def keep(self, facts: Sequence[StoredFact]) -> None:
         if self._kept is None:
@@ -189,7 +195,9 @@ class _Watch:
 
     async def wait(self, timeout: float | None = None) -> None:
         """Until something was committed since the last `wait` began to return, or the time is over."""
-        if not self._woken.is_set():
+        if timeout is None:
+            await self._woken.wait()
+        elif not self._woken.is_set():
             try:
                 async with asyncio.timeout(timeout):
                     await self._woken.wait()
@@ -199,4 +207,5 @@ class _Watch:
 
     def close(self) -> None:
         self._watches.forget(self)
+        self._news = None
         self._woken.set()

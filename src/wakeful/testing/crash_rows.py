@@ -3,10 +3,11 @@
 Asked after every kill. Nothing is changed: the rows are made a second time, in memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from wakeful.contracts.envelope import StoredFact
 from wakeful.ports import Match, Store, Table, TableKey
 from wakeful.ports.mailbox import MESSAGES
 from wakeful.ports.retention import left_before
@@ -14,14 +15,17 @@ from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book
 from wakeful.store.tables import TABLES
 
+TOGETHER = 16
+"""Facts of a log that are taken in at once."""
+
 
 async def find_misfits(store: Store) -> list[str]:
     """What is wrong with the rows of declared tables, in words."""
     made = MemoryTables()
     for agent_id in await store.agents():
         book = Book(agent_id, made)
-        for entry in await store.read(agent_id):
-            book.read_again(entry.fact, entry.seq)
+        for entries in _neighbours(await store.read(agent_id)):
+            book.read_again([entry.fact for entry in entries], entries[0].seq - 1)
     found: list[str] = []
     for table in TABLES:
         rows = await store.find_rows(table, [Match({})], order=table.key)
@@ -52,6 +56,16 @@ async def _without_wake(store: Store) -> list[str]:
         if await store.wake(agent_id, thread_id, subject) is None:
             found.append(f"{what} {subject} {how} and has no wake")
     return found
+
+
+def _neighbours(entries: Sequence[StoredFact]) -> Iterator[Sequence[StoredFact]]:
+    """Facts that follow each other, some at a time: rules see them as if one append had brought them."""
+    first = 0
+    for place in range(1, len(entries) + 1):
+        is_end = place == len(entries) or entries[place].seq != entries[place - 1].seq + 1
+        if is_end or place - first == TOGETHER:
+            yield entries[first:place]
+            first = place
 
 
 def _by_key(table: Table[Any], rows: Any) -> dict[TableKey, Any]:

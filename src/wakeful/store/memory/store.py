@@ -268,7 +268,7 @@ class MemoryStore(TableReads):
             for agent in behind:
                 book = books.setdefault(agent.agent_id, Book(agent.agent_id, tables))
                 for entry in islice(agent.entries(read.get(agent.agent_id, 0)), STEP):
-                    book.read_again(decode(entry.head, entry.payload), entry.seq)
+                    book.read_again([decode(entry.head, entry.payload)], entry.seq - 1)
                     read[agent.agent_id] = entry.seq
             await asyncio.sleep(0)  # others append meanwhile, and what they appended is read next
         tables.keep_numbers(self._memory.tables, self._memory.marks)

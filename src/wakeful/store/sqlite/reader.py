@@ -470,15 +470,16 @@ def _private(made: list[TemporaryDirectory[str]]) -> Path:
 
 async def retried(look: Callable[[], T], path: Path, patience: float, agent_id: str = "") -> T:
     """Try again, without blocking, while the database is locked elsewhere."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + patience
+    deadline: float | None = None
     while True:
         try:
             return look()
         except UnicodeEncodeError as error:
             raise not_text(error) from None
         except apsw.BusyError:
-            if loop.time() > deadline:
+            now = asyncio.get_running_loop().time()
+            deadline = now + patience if deadline is None else deadline
+            if now >= deadline:
                 raise locked(path) from None
             await asyncio.sleep(0.01)
         except UNREADABLE as error:

@@ -176,7 +176,7 @@ class _Books:
         while at < head:
             entries, at = self._streams.piece(Span(agent, agent_id, head), at)
             for entry in entries:
-                made = book.read_again(self._streams.recorded(agent_id, entry).fact, entry.seq)
+                made = book.read_again([self._streams.recorded(agent_id, entry).fact], entry.seq - 1)
                 for table, rows in made.rows.items():
                     changed[table].update(rows)
         self._read[agent] = at

@@ -40,6 +40,11 @@ def task_tools(sandbox: Sandbox | None, board: TaskBoard) -> list[Tool[Any]]:
             TaskStopTool(sandbox, board)]  # fmt: skip
 
 
+_DECLARED: dict[tuple[str, bool, bool], ToolDeclaration] = {}
+"""By name, and by what of the sandbox is said: tools are made anew for every turn, and what a policy comes to for a
+declaration is kept by the object."""
+
+
 class _TaskTool(DeclaredTool):
     """What the four have in common: a task of the turn's agent, by its id."""
 
@@ -54,10 +59,13 @@ class _TaskTool(DeclaredTool):
         self._board = board
         words = {"task_id": "The task, as exec_command or spawn_agent named it.", **self.words}
         self.__signature__, self._compiled = schema.compile_method(self._run, words)
-        self._declaration = self._declared()
+        network = sandbox is not None and sandbox.network == "full"
+        key = self.tool_name, sandbox is not None, network
+        if key not in _DECLARED:
+            _DECLARED[key] = self._declared(network)
+        self._declaration = _DECLARED[key]
 
-    def _declared(self) -> ToolDeclaration:
-        network = self._sandbox is not None and self._sandbox.network == "full"
+    def _declared(self, network: bool) -> ToolDeclaration:
         acts: PermissionClass = "execute" if self._sandbox is not None else "subagent"
         return ToolDeclaration(
             name=self.tool_name,
