@@ -77,7 +77,7 @@ class TurnRunner:
         self._work.tasks.eager = EagerStarts()
         place = self._work.place
         outsiders = place.store.watch(place.claim.agent_id, thread_id=place.claim.thread_id, feed="outsiders")
-        outsiders.tell(self._hear)
+        outsiders.call_on_commit(self._hear)
         timekeeper: asyncio.Task[None] | None = None
         outcomes = opening
         self._answers = _answers(state)

@@ -27,7 +27,7 @@ class Watch(Protocol):
         """
         ...
 
-    def tell(self, news: Callable[[], None]) -> None:
+    def call_on_commit(self, news: Callable[[], None]) -> None:
         """Call this at each commit, for whoever does something else than waiting. Not called after `close`."""
         ...
 

@@ -174,7 +174,7 @@ class _Watch:
         if self._news is not None:
             self._news()
 
-    def tell(self, news: Callable[[], None]) -> None:
+    def call_on_commit(self, news: Callable[[], None]) -> None:
         self._news = news
 
     def keep(self, facts: Sequence[StoredFact]) -> None:

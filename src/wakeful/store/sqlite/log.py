@@ -147,22 +147,23 @@ class SqliteLog:
         if take is not None and made.rows[BUSY_THREADS].get(BUSY_THREADS.key_of(alone)) == alone:
             claim = take(end.agent, end.seq, row)
             if claim is not None:
-                self._own(claim, end, row, found, made)
+                self._own(claim, end, row.first_seq, found)
+                self._cache.change(made.rows, found, row.turn_id)
                 return AdmissionAnswer(row, created=True, claim=claim)
         return AdmissionAnswer(row, created=True)
 
-    def _own(self, claim: Claim, end: Place, row: TurnRow, found: Mapping[Need, Any], made: Changes) -> None:
-        """A turn that is new and ours: what its first append needs is known."""
-        self._turns[row.turn_id] = end.agent, row.first_seq
+    def _own(self, claim: Claim, end: Place, first: int, found: Mapping[Need, Any]) -> None:
+        """A turn that is new and ours: what its next append needs is known."""
+        self._turns[claim.turn_id] = end.agent, first
         self._ends[end.agent] = end
-        self._owned[row.turn_id] = claim
-        self._cache.keep(row.turn_id, found)
-        self._cache.change(made.rows, found, row.turn_id)
+        self._owned[claim.turn_id] = claim
+        self._cache.keep(claim.turn_id, found)
 
     def append(
-        self, claim: Claim, facts: Sequence[Fact], stored: Sequence[PackedRow], rest: bool
+        self, claim: Claim, facts: Sequence[Fact], stored: Sequence[PackedRow], rest: bool, last: bool = False
     ) -> tuple[list[StoredFact], int]:
-        """The outsiders' facts that are new to the owner, and the sequence up to which it has seen all of them."""
+        """The outsiders' facts that are new to the owner, and the sequence up to which it has seen all of them. `last`:
+        no other append of the turn follows."""
         if claim.opens:
             return [], self._open(claim, facts, stored)
         agent, first = self._turns.get(claim.turn_id) or self._numbers(claim)
@@ -182,8 +183,11 @@ class SqliteLog:
                 self._costs_so_far[claim.turn_id] = CostTally()
             found = self._find(claim.agent_id, needs_of(facts, claim.agent_id))
             made = changes(facts, seq, claim.agent_id, end.name, found)
-            self._cache.keep(claim.turn_id, found)
-            self._write(end, stored, made, found, claim.turn_id)
+            if last:
+                self._cache.forget(claim.turn_id)
+            else:
+                self._cache.keep(claim.turn_id, found)
+            self._write(end, stored, made, found, None if last else claim.turn_id)
             self.appended.append((claim.agent_id, seq, facts))
             if (tally := self._costs_so_far.get(claim.turn_id)) is not None:
                 for fact in facts:
@@ -202,7 +206,8 @@ class SqliteLog:
         if facts:
             found = self._find(claim.agent_id, needs_of(facts, claim.agent_id))
             made = changes(facts, place.seq, claim.agent_id, place.name, found)
-            self._write(place, stored, made, found)
+            self._own(claim, place, place.seq + 1, found)
+            self._write(place, stored, made, found, claim.turn_id)
             self.appended.append((claim.agent_id, place.seq, facts))
             self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, ?, NULL)", (claim.turn_id, claim.turn_epoch))
             self._costs_so_far[claim.turn_id] = CostTally(f for f in facts if type(f.event) in _CALL_FACTS)

@@ -202,7 +202,7 @@ class SqliteStore(SqliteReader):
 
         def work() -> tuple[list[StoredFact], int]:
             nonlocal let_go
-            appended = self._log.append(claim, facts, stored, rest)
+            appended = self._log.append(claim, facts, stored, rest, last)
             let_go = last and self._claims.let_go_with(claim)
             return appended
 
