@@ -74,6 +74,20 @@ async def test_a_watch_wakes_for_what_another_owner_commits(store: Store, other:
     watch.close()
 
 
+async def test_a_watch_tells_of_each_commit_until_it_is_closed(store: Store) -> None:
+    watch, told = store.watch(AGENT), list[str]()
+    watch.tell(lambda: told.append("news"))
+    await admitted(store)
+    assert told
+    told.clear()
+    await store.admit(AGENT, [interrupt()])
+    assert told
+    watch.close()
+    told.clear()
+    await store.admit(AGENT, [interrupt()])
+    assert told == []
+
+
 async def test_what_happens_elsewhere_does_not_wake_a_watch(store: Store) -> None:
     watch = store.watch(AGENT)
     await admitted(store, "turn_2", "agent_2")
