@@ -74,9 +74,9 @@ async def test_a_watch_wakes_for_what_another_owner_commits(store: Store, other:
     watch.close()
 
 
-async def test_a_watch_tells_of_each_commit_until_it_is_closed(store: Store) -> None:
+async def test_a_watch_calls_at_each_commit_until_it_is_closed(store: Store) -> None:
     watch, told = store.watch(AGENT), list[str]()
-    watch.tell(lambda: told.append("news"))
+    watch.call_on_commit(lambda: told.append("news"))
     await admitted(store)
     assert told
     told.clear()
