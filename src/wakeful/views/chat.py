@@ -34,6 +34,16 @@ from wakeful.views.wire import WireView
 from wakeful.views.wire_messages import ToolCallUpdate
 
 CLIENT = "client/"
+_ASKED_OR_TOLD = (
+    RuntimeToolRequested,
+    RuntimeToolResolved,
+    ActionRequired,
+    ActionResolved,
+    TurnInterjected,
+    TurnSuspended,
+    TurnResumed,
+)
+"""What a chat shows beside the wire messages."""
 
 
 class ChatView:
@@ -60,7 +70,7 @@ class ChatView:
                 self._running[message.tool_call_id] = message
                 if message.status == "end":
                     del self._running[message.tool_call_id]
-        if was_over or fact.turn_id != self.wire.turn_id:
+        if was_over or fact.turn_id != self.wire.turn_id or not isinstance(fact.event, _ASKED_OR_TOLD):
             return messages
         shown = self._asked_or_told(seq, fact, now, arguments)
         return messages if shown is None else [*messages, shown]

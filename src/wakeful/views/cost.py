@@ -18,7 +18,7 @@ from wakeful.contracts.events import (
     ToolStarted,
     TurnStarted,
 )
-from wakeful.contracts.values import Value
+from wakeful.contracts.values import Value, unchecked
 from wakeful.views.model_calls import NOTHING, CallGroup, PriceListUsed, call_groups, is_script, model_calls
 
 LOCAL_LIST = "local"
@@ -90,6 +90,9 @@ class CostReport(Value):
     usage_complete: bool = True
 
 
+_cost_line, _cost_summary = unchecked(CostLine), unchecked(CostSummary)
+
+
 def line(groups: Iterable[CallGroup]) -> CostLine:
     """Some calls, added up."""
     count = unpriced = local = 0
@@ -100,7 +103,7 @@ def line(groups: Iterable[CallGroup]) -> CostLine:
         local += group.calls if group.price_list is not None and group.price_list.name == LOCAL_LIST else 0
         used = used + group.used
         cost += group.cost
-    return CostLine(
+    return _cost_line(
         calls=count,
         input_tokens=used.input_tokens,
         cached_input_tokens=used.cached_input_tokens,
@@ -144,7 +147,7 @@ def cost_summary(turn_id: str, facts: Iterable[StoredFact]) -> CostSummary:
                 end = event
     groups = call_groups(calls)
     by_depth = grouped((str(group.depth), group) for group in groups)
-    return CostSummary(
+    return _cost_summary(
         thread_id=thread_id,
         turn_id=turn_id,
         total=line(groups),

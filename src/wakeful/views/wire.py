@@ -26,6 +26,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.models import ModelGlimpse, TextDelta
 from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.views.cost import cost_summary
 from wakeful.views.mapping import (
@@ -42,7 +43,10 @@ from wakeful.views.wire_messages import BudgetExceeded, BudgetReason, Chunk, Too
 from wakeful.views.workflow_updates import WorkflowUpdates
 
 Messages: TypeAlias = list[WireMessage]
+_made_chunk, _turn_terminal = unchecked(Chunk), unchecked(TurnTerminal)
 _REASONS = frozenset(get_args(BudgetReason))
+_OF_LEVEL = (ModelRequested, ModelFailed, AssistantRecorded, ToolStarted, ToolResult, ToolFailed)
+"""What is shown of a conversation, or says who speaks in it. Most facts of a turn are not."""
 _COSTS_NOTHING = (AssistantRecorded, HistoryImported, ToolProgress, ToolResult, ToolFailed)
 """Facts that hold texts, and nothing that a sum is made of: they are not kept."""
 
@@ -94,7 +98,7 @@ class WireView:
             self._facts.append(recorded)
         told = [] if self._stopping else self._workflows.feed(fact, self._ids(None))
         made = self._of_turn(seq, fact) if is_turns(fact) else []
-        if not made and is_conversations(fact):
+        if not made and isinstance(fact.event, _OF_LEVEL) and is_conversations(fact):
             made = self._of_level(seq, fact)
         if told and not made:
             told[-1] = told[-1].model_copy(update={"event_seq": seq})
@@ -142,7 +146,7 @@ class WireView:
             case Terminal() if shown(event).wire is not None:
                 self.ended = True
                 words = self.secrets.hide(event.message) if isinstance(event, TurnFailed) else ""
-                end = TurnTerminal(
+                end = _turn_terminal(
                     **self._ids(seq),
                     status=TURN_STATUS[event.status],
                     stop_reason=wire_stop(event.stop_reason),
@@ -154,7 +158,9 @@ class WireView:
 
     def _of_level(self, seq: int, fact: Fact) -> Messages:
         event = fact.event
-        at = self._levels.setdefault(fact.level, _Level(fact.parent_call_id, fact.depth))
+        at = self._levels.get(fact.level)
+        if at is None:
+            at = self._levels[fact.level] = _Level(fact.parent_call_id, fact.depth)
         match event:
             case ModelRequested():
                 at.attempt = at.attempt + 1 if at.step == fact.step else 1
@@ -217,7 +223,7 @@ class WireView:
         return [*began, over]
 
     def _chunk(self, at: _Level, content: str, seq: int | None, *, done: bool = False) -> Chunk:
-        return Chunk(
+        return _made_chunk(
             **self._ids(seq),
             content=content,
             done=done,

@@ -210,7 +210,11 @@ def _chat_frame(message: ChatMessage) -> bytes:
 
 async def _streamed(chat: "ChatStream", streams: OpenStreams) -> Response:
     first: Sequence[ChatMessage] | None = None if chat.first is None else [chat.first]
-    return await sse_answer(chat, chat_frames, streams, first=first)
+    return await sse_answer(chat, chat_frames, streams, first=first, ends=_is_end)
+
+
+def _is_end(messages: Sequence[ChatMessage]) -> bool:
+    return messages[-1].type == "turn_terminal"
 
 
 async def _whole(chat: "ChatStream") -> AsyncGenerator[Sequence[ChatMessage], None]:

@@ -89,13 +89,15 @@ class EventStream(Response, Generic[T]):
         items: Items[T],
         shown: Callable[[T], bytes],
         streams: OpenStreams,
+        ends: "Callable[[T], bool] | None" = None,
     ) -> None:
-        """`first`: what comes first, if it comes; or its frame, where it is there."""
+        """`first`: what comes first, if it comes; or its frame, where it is there. `ends`: does nothing follow it?"""
         self.status_code, self.background, self.body = 200, None, b""
         self.raw_headers = HEADERS
         self._first: asyncio.Future[T] | None = None if isinstance(first, bytes) else first
         self._head = RETRY + first if isinstance(first, bytes) else RETRY
-        self._items, self._shown, self._streams = items, shown, streams
+        self._items, self._shown, self._streams, self._ends = items, shown, streams, ends
+        self._last = b""
         self._send: Send | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_quiet = self._is_gone = False
@@ -125,7 +127,7 @@ class EventStream(Response, Generic[T]):
             await self._items.aclose()
         if not self._is_gone:
             farewell = SHUTTING_DOWN if self._streams.closing.is_set() else b""
-            await send({"type": "http.response.body", "body": farewell, "more_body": False})
+            await send({"type": "http.response.body", "body": self._last + farewell, "more_body": False})
 
     async def _put_all(self) -> None:
         try:
@@ -134,6 +136,9 @@ class EventStream(Response, Generic[T]):
                 self._first = None  # it would keep its item for as long as the stream is open
                 await self._put(first)
             async for item in self._items:
+                if self._ends is not None and self._ends(item):
+                    self._last = self._shown(item)  # it leaves with the end of the answer
+                    return
                 await self._put(self._shown(item))
         except StopAsyncIteration:
             return
@@ -165,18 +170,23 @@ class EventStream(Response, Generic[T]):
 
 
 async def sse_answer(
-    items: Items[T], shown: Callable[[T], bytes], streams: OpenStreams, *, first: T | None = None
+    items: Items[T],
+    shown: Callable[[T], bytes],
+    streams: OpenStreams,
+    *,
+    first: T | None = None,
+    ends: Callable[[T], bool] | None = None,
 ) -> Response:
     """A stream. `first` comes before the items; where it is not known, the first of them is waited for, only so long
-    that an error can still be told as one."""
+    that an error can still be told as one. `ends` says of an item that nothing follows it."""
     if first is not None:
-        return EventStream(shown(first), items, shown, streams)
+        return EventStream(shown(first), items, shown, streams, ends)
     waiting = asyncio.ensure_future(anext(items))
     done, _ = await asyncio.wait({waiting}, timeout=FIRST_SECONDS)
     if done and waiting.exception() is not None and not isinstance(waiting.exception(), StopAsyncIteration):
         await items.aclose()
         raise waiting.exception() or RuntimeError
-    return EventStream(waiting, items, shown, streams)
+    return EventStream(waiting, items, shown, streams, ends)
 
 
 class SharedFrames(Generic[T]):

@@ -47,3 +47,30 @@ async def test_what_is_no_error_of_ours_says_nothing_about_itself() -> None:
 
     *_, last = await streamed(broken())
     assert b"sk-secret" not in last and b"internal_error" in last
+
+
+async def test_what_nothing_follows_leaves_with_the_end_of_the_answer_and_what_is_known_first_with_its_head() -> None:
+    sent: list[Any] = []
+
+    async def numbers() -> AsyncGenerator[int, None]:
+        yield 2
+        yield 3
+
+    async def send(message: Any) -> None:
+        sent.append((message.get("body", b""), message.get("more_body")))
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    closing = asyncio.Event()
+    streams, items = OpenStreams(closing), numbers()
+    answer = await sse_answer(items, sse_frame, streams, first=1, ends=lambda item: item == 3)
+    await answer({"type": "http"}, receive, send)
+    closing.set()
+    await asyncio.sleep(0)
+    assert sent[1:] == [
+        (b"retry: 1000\n\ndata: 1\n\n", True),
+        (b"data: 2\n\n", True),
+        (b"data: 3\n\n", False),
+    ]
+    assert items.ag_frame is None, "it was closed"
