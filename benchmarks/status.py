@@ -1,4 +1,5 @@
-"""How long a person waits for `wakeful status` against a running daemon: with a handful of agents, and with 10,000.
+"""How long a person waits for `wakeful status`, and for a bare `wakeful why`, against a running daemon: with a handful
+of agents, and with 10,000.
 
     python benchmarks/status.py
     python benchmarks/status.py --agents 1000
@@ -41,8 +42,8 @@ def main() -> None:
     most: int = parser.parse_args().agents
     rows = [each for count in (5, most) for each in _measured(count)]
     print(table(("question", "wall ms", "processor ms"), [(r.what, number(r.wall), number(r.processor)) for r in rows]))
-    worst = max(row.wall for row in rows if "daemon" in row.what)
-    print(f"aim: under {LIMIT:.0f} ms against a daemon; measured {worst:.0f} ms")
+    worst = max(row.wall for row in rows if "daemon" in row.what and "why" not in row.what)
+    print(f"aim: `status` under {LIMIT:.0f} ms against a daemon; measured {worst:.0f} ms")
 
 
 def _measured(count: int) -> list[Waited]:
@@ -53,9 +54,10 @@ def _measured(count: int) -> list[Waited]:
         try:
             by_daemon = _median(f"daemon, {count:,} agents", ["status"], around)
             listed = _median(f"daemon, {count:,} agents, --json", ["status", "--json"], around)
+            why = _median(f"daemon, {count:,} agents, `wakeful why`", ["why"], around)
         finally:
             subprocess.run([COMMAND, "daemon", "stop"], env=around, check=True, capture_output=True)
-        return [by_daemon, listed, _median(f"file, {count:,} agents", ["status"], around)]
+        return [by_daemon, listed, why, _median(f"file, {count:,} agents", ["status"], around)]
 
 
 async def _make(home: Path, count: int) -> None:
