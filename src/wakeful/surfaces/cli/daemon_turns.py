@@ -20,7 +20,8 @@ from wakeful.service.operations.runtime import SEND, MessageToAgent
 from wakeful.service.operations.turn_reports import LIST_LINES, LineQuery
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.connect_option import connect_to
-from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
+from wakeful.surfaces.cli.exit_codes import INTERRUPTED
+from wakeful.surfaces.cli.outcomes import exit_code, tell, tell_json
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_fill
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.views.runtime_records import SentMessage

@@ -3,7 +3,7 @@
 import re
 
 from wakeful.surfaces.cli.demo_stage import KeepOption, Stage, staged
-from wakeful.surfaces.cli.outcomes import FAILED
+from wakeful.surfaces.cli.exit_codes import FAILED
 from wakeful.surfaces.cli.problems import NeedsPerson
 
 PROGRAM, STORE, BANK = "refund.py", "runs.db", "bank.txt"

@@ -3,7 +3,7 @@
 import shutil
 
 from wakeful.surfaces.cli.demo_stage import KeepOption, staged
-from wakeful.surfaces.cli.outcomes import FAILED
+from wakeful.surfaces.cli.exit_codes import FAILED
 
 PROGRAM, TAMPER, STORE, CHANGED = "refund.py", "tamper.py", "runs.db", "changed.db"
 

@@ -15,6 +15,7 @@ from wakeful.service.operations.dispatches import SHOW_DISPATCH, START_DISPATCH,
 from wakeful.surfaces.cli.agents import named_agent
 from wakeful.surfaces.cli.daemon_turns import check_options, check_own_run, daemon_for, wait_for
 from wakeful.surfaces.cli.dispatch_show import RunArgument, how_to_go_on, result_of
+from wakeful.surfaces.cli.exit_codes import FAILED, NEEDS_PERSON
 from wakeful.surfaces.cli.host_setup import OPERATOR, HostCode, opened_host
 from wakeful.surfaces.cli.options import (
     AgentOption,
@@ -30,7 +31,6 @@ from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.screen import columns
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
 
-FAILED, WAITS = 1, 3
 InputsOption = Annotated[
     list[str] | None,
     typer.Option("--input", "-i", metavar="NAME=VALUE", help="An input, as JSON or text. Repeatable."),
@@ -196,6 +196,6 @@ def _tell(result: Mapping[str, Any], place: StoreAddress, *, as_json: bool, wait
         for line in how_to_go_on(result, place):
             note(line)
     if status not in TERMINAL and waited:
-        raise typer.Exit(WAITS)
+        raise typer.Exit(NEEDS_PERSON)
     if status in ("failed", "cancelled"):
         raise typer.Exit(FAILED)

@@ -8,9 +8,9 @@ import typer
 from wakeful.bootstrap.installation import doctor
 from wakeful.contracts.catalogue import ProviderState
 from wakeful.service.queries.doctor import DoctorReport
+from wakeful.surfaces.cli.exit_codes import FAILED
 from wakeful.surfaces.cli.model_words import key_words, probe_lines, retry_words
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TimeoutOption, WideOption
-from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import StoreAddress, place_to_check
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import json_text, out, plain, size, undeclared_words

@@ -16,10 +16,10 @@ from wakeful.service.operations.turn_reports import LIST_LINES, LineQuery, follo
 from wakeful.service.operations.turns import LIST_EVENTS, LIST_TURNS, EventQuery, TurnQuery, read_events
 from wakeful.service.queries.turns import kinds_named, wire
 from wakeful.surfaces.cli.event_lines import event_line, transcript_line
+from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.lines import line
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.outcomes import INTERRUPTED
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.places import follow as follow_daemon
 from wakeful.surfaces.cli.problems import WrongRequest

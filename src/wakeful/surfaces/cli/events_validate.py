@@ -8,8 +8,8 @@ import typer
 from wakeful.service.operations.log import CHECK_LOG
 from wakeful.service.operations.operation import NoRequest
 from wakeful.service.queries.log_check import CheckedEvent, check_lines
+from wakeful.surfaces.cli.exit_codes import FAILED
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import unreadable
 from wakeful.surfaces.cli.shown_values import json_text, out, plain

@@ -1,7 +1,7 @@
 """`wakeful why`, `replay`, `debug latency`: reasons for a call or of an agent, proof of a log, time of a turn."""
 
 from contextlib import suppress
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,16 +12,18 @@ from wakeful.service.operations.runtime import EXPLAIN_AGENT, RuntimeAgentName
 from wakeful.service.operations.subjects import EXPLAIN_ALL, EXPLAIN_SUBJECT, SubjectName
 from wakeful.service.operations.turn_reports import REPLAY, SHOW_LATENCY
 from wakeful.service.operations.turns import TurnName
-from wakeful.service.queries.replay import ReplayReport
+from wakeful.surfaces.cli.exit_codes import FAILED
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
-from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, moment, one_line, out, plain
-from wakeful.views.message_envelope import MessageLabels
-from wakeful.views.runtime_records import AgentLife
-from wakeful.views.subject_story import SubjectStory
+
+if TYPE_CHECKING:
+    from wakeful.service.queries.replay import ReplayReport
+    from wakeful.views.message_envelope import MessageLabels
+    from wakeful.views.runtime_records import AgentLife
+    from wakeful.views.subject_story import SubjectStory
 
 
 def why(
@@ -73,7 +75,7 @@ def why(
                 prose(f"    {plain(line)}")
 
 
-def _tell_all(lives: list[AgentLife], json: bool) -> None:
+def _tell_all(lives: "list[AgentLife]", json: bool) -> None:
     if json:
         out(json_text([life.model_dump(mode="json") for life in lives], indent=2))
     elif not lives:
@@ -82,7 +84,7 @@ def _tell_all(lives: list[AgentLife], json: bool) -> None:
         _tell_life(life, json)
 
 
-def _tell_story(story: SubjectStory, json: bool, place: StoreAddress) -> None:
+def _tell_story(story: "SubjectStory", json: bool, place: StoreAddress) -> None:
     if json:
         out(json_text(story.model_dump(mode="json"), indent=2))
         return
@@ -93,7 +95,7 @@ def _tell_story(story: SubjectStory, json: bool, place: StoreAddress) -> None:
         out(f"next: {plain(story.next_command)}{place.flag}")
 
 
-def _tell_life(life: AgentLife, json: bool) -> None:
+def _tell_life(life: "AgentLife", json: bool) -> None:
     if json:
         out(json_text(life.model_dump(mode="json"), indent=2))
         return
@@ -105,7 +107,7 @@ def _tell_life(life: AgentLife, json: bool) -> None:
             prose(f"    {plain(fact)}")
 
 
-def _message_words(message: MessageLabels) -> str:
+def _message_words(message: "MessageLabels") -> str:
     """`webhook_event from webhook ci by http_webhook, authority external_evidence`."""
     origin = message.origin.model_dump(exclude_none=True)
     kind = origin.pop("kind")
@@ -129,7 +131,7 @@ def replay(turn: TurnArgument = None, store: StoreOption = None, json: JsonOptio
         raise typer.Exit(FAILED)
 
 
-def _tell_replay(report: ReplayReport, place: StoreAddress) -> None:
+def _tell_replay(report: "ReplayReport", place: StoreAddress) -> None:
     still = " (unfinished)" if report.is_open else ""
     out(f"turn {short(report.turn_id)} of agent {report.agent}, {report.state}{still}")
     if report.checked:

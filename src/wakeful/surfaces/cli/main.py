@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from wakeful._version import __version__
 from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES, FIRST, GROUPS, NO_STORE, OWN_PROCESS, ROWS
+from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import typer
 
 HELP = ("--help", "-h")
-INTERRUPTED = 130
 COLLECT_AFTER = 5_000, 3, 300
 """The thresholds of the garbage collector in a process of ours. A pass over everything alive stops every turn, so it
 is rare, and the passes between are small: docs/explain/many-turns.md says more."""

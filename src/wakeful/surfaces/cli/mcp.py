@@ -8,8 +8,8 @@ import typer
 
 from wakeful.bootstrap.mcp_servers import mcp_approve, mcp_login, mcp_states, mcp_tools, mcp_untrusted
 from wakeful.contracts.mcp import McpServerState
+from wakeful.surfaces.cli.exit_codes import FAILED
 from wakeful.surfaces.cli.options import JsonOption, McpConfigOption, McpServerArgument, WideOption
-from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.screen import columns
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain

@@ -8,9 +8,9 @@ import typer
 
 from wakeful.bootstrap.models import model_catalogue, model_page, try_model
 from wakeful.contracts.catalogue import Catalogue, ListPrice, ModelPage, ModelState
+from wakeful.surfaces.cli.exit_codes import FAILED
 from wakeful.surfaces.cli.model_words import can, key_words, million, probe_lines, retry_words, tokens
 from wakeful.surfaces.cli.options import JsonOption, ModelArgument, TimeoutOption, WideOption
-from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import json_text, out, plain

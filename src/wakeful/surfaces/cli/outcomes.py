@@ -9,6 +9,7 @@ from wakeful.contracts.events import LimitChanged, SandboxApplied, Terminal
 from wakeful.contracts.spending import WindowPassed
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.approval_words import pending_lines
+from wakeful.surfaces.cli.exit_codes import COMPLETED, FAILED, NEEDS_PERSON
 from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.problems import note
@@ -16,8 +17,6 @@ from wakeful.surfaces.cli.request_words import how_to_end, line
 from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, one_line, plain
 from wakeful.views.store_records import TurnContinuation, UnknownCall
-
-COMPLETED, FAILED, NEEDS_PERSON, INTERRUPTED = 0, 1, 3, 130
 
 
 def exit_code(result: RunResult[Any]) -> int:

@@ -16,6 +16,7 @@ from wakeful.service.code_loader import code_options
 from wakeful.service.operations.dispatches import IMPORT_BUNDLE, BundleToImport
 from wakeful.service.serving.daemon_client import ControlRefused
 from wakeful.surfaces.cli.connect_option import connect_to
+from wakeful.surfaces.cli.exit_codes import FAILED
 from wakeful.surfaces.cli.host_setup import HostCode, opened_host
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
 from wakeful.surfaces.cli.options import (
@@ -33,8 +34,6 @@ from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, n
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 from wakeful.surfaces.cli.terminal_approver import approver_for
 from wakeful.surfaces.cli.workflow_code import workflow_code
-
-FAILED = 1
 
 
 def import_(

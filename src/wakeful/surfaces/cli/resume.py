@@ -24,6 +24,7 @@ from wakeful.service.queries.turns import find_turn, open_turns, shown_states
 from wakeful.service.run_result import RunResult
 from wakeful.service.workflows.runs import runs_workflow, workflow_result
 from wakeful.surfaces.cli.agents import check_approved
+from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     AgentOption,
@@ -36,7 +37,7 @@ from wakeful.surfaces.cli.options import (
     WideOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, resume_line, tell
+from wakeful.surfaces.cli.outcomes import exit_code, resume_line, tell
 from wakeful.surfaces.cli.places import StoreAddress, place_to_ask, store_to_read
 from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, note
 from wakeful.surfaces.cli.runtime_watch import hold

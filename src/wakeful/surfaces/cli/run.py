@@ -35,6 +35,7 @@ from wakeful.service.queries.history import unknown_calls
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.agents import DEFAULT_MODEL, agent_for, check_approved, named_agent
 from wakeful.surfaces.cli.daemon_turns import answer_by_daemon, check_options
+from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     ApproveOption,
@@ -47,7 +48,7 @@ from wakeful.surfaces.cli.options import (
     ToolsOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell, tell_json
+from wakeful.surfaces.cli.outcomes import exit_code, tell, tell_json
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_fill, store_to_write
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.prompt_input import prompt_of

@@ -17,8 +17,8 @@ from wakeful.service.operations.upkeep import (
     RetentionTerms,
     TransferFile,
 )
+from wakeful.surfaces.cli.exit_codes import FAILED
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.outcomes import FAILED
 from wakeful.surfaces.cli.places import ask, place_to_ask, store_to_write
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import counted, json_text, one_line, out, plain, size

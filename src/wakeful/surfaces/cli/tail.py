@@ -21,8 +21,8 @@ from wakeful.service.operations.operator_feed import (
 )
 from wakeful.surfaces.cli.agent_control import AgentArgument
 from wakeful.surfaces.cli.event_lines import entry_line, spoken_lines
+from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.outcomes import INTERRUPTED
 from wakeful.surfaces.cli.places import StoreAddress, ask, local_name, place_to_ask
 from wakeful.surfaces.cli.places import follow as follow_daemon
 from wakeful.surfaces.cli.runtime_watch import OneAgent

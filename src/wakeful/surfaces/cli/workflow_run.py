@@ -19,6 +19,7 @@ from wakeful.service.queries.history import unknown_calls
 from wakeful.service.workflows.runs import WorkflowOutcome, run_workflow
 from wakeful.surfaces.cli.agents import named_agent
 from wakeful.surfaces.cli.daemon_turns import check_options, check_own_run, daemon_for
+from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.live_view import SilentView, somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     AgentOrFileOption,
@@ -32,7 +33,7 @@ from wakeful.surfaces.cli.options import (
     WorkflowArgument,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.outcomes import INTERRUPTED, exit_code, tell
+from wakeful.surfaces.cli.outcomes import exit_code, tell
 from wakeful.surfaces.cli.places import StoreAddress, ask, store_to_read
 from wakeful.surfaces.cli.problems import WrongRequest, note
 from wakeful.surfaces.cli.screen import short

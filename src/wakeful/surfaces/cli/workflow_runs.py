@@ -15,9 +15,9 @@ from wakeful.service.operations.workflow_runs import (
     WorkflowToRun,
 )
 from wakeful.surfaces.cli.daemon_turns import wait_for
+from wakeful.surfaces.cli.exit_codes import COMPLETED, FAILED, NEEDS_PERSON
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.outcomes import COMPLETED, FAILED, NEEDS_PERSON
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.screen import columns, short
