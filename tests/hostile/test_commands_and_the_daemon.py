@@ -22,7 +22,7 @@ def tried(what):
         return "refused: " + type(error).__name__
 def ask(family, where):
     s = socket.socket(family, socket.SOCK_STREAM)
-    s.settimeout(3)
+    s.settimeout(30)
     s.connect(where)
     s.sendall(b"POST /control/runtime/hold HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Type: application/json\\r\\n"
               b"Content-Length: 20\\r\\n\\r\\n" + b'{"control": "stopped"')
