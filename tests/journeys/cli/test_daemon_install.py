@@ -7,7 +7,10 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -59,22 +62,59 @@ def test_launchd_gets_a_property_list(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found["AbandonProcessGroup"] is True, "tasks outlive it"
 
 
-def test_the_process_tells_the_manager_that_it_is_ready_alive_and_ending(tmp_path: Path) -> None:
-    class Managed(ServedHome):
-        @property
-        def environment(self) -> dict[str, str]:
-            return {**super().environment, "NOTIFY_SOCKET": str(place), "WATCHDOG_USEC": "400000"}
+class Managed(ServedHome):
+    """Started by a manager that wants to be told things at a socket."""
 
-    place = tmp_path / "notify"
+    def __init__(self, folder: Path, place: Path) -> None:
+        super().__init__(folder, ServeOptions(host=None))
+        self.place = place
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, "NOTIFY_SOCKET": str(self.place), "WATCHDOG_USEC": "400000"}
+
+
+def test_the_process_tells_the_manager_that_it_is_ready_alive_and_ending(tmp_path: Path) -> None:
+    place, heard = tmp_path / "notify", SimpleQueue[bytes]()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(place))
-        manager.settimeout(30)
-        home = Managed(tmp_path / "home", ServeOptions(host=None)).start()
+        manager.settimeout(240)
+
+        def listen() -> None:
+            """All the time: who speaks to a manager waits until it listens."""
+            said = b""
+            with suppress(TimeoutError):
+                while said != b"STOPPING=1":
+                    said = manager.recv(100)
+                    heard.put(said)
+
+        listening = threading.Thread(target=listen)
+        listening.start()
+        home = Managed(tmp_path / "home", place).start()
         try:
-            assert manager.recv(100) == b"READY=1"
-            assert [manager.recv(100) for _ in range(2)] == [b"WATCHDOG=1"] * 2, "again and again"
+            assert heard.get(timeout=60) == b"READY=1"
+            assert [heard.get(timeout=60) for _ in range(2)] == [b"WATCHDOG=1"] * 2, "again and again"
         finally:
             assert home.end() == 0
-        said = [manager.recv(100)]
-        while said[-1] != b"STOPPING=1":
-            said.append(manager.recv(100))
+        listening.join()
+    told = [heard.get() for _ in range(heard.qsize())]
+    assert told[-1] == b"STOPPING=1"
+
+
+def test_a_manager_that_does_not_listen_holds_nobody_up(tmp_path: Path) -> None:
+    place = tmp_path / "notify"
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager,
+        socket.socket(manager.family, manager.type) as filler,
+    ):
+        manager.bind(str(place))
+        filler.setblocking(False)
+        filler.connect(str(place))
+        with suppress(BlockingIOError):
+            while True:
+                filler.send(b"of somebody else")
+        home = Managed(tmp_path / "home", place).start()
+        try:
+            assert home.client.get("/agents").status == 200
+        finally:
+            assert home.end() == 0

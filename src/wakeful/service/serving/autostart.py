@@ -16,6 +16,8 @@ Manager: TypeAlias = Literal["systemd", "launchd"]
 UNIT = "wakeful.service"
 AGENT = "io.wakeful.daemon.plist"
 WATCHDOG_SECONDS = 120
+SEND_SECONDS = 1.0
+"""A manager has room for a few words that it has not read. One that reads none of them is not waited for."""
 
 
 class StartFile(NamedTuple):
@@ -102,12 +104,14 @@ def _quoted(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"'
 
 
-def notify(state: str, environ: Mapping[str, str] = os.environ) -> bool:
-    """Send the manager a state such as `READY=1` (`sd_notify`). False: nobody wants to be told."""
+def notify(state: str, environ: Mapping[str, str] = os.environ, *, seconds: float = SEND_SECONDS) -> bool:
+    """Send the manager a state such as `READY=1` (`sd_notify`). False: nobody wants to be told, or has room for it
+    within these seconds."""
     address = environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return False
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+        sender.settimeout(seconds)
         sender.connect("\0" + address[1:] if address[0] == "@" else address)
         sender.sendall(state.encode())
         return True

@@ -192,7 +192,7 @@ async def _say_alive(living: LivingRuntime) -> None:
         except WakefulError as problem:
             _log.warning("the store does not answer: %s", problem.message)
         else:
-            notify("WATCHDOG=1")
+            notify("WATCHDOG=1", seconds=0)  # it is said again
         await asyncio.sleep(seconds)
 
 
