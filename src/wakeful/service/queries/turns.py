@@ -12,6 +12,7 @@ from wakeful.contracts.events import (
     KINDS_BY_NAME,
     AssistantRecorded,
     SubagentStarted,
+    Terminal,
     TurnConfigChanged,
     TurnStarted,
 )
@@ -73,20 +74,27 @@ async def turn_events(store: MessageLog, row: TurnRow) -> list[StoredFact]:
 
 async def follow(store: Store, row: TurnRow) -> AsyncIterator[StoredFact]:
     """What is stored, then what is being written, until the turn is over. Works across processes."""
-    watch = store.watch(row.agent_id, thread_id=row.thread_id)
-    seen = row.first_seq - 1
+    watch = store.watch(row.agent_id, thread_id=row.thread_id, keeps=True)
+    seen, given = row.first_seq - 1, list[StoredFact]()
     try:
         while True:
-            now = await store.turn(row.turn_id)
-            found = await store.read(row.agent_id, after=seen, turn_id=row.turn_id)
+            if given:
+                found = [entry for entry in given if entry.fact.turn_id == row.turn_id and entry.seq > seen]
+            else:
+                now = await store.turn(row.turn_id)
+                found = await store.read(row.agent_id, after=seen, turn_id=row.turn_id)
             if seen < row.first_seq:  # what the turn took from the queue is older than the turn
                 found = await with_messages(store, row.turn_id, found)
             for recorded in found:
                 seen = max(seen, recorded.seq)
                 yield recorded
-            if now is None or (not now.is_open and seen >= now.last_seq):
+            if not given and (now is None or (not now.is_open and seen >= now.last_seq)):
                 return
+            if given and any(isinstance(recorded.fact.event, Terminal) for recorded in found):
+                given = []  # its row says whether that was all
+                continue
             await watch.wait(timeout=LOOK_AGAIN_SECONDS)
+            given = watch.facts() or []  # nothing: the log has it, or it was woken for nothing
     finally:
         watch.close()
 

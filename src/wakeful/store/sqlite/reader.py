@@ -252,8 +252,8 @@ class SqliteReader(TableReads):
 
     def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all", keeps: bool = False) -> Watch:
         self._check_open()
-        if agent_id not in self._heads:
-            self._heads[agent_id] = self._head(agent_id)
+        if agent_id not in self._heads and (head := self._head(agent_id)):
+            self._heads[agent_id] = head  # of no agent that is not there: anybody may ask for one
         watch = self._watches.open(agent_id, thread_id, feed, keeps=keeps)
         self._tick()
         return watch
@@ -386,7 +386,7 @@ class SqliteReader(TableReads):
             self._watches.wake_feed()
         before, self._heads = self._heads, {agent_id: self._head(agent_id) for agent_id in self._watches.agents()}
         for agent_id, head in self._heads.items():
-            if head != before.get(agent_id):
+            if head != before.get(agent_id, 0):
                 self._watches.wake(Wake(agent_id, None, "outsiders"))
 
     def _newest_of_feed(self) -> int:

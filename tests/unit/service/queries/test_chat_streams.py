@@ -123,4 +123,4 @@ async def test_a_chat_that_nobody_reads_leaves_nothing_behind(tmp_path: Path) ->
         await chat.aclose()
         with pytest.raises(AgentNotFound):
             await begin_chat(opened, ChatWords("nobody", "How is it?", sender="ops"))
-        assert not store.inner._watches._keeping
+        assert not store.inner._watches._keeping and "nobody" not in store.inner._heads
