@@ -6,14 +6,23 @@ The frame is the same for every request of a turn, whatever rounds came before: 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
 from wakeful.contracts.frames import PromptContentBlock, ProviderPromptCache, ProviderPromptFrame
 from wakeful.contracts.prompts import BLOCK_SEPARATOR
+from wakeful.contracts.tools import ToolDeclaration
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.compaction import advisory
+from wakeful.decisions.kept_results import KeptResults
 from wakeful.decisions.prompt import STABILITY, cut
+
+_prompt_frame, _prompt_cache = unchecked(ProviderPromptFrame), unchecked(ProviderPromptCache)
+_content_block = unchecked(PromptContentBlock)
+_surfaces: KeptResults[str] = KeptResults(256)
+"""Tools as models see them: agents of one kind have the same ones."""
 
 
 def frame_of(
@@ -32,10 +41,10 @@ def frame_of(
     key = prompt_cache_key(config)
     context = hashlib.sha256(f"{key}\n{agent_id}\n{log_position}".encode())
     blocks = _blocks(config, section)
-    return ProviderPromptFrame(
+    return _prompt_frame(
         system_prompt=BLOCK_SEPARATOR.join(block.text for block in blocks),
         system_blocks=blocks,
-        cache=ProviderPromptCache(
+        cache=_prompt_cache(
             agent_id=agent_id,
             prompt_cache_key=key,
             context_fingerprint=f"sha256:{context.hexdigest()}",
@@ -52,7 +61,7 @@ def _blocks(config: TurnConfig, section: str) -> tuple[PromptContentBlock, ...]:
         found.append(("turn_scoped", section))
     after = [*(stability for stability, _ in found[1:]), "end"]
     return tuple(
-        PromptContentBlock(
+        _content_block(
             text=text, stability=stability, cache_breakpoint=stability != "turn_scoped" and stability != following
         )
         for (stability, text), following in zip(found, after, strict=False)
@@ -68,16 +77,16 @@ def _lasting(config: TurnConfig) -> str:
 
 def prompt_cache_key(config: TurnConfig) -> str:
     """Rotates when the guidance or the tools change, and with nothing else: sessions of one agent share it."""
-    surface = json.dumps(
-        [
-            config.agent_name,
-            _lasting(config),
-            [[tool.name, tool.description, tool.input_schema] for tool in config.tools],
-            config.injected_tool_args,
-        ],
-        sort_keys=True,
+    tools = ", ".join([_surfaces.of((tool,), partial(_surface, tool)) for tool in config.tools])
+    first, last = (
+        json.dumps([config.agent_name, _lasting(config)]),
+        json.dumps(config.injected_tool_args, sort_keys=True),
     )
-    return "wk-" + hashlib.sha256(surface.encode()).hexdigest()[:32]
+    return "wk-" + hashlib.sha256(f"{first[:-1]}, [{tools}], {last}]".encode()).hexdigest()[:32]
+
+
+def _surface(tool: ToolDeclaration) -> str:
+    return json.dumps([tool.name, tool.description, tool.input_schema], sort_keys=True)
 
 
 def advised(

@@ -241,13 +241,16 @@ class LevelAnswer:
     accepted: AnswerAccepted | None = None
 
 
+NO_TOKENS = TokenUsage()
+
+
 @dataclass(slots=True)
 class LevelUsage:
     """What the models of a level said they took."""
 
     answers: int = 0
     """Requests that were answered."""
-    tokens: TokenUsage = field(default_factory=TokenUsage)
+    tokens: TokenUsage = NO_TOKENS
     is_reported: bool = False
     newest: TokenUsage | None = None
     """Of the newest reply."""

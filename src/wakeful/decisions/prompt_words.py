@@ -54,7 +54,11 @@ WHAT_A_YES_ALLOWS = "a yes lets the model's provider search the web by itself un
 
 def has(belt: Collection[str], *names: str) -> bool:
     """Is one of these in the belt, by its full name or by the last part of it?"""
-    return any(tool.rpartition("/")[2] in names for tool in belt)
+    return any(_last_part(tool) in names for tool in belt)
+
+
+def _last_part(tool: str) -> str:
+    return tool.rpartition("/")[2]
 
 
 def policy(belt: Collection[str]) -> str:
@@ -66,7 +70,8 @@ def policy(belt: Collection[str]) -> str:
 def root(belt: Collection[str], *, long_term_memory: bool = False, max_depth: int | None = 3) -> str:
     """The mode of a root turn that may delegate, build workflows or remember; nothing for any other."""
     lines: list[str] = []
-    if has(belt, "run_subtask"):
+    there = {_last_part(tool) for tool in belt}
+    if "run_subtask" in there:
         lines += [
             "- Use run_subtask for work of several steps. For independent parallel work emit several run_subtask calls "
             "in one turn: they run concurrently.",
@@ -74,17 +79,17 @@ def root(belt: Collection[str], *, long_term_memory: bool = False, max_depth: in
             "another into successive turns.",
             f"- A subtask may split further{'' if max_depth is None else f', down to depth {max_depth}'}.",
         ]
-    if has(belt, "spawn_self"):
+    if "spawn_self" in there:
         lines.append("- Use spawn_self to hand one whole task, with the context it needs, to a copy of yourself.")
-    if has(belt, "spawn_parallel"):
+    if "spawn_parallel" in there:
         lines.append("- Use spawn_parallel for several independent jobs at once; each comes back with its own result.")
     if lines and (named := _scratch(belt)):
         lines.append(f"- {named} share state across the turns of this message and across the whole tree of subtasks.")
-    if has(belt, "build_workflow"):
+    if "build_workflow" in there:
         lines.append("- When the user wants a workflow built or changed, call build_workflow.")
-    if has(belt, "create_work_item"):
+    if "create_work_item" in there:
         lines += _work_items(belt)
-    if has(belt, "trigger_url"):
+    if "trigger_url" in there:
         lines.append(
             "- You have an external trigger: a program outside can wake you through it. trigger_url gives its address, "
             "which is a secret: ask for it only when your task is to configure such a program."
@@ -103,7 +108,7 @@ def root(belt: Collection[str], *, long_term_memory: bool = False, max_depth: in
             "- You may be shown memories of earlier conversations. They may be out of date: the user's words now come "
             "first. Do not invent memories that are not shown.",
         ]
-        if has(belt, "memory_search"):
+        if "memory_search" in there:
             said.append("- Use memory_search before you ask the user for something they may have told you already.")
     return "\n".join(said)
 

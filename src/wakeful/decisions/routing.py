@@ -10,7 +10,7 @@ same, as long as its wait is one that a retry would honour: a wait is better tha
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from wakeful.contracts.content import File, Image, Text
 from wakeful.contracts.conversation import UserItem
@@ -164,23 +164,24 @@ def route(
     selected = free[0]
     lacking = {name for model in free for name in _lacks(model, needs)} if needs.capabilities else set()
     gap = tuple(name for name in CAPABILITIES if name in lacking) if lacking else ()
-    decided = _routing_decided(
-        routing_id=routing_id,
-        mode=_mode(selected.ref == requested, len(free), source),
-        decision_source=source if selected.ref == requested else "runtime",
-        decision_reason=_reason(selected, requested, free, excluded, gap),
-        requested_provider=provider or None,
-        requested_model=name or None,
-        selected_model_ref=selected.ref,
-        candidate_count=len(free),
-        fallback_chain=tuple(model.ref for model in free[1:]),
-        required_capabilities=needs.capabilities,
-        capability_gap=gap,
-        requires_user_override=bool(gap),
-        limit_state=limit_state(selected.limit, money, now_ms),
-    )
+    said: dict[str, Any] = {
+        "routing_id": routing_id,
+        "mode": _mode(selected.ref == requested, len(free), source),
+        "decision_source": source if selected.ref == requested else "runtime",
+        "decision_reason": _reason(selected, requested, free, excluded, gap),
+        "requested_provider": provider or None,
+        "requested_model": name or None,
+        "selected_model_ref": selected.ref,
+        "candidate_count": len(free),
+        "fallback_chain": tuple(model.ref for model in free[1:]),
+        "required_capabilities": needs.capabilities,
+        "capability_gap": gap,
+        "requires_user_override": bool(gap),
+        "limit_state": limit_state(selected.limit, money, now_ms),
+    }
+    decided = _routing_decided(**said)
     candidates = tuple(_candidate(model) for model in free)
-    single = (_single_candidate(**dict(decided)),) if len(free) == 1 else ()
+    single = (_single_candidate(**said),) if len(free) == 1 else ()
     resolved = _resolved(routing_id, provider, name, needs, candidates, excluded)
     return Route(tuple(places), (resolved, *single, decided))
 

@@ -1,17 +1,22 @@
 """The last fact of a turn, from its state."""
 
+from typing import Any
+
 from wakeful.contracts.events import TurnCompleted, TurnFailed
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.models import ProviderAttemptTimeline
 from wakeful.contracts.tools import PREVIEW_CHARS
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.failures import model_failure
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.step import Finish
 
+_turn_completed = unchecked(TurnCompleted)
+
 
 def ending(state: TurnState, step: Finish, now: int) -> TurnCompleted | TurnFailed:
     """The terminal fact for how the turn ends at `now`."""
-    figures = {
+    figures: dict[str, Any] = {
         "turn_index": state.terms.turn_index,
         "duration_ms": (now - state.time.started_at) / 1000,
         "active_ms": (state.time.active_us + max(0, now - state.time.stretch_from)) / 1000,
@@ -24,7 +29,7 @@ def ending(state: TurnState, step: Finish, now: int) -> TurnCompleted | TurnFail
     }
     if step.status == "completed":
         waits = {"wait_ids": tuple(state.waits)} if state.is_to_rest else {}
-        return TurnCompleted(stop_reason="natural", retryable=False, **waits, **figures)
+        return _turn_completed(stop_reason="natural", retryable=False, **waits, **figures)
     return TurnFailed(
         status=step.status,
         stop_reason=step.reason,

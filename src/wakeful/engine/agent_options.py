@@ -6,6 +6,7 @@ fields. A new option is a field, its type among the keywords above it, and the c
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -358,7 +359,12 @@ def checked_options(who: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_default(each: Option, written: Any) -> bool:
     """Is it what a file would have for an agent of which nothing was said?"""
-    return bool(written == each.write(each.checked("an agent", each.default)))
+    return bool(written == _written_default(each))
+
+
+@cache
+def _written_default(each: Option) -> Any:
+    return each.write(each.checked("an agent", each.default))
 
 
 # --- in a turn's configuration ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ conversation's beginning. Contents are named and measured, never copied.
 import hashlib
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.content import BlobRef
@@ -19,12 +20,15 @@ from wakeful.contracts.events import (
     MissingFact,
     PlanArtifact,
 )
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.planner import plan_section
 from wakeful.decisions.prompt import changes, cut
 from wakeful.decisions.prompt_size import Measure, characters, tokens
 from wakeful.decisions.state import TurnState
 from wakeful.engine.prepare.prompt import TurnMaterial
 from wakeful.ports import TurnRow
+
+_item, _context_resolved = unchecked(ContextItem), unchecked(ContextResolved)
 
 
 def resolved(
@@ -56,13 +60,13 @@ def resolved(
     said = changes(compared.prompt_blocks, config.prompt_blocks) if compared is not None else []
     if compared is not None and not said and compared.instructions != config.instructions:
         said = ["agent instructions changed"]
-    return ContextResolved(
+    return _context_resolved(
         context_id=f"ctx_{row.turn_id}",
         revision=revision,
         memory_refs=tuple(memory),
         knowledge_refs=tuple(knowledge),
         workspace_refs=_workspace(config, found),
-        browser_refs=(ContextItem(ref=row.thread_id, kind="session"),),
+        browser_refs=(_item(ref=row.thread_id, kind="session"),),
         policy_facts=_policy(config.profile, policy_digest, state.terms.derived_from),
         instruction_refs=instructions,
         history_refs=history,
@@ -88,7 +92,7 @@ def _blocks(config: TurnConfig) -> list[tuple[str, str | None, str, int]]:
 
 def _instruction(block: tuple[str, str | None, str, int], config_ref: BlobRef) -> ContextItem:
     kind, source, digest, length = block
-    return ContextItem(
+    return _item(
         ref=source if source is not None else f"{config_ref.digest}#{kind}",
         kind="skill" if kind in ("skills", "active_skills") else "instruction",
         digest=digest or None,
@@ -100,17 +104,18 @@ def _instruction(block: tuple[str, str | None, str, int], config_ref: BlobRef) -
 def _workspace(config: TurnConfig, found: TurnMaterial) -> tuple[ContextItem, ...]:
     if config.workspace is None:
         return ()
-    items = [ContextItem(ref=config.workspace, kind="workspace")]
-    items += [ContextItem(ref=skill.entrypoint_path, kind="skill") for skill in found.skills]
+    items = [_item(ref=config.workspace, kind="workspace")]
+    items += [_item(ref=skill.entrypoint_path, kind="skill") for skill in found.skills]
     return tuple(items)
 
 
+@lru_cache(maxsize=64)
 def _policy(profile: str, digest: str, derived_from: str) -> tuple[ContextItem, ...]:
     """What holds for the turn's calls, by name and by digest."""
     return (
-        ContextItem(ref=f"profile:{profile}", kind="policy"),
-        ContextItem(ref="policy:gate", kind="policy", digest=digest),
-        ContextItem(ref=f"derived_from:{derived_from}", kind="policy", trust=derived_from),
+        _item(ref=f"profile:{profile}", kind="policy"),
+        _item(ref="policy:gate", kind="policy", digest=digest),
+        _item(ref=f"derived_from:{derived_from}", kind="policy", trust=derived_from),
     )
 
 
@@ -153,17 +158,17 @@ def history_refs(
 ) -> tuple[ContextItem, ...]:
     """The conversation as parts of a request: the summary it begins with, if it does, and what is word for word."""
     summary = characters(items[:1]) if compaction_id is not None else 0
-    whole = ContextItem(ref=ref, kind="history", tokens=tokens(measure.of(items).characters - summary))
+    whole = _item(ref=ref, kind="history", tokens=tokens(measure.of(items).characters - summary))
     if compaction_id is None or not items:
         return (whole,)
-    return ContextItem(ref=compaction_id, kind="history", tokens=tokens(summary)), whole
+    return _item(ref=compaction_id, kind="history", tokens=tokens(summary)), whole
 
 
 def plan_ref(plan: PlanArtifact) -> ContextItem:
     """The plan as a part of the executor's requests."""
     section = plan_section(plan)
     digest = "sha256:" + hashlib.sha256(section.encode()).hexdigest()
-    return ContextItem(ref=f"plan:{plan.run_id}", kind="plan", digest=digest, tokens=tokens(len(section)))
+    return _item(ref=f"plan:{plan.run_id}", kind="plan", digest=digest, tokens=tokens(len(section)))
 
 
 def superseded(compaction_id: str) -> ContextOmission:

@@ -92,7 +92,7 @@ class Engine:
     def agent_home(self, agent_id: str) -> Path:
         """The folder of an agent, whether it is there or not."""
         base = self.surroundings.home
-        return agent_home(Path(base) if base is not None else home(), agent_id)
+        return agent_home(str(home()) if base is None else base, agent_id)
 
     def keys(self) -> SecretValues:
         """The runtime's own keys: nothing that is written down or shown may hold one."""

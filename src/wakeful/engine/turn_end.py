@@ -89,7 +89,6 @@ def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], e
         "derived_from": written_from(work.state),
     }
     reports = [event for event in events if isinstance(event, WorkItemCompleted) and event.text_ref is not None]
-    texts = {entry.event_id: _text_of(entry.fact) for entry in entries}
     turn_id = work.place.row.turn_id
     made = [
         BriefCreated(
@@ -103,7 +102,7 @@ def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], e
         for event in reports
     ]
     final = work.state.answer.final_text
-    is_told = bool(reports) and (not final.strip() or final in [texts.get(each.text_ref or "") for each in reports])
+    is_told = bool(reports) and (not final.strip() or final in _told_in(reports, entries))
     planned = turn_brief(ended, has_text=bool(final.strip()), awaits_operator=awaits)
     if planned is not None and not (planned.kind == "result" and is_told):
         ref = _reply_ref(facts, entries, place + len(made)) if planned.text_from == "reply" else None
@@ -120,8 +119,11 @@ def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], e
     facts[place:place] = [work.fact(event) for event in made]
 
 
-def _text_of(fact: Fact) -> str:
-    return fact.event.item.text if isinstance(fact.event, AssistantRecorded) else ""
+def _told_in(reports: Sequence[WorkItemCompleted], entries: Sequence[StoredFact]) -> list[str]:
+    """The words of these reports, as far as they are replies."""
+    named = {report.text_ref for report in reports}
+    replies = [(each.event_id, each.fact.event) for each in entries]
+    return [event.item.text for name, event in replies if name in named and isinstance(event, AssistantRecorded)]
 
 
 def _reply_ref(facts: Sequence[Fact], entries: Sequence[StoredFact], at: int) -> str | None:

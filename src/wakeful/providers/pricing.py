@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 
 from wakeful.contracts.events import CostEstimated, CostRecorded
 from wakeful.contracts.models import TokenUsage
+from wakeful.contracts.values import unchecked
 from wakeful.ports import Model
 from wakeful.providers import price_list
 from wakeful.providers.prices import LOCAL, SELLERS, Cost, ListedPrice, cost
+
+_cost_estimated, _cost_recorded, _used = unchecked(CostEstimated), unchecked(CostRecorded), unchecked(TokenUsage)
 
 
 class ListPricing:
@@ -35,10 +38,10 @@ class ListPricing:
             return None
         heard = input_tokens()
         counted = searches if listed.price.searches is not None else 0
-        money = cost(listed, TokenUsage(input_tokens=heard, output_tokens=most_output), counted)
+        money = cost(listed, _used(input_tokens=heard, output_tokens=most_output), counted)
         if money is None:
             return None
-        return CostEstimated(
+        return _cost_estimated(
             model_ref=model.ref,
             amount=f"{money.amount:f}",
             currency=money.currency,
@@ -66,7 +69,7 @@ class ListPricing:
         money = cost(listed, usage or TokenUsage(), searches)
         if money is None:
             return None
-        return CostRecorded(
+        return _cost_recorded(
             model_ref=model.ref,
             amount=f"{money.amount:f}",
             currency=money.currency,

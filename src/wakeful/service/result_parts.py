@@ -4,7 +4,7 @@ A class of `Parts` takes its plain parts as keywords and makes the others when t
 (the order of its fields, their types, what is written and what is read back) follows from the same declarations.
 """
 
-from collections.abc import Callable, Mapping, MutableSequence
+from collections.abc import Callable, Mapping, MutableSequence, Sequence
 from inspect import Parameter, Signature, get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, dataclass_transform
 
@@ -104,16 +104,18 @@ class Parts:
     """The base of a result."""
 
     _parts: ClassVar[Mapping[str, Part[Any]]] = {}
+    _given: ClassVar[Sequence[tuple[str, str, object]]] = ()
+    """Of those that are given: the name, the keyword, the default."""
 
     if not TYPE_CHECKING:  # a type checker makes the constructor from the fields
 
         def __init__(self, **given: Any) -> None:
-            for name, each in self._parts.items():
-                if each.fget is None:
-                    value = given.pop(each.keyword, each.default)
-                    if value is MISSING:
-                        raise TypeError(f"{type(self).__name__}() needs {each.keyword}=")
-                    vars(self)[name] = value
+            own = vars(self)
+            for name, keyword, default in self._given:
+                value = given.pop(keyword, default)
+                if value is MISSING:
+                    raise TypeError(f"{type(self).__name__}() needs {keyword}=")
+                own[name] = value
             for keyword in given:
                 raise TypeError(f"{type(self).__name__}() has no {keyword!r}")
 
@@ -128,6 +130,7 @@ class Parts:
                 default = Parameter.empty if each.default is MISSING else each.default
                 keywords.append(Parameter(each.keyword, Parameter.KEYWORD_ONLY, default=default, annotation=each.kind))
         cls._parts = found
+        cls._given = [(name, each.keyword, each.default) for name, each in found.items() if each.fget is None]
         cls.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
 
 

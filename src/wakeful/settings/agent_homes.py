@@ -6,6 +6,7 @@ their homes in the installation's home. So whoever opens the store finds the sam
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from wakeful.contracts.errors import InvalidRequest
@@ -30,9 +31,10 @@ def home_of_store(location: str) -> Path:
     return path.absolute().parent if path.name == FILE else home()
 
 
-def agent_home(base: Path, agent_id: str) -> Path:
+@lru_cache(maxsize=1_024)
+def agent_home(base: str | Path, agent_id: str) -> Path:
     """The folder of one agent. An agent's name is one part of a path, and never `..`."""
-    return base / FOLDER / agent_id
+    return Path(base, FOLDER, agent_id)
 
 
 def refuse_home(folder: str | Path, agent_id: str) -> None:

@@ -16,7 +16,7 @@ from wakeful.contracts.events import (
     RoutingCandidatesResolved,
 )
 from wakeful.contracts.models import FailureKind, TokenUsage
-from wakeful.contracts.values import Value
+from wakeful.contracts.values import Value, unchecked
 
 SCRIPTED = "scripted:"
 
@@ -47,6 +47,9 @@ class PriceListUsed(Value):
     """
     date: str | None = None
     """The day of the list, where it is known."""
+
+
+_price_list_used = unchecked(PriceListUsed)
 
 
 @dataclass(slots=True)
@@ -110,7 +113,7 @@ class _CallFacts:
                 self.priced.add(event.model_ref)
                 if (paid := self.ended.get(place)) is not None and event.priced:
                     paid.cost = Decimal(event.amount)
-                    paid.price_list = PriceListUsed(name=event.price_list, date=event.price_date)
+                    paid.price_list = _price_list_used(name=event.price_list, date=event.price_date)
             case CostEstimated() as event:
                 self.priced.add(event.model_ref)
             case RoutingCandidatesResolved() as event:

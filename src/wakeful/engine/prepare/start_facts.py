@@ -23,6 +23,7 @@ from wakeful.contracts.events import (
     WarningIssued,
 )
 from wakeful.contracts.tool_catalog import ToolCatalog
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.policy.catalog import record_once
 from wakeful.decisions.routing import RoutingFact
 from wakeful.engine.context_facts import resolved
@@ -38,6 +39,8 @@ from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.steps import Steps
 from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import TurnWork
+
+_catalog_resolved = unchecked(ToolCatalogResolved)
 
 NO_EFFECT = "no_effect"
 """The code of warnings about what was given and has no effect."""
@@ -168,7 +171,7 @@ async def _cataloged(work: TurnWork, catalog: ToolCatalog, reason: str = "turn_r
     if before and before[-1].catalog_ref.digest == ref.digest:
         return []
     offered = len(catalog.offered)
-    event = ToolCatalogResolved(
+    event = _catalog_resolved(
         revision=len(before) + 1,
         reason=reason if before else "turn_started",
         catalog_ref=ref,

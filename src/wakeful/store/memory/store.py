@@ -13,6 +13,7 @@ from typing import Any
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreDamaged, StoreProblem
+from wakeful.contracts.values import unchecked
 from wakeful.ports import (
     AdmissionAnswer,
     Claim,
@@ -41,6 +42,8 @@ from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book
 from wakeful.store.table_changes import message_of
 from wakeful.store.watches import Wake
+
+_blob_ref = unchecked(BlobRef)
 
 STEP = 500
 """Facts of an agent that a rebuild reads before others have a turn."""
@@ -236,7 +239,7 @@ class MemoryStore(TableReads):
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
         self._memory.blobs[digest] = bytes(data)
         self._memory.blob_doubts.pop(digest, None)
-        return BlobRef(digest=digest, size=len(data), media_type=media_type)
+        return _blob_ref(digest=digest, size=len(data), media_type=media_type)
 
     async def get_blob(self, digest: str) -> bytes:
         data = self._memory.blobs.get(digest)

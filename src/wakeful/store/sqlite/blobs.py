@@ -13,12 +13,14 @@ from pathlib import Path
 
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.errors import StoreDamaged
+from wakeful.contracts.values import unchecked
 from wakeful.store.sqlite.connection import Statements, translated
 from wakeful.store.sqlite.dispatches import StoreRead
 from wakeful.store.sqlite.file_rights import create_file, make_folder
 from wakeful.store.sqlite.helper import sync_folder
 
 IN_ROW = 1_048_576
+_blob_ref = unchecked(BlobRef)
 
 
 class SqliteBlobs:
@@ -51,7 +53,7 @@ class SqliteBlobs:
             is_there, is_doubted = await self._read(lambda: self._known(name))
             if not is_there or is_doubted:
                 await self._submit(lambda: self._put_row(name, data, is_doubted))
-        return BlobRef(digest=f"sha256:{name}", size=len(data), media_type=media_type)
+        return _blob_ref(digest=f"sha256:{name}", size=len(data), media_type=media_type)
 
     async def get(self, digest: str) -> bytes:
         name = digest.removeprefix("sha256:")
