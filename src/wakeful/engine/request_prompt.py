@@ -1,18 +1,27 @@
 """What a level's requests to a model are built from: nothing is built twice, and nothing is looked at twice."""
 
 from collections.abc import MutableSequence
+from functools import partial
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import AssistantItem, History, ToolItem, UserItem
 from wakeful.contracts.frames import ProviderPromptFrame
+from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.context import advised, frame_of
 from wakeful.decisions.evolve.models import LAST_CALL
+from wakeful.decisions.kept_results import KeptResults
 from wakeful.decisions.levels import Level
 from wakeful.decisions.paged_list import PagedList
 from wakeful.decisions.planner import plan_section
 from wakeful.decisions.prompt_size import characters, tokens
 from wakeful.engine.turn_work import TurnWork
 from wakeful.gate.large_content import resolve
+
+_lengths: KeptResults[int] = KeptResults(256)
+
+
+def _length(tool: ToolDeclaration) -> int:
+    return len(tool.name) + len(tool.description) + len(str(tool.input_schema))
 
 
 class RequestPrompt:
@@ -38,7 +47,7 @@ class RequestPrompt:
             self._characters = (
                 len(config.instructions)
                 + len(self._plan())
-                + sum(len(tool.name) + len(tool.description) + len(str(tool.input_schema)) for tool in config.tools)
+                + sum([_lengths.of((tool,), partial(_length, tool)) for tool in config.tools])
             )
         said = level.conversation.measure.of(level.conversation.items).characters
         last_words = characters([LAST_CALL]) if final and not level.next_request.told_last else 0

@@ -9,10 +9,14 @@ import json
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from wakeful.contracts.agent_identity import AgentSource
 from wakeful.contracts.errors import AgentMissing, InvalidConfig
 from wakeful.engine.agent import Agent
+
+_definitions: "WeakKeyDictionary[Agent[Any, Any], bytes]" = WeakKeyDictionary()
+"""What can be said of agents that hold code. An agent never changes, and every turn asks for its revision."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -34,7 +38,11 @@ class RosterEntry:
     @property
     def described(self) -> bytes:
         """The definition, or what can be said of one that holds code."""
-        return self.definition or _definition(self.agent)
+        if self.definition:
+            return self.definition
+        if (known := _definitions.get(self.agent)) is None:
+            known = _definitions[self.agent] = _definition(self.agent)
+        return known
 
 
 @dataclass(slots=True)

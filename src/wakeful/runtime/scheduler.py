@@ -21,7 +21,7 @@ from wakeful.contracts.errors import (
     WakefulError,
     WorkspaceMissing,
 )
-from wakeful.ports import Clock, Watch
+from wakeful.ports import Clock
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.store import DueStore
 from wakeful.ports.wakes import WakeRow
@@ -135,6 +135,7 @@ class Scheduler:
     async def run(self) -> None:
         """Until it is cancelled."""
         watch = self.store.watch_wakes()
+        watch.call_on_commit(self._stirred.set)
         try:
             while True:
                 self._stirred.clear()
@@ -146,7 +147,7 @@ class Scheduler:
                     later = FIRST_RETRY  # a full disk, a lock: what is due stays due, and is looked at again
                 if not self._running:
                     self._tell_rest()
-                await self._wait(watch, later)
+                await self._wait(later)
         finally:
             watch.close()
 
@@ -299,13 +300,17 @@ class Scheduler:
             if not rest.done():
                 rest.set_result(None)
 
-    async def _wait(self, watch: Watch, seconds: float) -> None:
+    async def _wait(self, seconds: float) -> None:
         """Until there is something to look at, or the time has come."""
-        causes = (watch.wait(), self._stirred.wait(), self.clock.sleep(seconds))
-        waits = [asyncio.ensure_future(cause) for cause in causes]
+        if self._stirred.is_set():
+            await asyncio.sleep(0)
+            return
+        alarm = asyncio.create_task(self._stir_after(seconds))
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await self._stirred.wait()
         finally:
-            for wait in waits:
-                wait.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
+            alarm.cancel()
+
+    async def _stir_after(self, seconds: float) -> None:
+        await self.clock.sleep(seconds)
+        self._stirred.set()

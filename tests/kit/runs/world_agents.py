@@ -112,29 +112,32 @@ def agents_of(deeds: Deeds) -> list[Agent[None, str]]:
     return [_agent(name, deeds) for name in AGENTS]
 
 
+@tool(effect="keyed")
+async def act(ctx: RunContext[Deeds]) -> str:
+    """Do something, and take a while to say so."""
+    deeds = ctx.deps
+    if deeds.fault == "repeats" or ctx.idempotency_key not in deeds.effects:
+        deeds.effects.append(ctx.idempotency_key)
+    if deeds.chance.random() < 0.5:
+        await deeds.patience.wait()
+    return "done"
+
+
+@tool(effect="keyed")
+async def start(ctx: RunContext[Deeds]) -> str:
+    """Begin a command that goes on without the turn."""
+    deeds, key = ctx.deps, ctx.idempotency_key
+    await deeds.is_open.wait()
+    if key not in deeds.commands:
+        assert deeds.rt is not None
+        deeds.commands[key] = VirtualCommand()
+        spec = CommandSpec(cmd=f"make {key}", workdir="/", yield_time_ms=1)
+        order = TaskOrder(ctx.turn_id, ctx.call_id, ctx.derived_from, spec, (), "")
+        await deeds.rt._here.tasks.promote(deeds.commands[key], order, _nothing_undone)
+    return "begun"
+
+
 def _agent(name: str, deeds: Deeds) -> Agent[None, str]:
-    @tool(effect="keyed")
-    async def act(ctx: RunContext[None]) -> str:
-        """Do something, and take a while to say so."""
-        if deeds.fault == "repeats" or ctx.idempotency_key not in deeds.effects:
-            deeds.effects.append(ctx.idempotency_key)
-        if deeds.chance.random() < 0.5:
-            await deeds.patience.wait()
-        return "done"
-
-    @tool(effect="keyed")
-    async def start(ctx: RunContext[None]) -> str:
-        """Begin a command that goes on without the turn."""
-        await deeds.is_open.wait()
-        key = ctx.idempotency_key
-        if key not in deeds.commands:
-            assert deeds.rt is not None
-            deeds.commands[key] = VirtualCommand()
-            spec = CommandSpec(cmd=f"make {key}", workdir="/", yield_time_ms=1)
-            order = TaskOrder(ctx.turn_id, ctx.call_id, ctx.derived_from, spec, (), "")
-            await deeds.rt._here.tasks.promote(deeds.commands[key], order, _nothing_undone)
-        return "begun"
-
     def answer(request: ModelRequest) -> object:
         if request.answered:
             return "ok"
@@ -148,6 +151,7 @@ def _agent(name: str, deeds: Deeds) -> Agent[None, str]:
         name,
         model,
         tools=[act, start],
+        deps=lambda _: deeds,
         work_items=name == WORKER,
         spawn=name in (PARENT, SPENDER),
         spend_windows=[SpendWindow("hour", HOURLY)] if name == SPENDER else [],

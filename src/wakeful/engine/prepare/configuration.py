@@ -10,8 +10,10 @@ from weakref import WeakKeyDictionary
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.model_settings import ModelSettings, owner_of, provider_of
+from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.setting_names import ABOUT_MODELS
 from wakeful.contracts.skills import SkillEntry
+from wakeful.contracts.tools import ToolDeclaration
 from wakeful.decisions.prompt import AssembledPrompt
 from wakeful.decisions.tool_choice import choosable
 from wakeful.engine.agent import Agent
@@ -29,7 +31,8 @@ class StoredConfig(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    belt: Belt
+    offered: tuple[ToolDeclaration, ...]
+    policy: GatePolicy
     prompt: AssembledPrompt
     skills: tuple[SkillEntry, ...]
     config: TurnConfig
@@ -45,9 +48,10 @@ def turn_config(
 ) -> TurnConfig:
     """What holds for a turn of this agent. The same object as before when nothing of it changed."""
     known = _kept.get(agent)
-    if known is None or known.belt is not belt or known.prompt != prompt or known.skills != skills:
+    rests_on = belt.offered, belt.policy, prompt, skills
+    if known is None or known[:4] != rests_on:
         config = config_of(agent, belt, prompt.text).changed(prompt_blocks=prompt.blocks, skills=skills)
-        known = _kept[agent] = _Kept(belt, prompt, skills, config)
+        known = _kept[agent] = _Kept(*rests_on, config)
     return known.config
 
 

@@ -71,7 +71,8 @@ class TurnMaterial:
 
 
 class _Kept(NamedTuple):
-    belt: Belt
+    names: tuple[str, ...]
+    """Of the tools."""
     instructions: str
     max_depth: int | None
     prompt: AssembledPrompt
@@ -204,12 +205,12 @@ def turn_prompt(
     """The system prompt of a turn. Where nothing but the agent has a say in it, the last one is kept with the agent."""
     is_lasting = before is None and not found.looked and not (found.work_items.text or found.memory.is_shown)
     known = _prompts.get(agent) if is_lasting else None
-    if known is None or known.belt is not belt or known.instructions != instructions or known.max_depth != max_depth:
-        names = [tool.name for tool in belt.offered]
-        prompt = prompt_of(agent, found, before, instructions, names, max_depth)
+    rests_on = tuple(belt.tools), instructions, max_depth
+    if known is None or known[:3] != rests_on:
+        prompt = prompt_of(agent, found, before, instructions, rests_on[0], max_depth)
         if not is_lasting:
             return prompt
-        known = _prompts[agent] = _Kept(belt, instructions, max_depth, prompt)
+        known = _prompts[agent] = _Kept(*rests_on, prompt)
     return known.prompt
 
 
