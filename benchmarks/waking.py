@@ -8,11 +8,12 @@ Each part runs in a process of its own, on a store in a file. Asleep: resident m
 each with a timer, over a runtime without any; how long it takes to open on a store that knows them; processor time of
 ten seconds in which nothing is due. Wakes: from `rt.send` to the first request of the model. At once: messages for so
 many agents, sent together; how many turns a second end, and how far the first message of each is from being answered
-in order.
+in order. That twice: with the collector of garbage as Python has it, and as `wakeful serve` sets it.
 """
 
 import asyncio
 import cProfile
+import gc
 import json
 import resource
 import statistics
@@ -26,6 +27,7 @@ import profiling
 from reporting import Aim, aims_table, measure, number
 
 from wakeful import Agent, Runtime
+from wakeful.surfaces.http.__main__ import COLLECT_AFTER
 from wakeful.testing import scripted
 
 AGENTS, RATE, SECONDS, CROWD = 10_000, 50, 10, 1_000
@@ -116,6 +118,10 @@ def _profiled() -> str:
 
 def _part(what: str, home: Path, count: int) -> dict[str, float]:
     run = {"empty": lambda: _asleep(home, 0), "asleep": lambda: _asleep(home, count)}
+    if what == "served_at_once":
+        gc.set_threshold(*COLLECT_AFTER)
+        gc.freeze()
+        return asyncio.run(_at_once(home))
     return asyncio.run({**run, "wakes": lambda: _wakes(home), "at_once": lambda: _at_once(home)}[what]())
 
 
@@ -123,7 +129,7 @@ def measured(count: int) -> str:
     """The parts, each in its own process, as Markdown."""
     found: dict[str, Any] = {}
     with TemporaryDirectory() as folder:
-        for what in ("empty", "asleep", "again", "wakes", "at_once"):
+        for what in ("empty", "asleep", "again", "wakes", "at_once", "served_at_once"):
             part = "asleep" if what == "again" else what
             found[what] = measure("waking.py", ["--part", part, str(Path(folder) / part), str(count)], 1_800)
     again, over = found["again"], found["again"]["kilobytes"] - found["empty"]["kilobytes"]
@@ -133,11 +139,13 @@ def measured(count: int) -> str:
         Aim("processor in 10 s while idle", again["idle_ms"], 50, "ms"),
         Aim(f"message to first request, p99 at {RATE} a second", found["wakes"]["p99"], 20, "ms"),
         Aim(f"{CROWD:,} at once, a turn", 1_000 / found["at_once"]["a_second"], 2, "ms"),
+        Aim("the same, the collector as `wakeful serve` sets it", 1_000 / found["served_at_once"]["a_second"], 2, "ms"),
     ]
     first = f"Making the agents known the first time took {number(found['asleep']['opened'])} s."
     median = f"The median from a message to the first request was {number(found['wakes']['p50'])} ms."
     order = f"At once, no answer was further than {found['at_once']['furthest']} places from where its message stood."
-    spent = f"A turn of those took {number(found['at_once']['processor_ms'])} ms of the processor."
+    spent = f"A turn of those took {number(found['at_once']['processor_ms'])} ms of the processor, and "
+    spent += f"{number(found['served_at_once']['processor_ms'])} ms with the collector as `wakeful serve` sets it."
     return (
         f"{TEXT.format(agents=count, rate=RATE, crowd=CROWD)}\n{aims_table(aims)}\n\n{first} {median} {order} {spent}"
     )
