@@ -273,8 +273,8 @@ def test_words_that_fit_nothing_change_nothing_and_are_answered_with_what_would_
 
 
 @pytest.fixture(scope="module")
-def chat(home: ServedHome, telegram: TelegramServer) -> int:
-    """A chat that is paired with the bot, as a person does it."""
+def chat(home: ServedHome, telegram: TelegramServer, topic: str) -> int:
+    """A chat that is paired with the bot, as a person does it; after the phone, which is told where nobody says who."""
     words = ("telegram", "chat", "--server", telegram.url, "--token-env", "TELEGRAM_TOKEN", "--may", "decide", "--may")
     assert "/start" in wakeful(home, "channel", "add", *words, "send")
     telegram.write(STRANGER, "hello?")
