@@ -33,6 +33,12 @@ def system_of(mind: Mind) -> str:
     return mind.requests[-1].frame.system_prompt
 
 
+async def asked(rt: Runtime, text: str) -> None:
+    """Once nothing is left to do: an open work item wakes its agent after the answer, and that turn is over, too."""
+    await ask(rt, text)
+    await rt.settled()
+
+
 def followed(mind: Mind) -> list[str]:
     """What stands behind the conversation about working memory, in the newest request."""
     return [item.text for item in mind.requests[-1].history if item.role == "user" and item.text.startswith(FOLLOWS)]
@@ -102,36 +108,37 @@ async def test_an_episode_ends_at_a_boundary_and_stays_as_it_is(tmp_path: Path, 
     mind = Mind(say)
     agent = mind.agent(work_items=True, tools=[exec_command])
     async with Runtime(tmp_path / "rt", agents=[agent], clock=FixedClock()) as rt:
-        await ask(rt, "take mend the build")
-        await ask(rt, "check")
+        await asked(rt, "take mend the build")
+        await asked(rt, "check")
         state = await rt.memory(AGENT).working()
         builder = state.active_episode_builder
-        assert builder is not None and (builder.id, builder.turns) == (state.active_episode_id, 2)
-        assert (builder.start_turn_index, builder.end_turn_index) == (1, 2)
+        assert builder is not None and (builder.id, builder.turns) == (state.active_episode_id, 8), "its work woke it"
+        assert (builder.start_turn_index, builder.end_turn_index) == (1, 8)
         assert "# Working memory" not in system_of(mind), "until then the prompt stays what it was"
         (item,) = await rt.work_items(AGENT)
-        await ask(rt, f"done {item.id}")
+        await asked(rt, f"done {item.id}")
         state = await rt.memory(AGENT).working()
         assert (state.active_episode_id, state.archived_episode_count) == (None, 1)
         assert state.snapshot_revision == state.working_memory_revision
         (episode,) = await rt._here.engine.store.episodes(AGENT)
-        assert (episode.boundary_reason, episode.start_turn_index, episode.end_turn_index) == ("result", 1, 3)
-        assert (episode.start_message_count, episode.end_message_count) == (0, 3)
+        assert (episode.boundary_reason, episode.start_turn_index, episode.end_turn_index) == ("result", 1, 9)
+        assert (episode.start_message_count, episode.end_message_count) == (0, 9)
         assert (episode.current_work_item_id, episode.objective) == (item.id, "mend the build")
         assert episode.commands == ("make test",) and episode.verification == ("make test: exit status None",)
         assert "result: All of it is done." in [line["text"] for line in episode.decisions]
-        await ask(rt, "hello")
+        before = followed(mind)
+        await asked(rt, "hello")
         assert "# Working memory\n" in system_of(mind) and "All of it is done." in system_of(mind)
-        assert followed(mind)[2:] == [], "nothing changed since the snapshot"
+        assert followed(mind) == before, "nothing changed since the snapshot"
         found = [each for each in await rt.memory(AGENT).list("mend build") if each.kind == "episode"]
         assert "Verification:\n- make test" in found[0].text
-        await ask(rt, "wait for the courier")
+        await asked(rt, "wait for the courier")
         (first, second) = await rt._here.engine.store.episodes(AGENT)
         assert first == episode and second.boundary_reason == "waiting"
         assert [line["text"] for line in second.waiting_on] == ["external: for the courier"]
         await rt.send(AGENT, "go on")
         for number in range(12):
-            await ask(rt, f"number {number}")
+            await asked(rt, f"number {number}")
         assert (await rt._here.engine.store.episodes(AGENT))[-1].boundary_reason == "turn_cap"
 
 
