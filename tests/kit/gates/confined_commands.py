@@ -19,7 +19,7 @@ from wakeful.sandbox.confinement import Sandbox
 from wakeful.sandbox.settings import SandboxSettings
 
 BARE = level_probe.bare("this test wants none")
-PYTHON = os.path.realpath(sys.executable)  # noqa: PTH  (a plain text for a shell)
+PYTHON = os.path.realpath(sys.executable)
 """An interpreter that a confined command finds too: an environment of its own may lie in a folder that is hidden."""
 
 
