@@ -201,12 +201,12 @@ def test_a_turn_is_steered_and_followed_through_the_daemon(wakeful: Wakeful, hom
     assert f"turn {turn[:21]}" in ok(wakeful("cancel", turn))
     reader.join(60)
     assert "turn.interrupt.applied" in followed[0].out
-    (home.folder / "steered").touch()
     events = [json.loads(line) for line in ok(wakeful("events", turn, "--json")).splitlines()]
     assert [each["payload"]["requested_by"] for each in events if each["type"] == "turn.interrupt.requested"] == [ME]
     after = [json.loads(line) for line in ok(wakeful("events", turn, "--json", "--after", "3")).splitlines()]
     assert after == [each for each in events if int(each["event_id"].rpartition(":")[2]) > 3]
     assert "has ended already" in ok(wakeful("cancel", turn))
+    (home.folder / "steered").touch()
 
 
 @pytest.mark.parametrize("view", ["stream", "transcript", "wire"])
