@@ -91,8 +91,12 @@ class Engine:
 
     def agent_home(self, agent_id: str) -> Path:
         """The folder of an agent, whether it is there or not."""
+        return agent_home(self.home(), agent_id)
+
+    def home(self) -> str:
+        """The home that the folders of agents are in."""
         base = self.surroundings.home
-        return agent_home(str(home()) if base is None else base, agent_id)
+        return str(home()) if base is None else base
 
     def keys(self) -> SecretValues:
         """The runtime's own keys: nothing that is written down or shown may hold one."""

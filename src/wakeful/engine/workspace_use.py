@@ -48,7 +48,7 @@ class WorkspacePlan(NamedTuple):
 async def attach_workspace(engine: Engine, agent_id: str, path: str, *, by: str) -> AttachedWorkspaceRow:
     """Let an agent work in a folder. Raises InvalidRequest for one that is not there."""
     folder = await asyncio.to_thread(_folder, path)
-    refuse_home(folder, agent_id)
+    refuse_home(folder, agent_id, engine.home())
     event = _attachment(folder, by)
     await _admit(engine, agent_id, [event])
     row = await engine.store.attached_workspace(agent_id, event.workspace_id)
@@ -150,7 +150,7 @@ async def _plan_path(
             place = row.workspace_id, row.workspace_anchor
             inside = choice._replace(cwd=choice.cwd or _below(real, row.workspace_anchor))
             return await _plan_inside(engine, agent_id, inside, place, by=by, key=key)
-    refuse_home(real, agent_id)
+    refuse_home(real, agent_id, engine.home())
     attached = _attachment(real, by)
     place = attached.workspace_id, attached.workspace_anchor
     if choice.mode == "isolated":  # the worktree's facts name a workspace: it is attached before them

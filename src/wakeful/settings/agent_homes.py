@@ -37,26 +37,31 @@ def agent_home(base: str | Path, agent_id: str) -> Path:
     return Path(base, FOLDER, agent_id)
 
 
-def refuse_home(folder: str | Path, agent_id: str) -> None:
-    """Raises InvalidRequest for a workspace that is the home, holds it, or is a folder of the runtime in it: commands
+def refuse_home(folder: str | Path, agent_id: str, *homes: str | Path) -> None:
+    """Raises InvalidRequest for a workspace that is a home, holds it, or is a folder of the runtime in it: commands
     there would reach what the runtime obeys. The agent's own folder is not, nor is a project that stands in the home.
+
+    homes: those besides the installation's, whose settings count everywhere.
     """
-    real, whole = Path(folder).resolve(), home().resolve()
-    if real.is_relative_to(agent_home(whole, agent_id)):
-        return
-    if real == whole:
-        how = "is the home of wakeful"
-    elif whole.is_relative_to(real):
-        how = f"holds the home of wakeful, {whole}"
-    elif real.is_relative_to(whole) and _is_of_the_runtime(real.relative_to(whole).parts[0]):
-        how = f"is a folder of the runtime in the home of wakeful, {whole}"
-    else:
-        return
-    raise InvalidRequest(
-        f"{real} cannot be a workspace of agent {agent_id!r}: it {how}, with its settings, tokens and log",
-        "Give it a folder outside of the home, for example one project; without a workspace it has a folder of its own "
-        "(agent_home).",
-    )
+    real = Path(folder).resolve()
+    for whole in {Path(each).resolve() for each in (home(), *homes)}:
+        if not real.is_relative_to(agent_home(whole, agent_id)) and (how := _touches(real, whole)):
+            raise InvalidRequest(
+                f"{real} cannot be a workspace of agent {agent_id!r}: it {how}, with its settings, tokens and log",
+                "Give it a folder outside of the home, for example one project; without a workspace it has a folder of "
+                "its own (agent_home).",
+            )
+
+
+def _touches(folder: Path, whole: Path) -> str:
+    """How a folder reaches a home; empty: it does not."""
+    if folder == whole:
+        return "is the home of wakeful"
+    if whole.is_relative_to(folder):
+        return f"holds the home of wakeful, {whole}"
+    if folder.is_relative_to(whole) and _is_of_the_runtime(folder.relative_to(whole).parts[0]):
+        return f"is a folder of the runtime in the home of wakeful, {whole}"
+    return ""
 
 
 def _is_of_the_runtime(name: str) -> bool:

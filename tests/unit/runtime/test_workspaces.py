@@ -196,6 +196,24 @@ async def test_bad_input_is_told_what_is_wrong_and_changes_nothing(house: House)
     assert after.active_workspace_entry == before.active_workspace_entry
 
 
+async def test_the_home_of_this_runtime_is_no_workspace_whichever_home_the_installation_has(house: House) -> None:
+    (house.home / "secret").mkdir(parents=True)
+    for folder, how in (
+        (house.home, "is the home of wakeful"),
+        (house.root, "holds the home of wakeful"),
+        (house.home / "secret", "is a folder of the runtime"),
+    ):
+        async with house.runtime(house.agent()) as rt:
+            with pytest.raises(InvalidRequest, match=how):
+                await rt.attach_workspace("ops", folder)
+            with pytest.raises(InvalidRequest, match=how):
+                await rt.use_workspace("ops", folder)
+            assert [each.workspace_id for each in (await rt.workspaces("ops")).attached_workspaces] == ["agent_home"]
+        with pytest.raises(InvalidRequest, match=how):
+            async with house.runtime(house.agent(workspace=folder)):
+                raise AssertionError("an agent that works there was taken")
+
+
 @pytest.mark.spec("HOL-EXEC-02", "HOL-EXEC-10", "HOL-EXEC-13")
 async def test_the_policy_claims_what_holds_on_this_machine_and_no_more(house: House) -> None:
     async with house.runtime(house.agent(workspace=house.repo)) as rt:

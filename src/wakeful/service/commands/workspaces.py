@@ -68,7 +68,7 @@ async def keep_workspace(engine: Engine, agent: Agent[Any, Any]) -> None:
     """
     if agent.workspace is None or agent.profile == "chat":
         return
-    refuse_home(agent.workspace, agent.name)
+    refuse_home(agent.workspace, agent.name, engine.home())
     anchor = _real_folder(agent.workspace)
     name = workspace_id(anchor)
     active = await engine.store.active_workspace(agent.name)
