@@ -1,5 +1,6 @@
 """What CI makes of a test that fails beside others: `.ci/steady`."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def test_well():
 def project(tmp_path: Path) -> Path:
     (tmp_path / ".ci").mkdir()
     shutil.copy(STEADY, tmp_path / ".ci")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
     return tmp_path
 
 
@@ -41,7 +42,12 @@ def steady(project: Path, **files: str) -> tuple[int, str]:
         (project / f"test_{name}.py").write_text(text)
     tests = [sys.executable, "-m", "pytest", "-q"]
     done = subprocess.run(
-        [project / ".ci" / "steady", sys.prefix, *tests], cwd=project, capture_output=True, text=True, check=False
+        [project / ".ci" / "steady", sys.prefix, *tests],
+        cwd=project,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode, done.stdout
 
