@@ -3,6 +3,7 @@
 The routes come from the description that the daemon gives of itself, so that a new one is held to the same.
 """
 
+import json
 import re
 from typing import Any
 
@@ -54,6 +55,29 @@ def test_a_field_that_no_route_knows_is_refused_by_every_route(client: HomeClien
             answer = client.ask(method, f"{filled(path)}?nonsense=1&{needed(said)}", example(said))
             found[f"{method} {path}"] = (answer.status, "nonsense" in answer.body["error"]["message"])
     assert {route: answer for route, answer in found.items() if answer != (422, True)} == {}
+
+
+def test_a_key_that_stands_in_a_body_twice_is_refused_by_every_route(client: HomeClient) -> None:
+    """Readers differ in which of the two they believe: what somebody looked at would not be what is done."""
+    found = {}
+    for method, path, said in routes(client):
+        body = example(said)
+        if body and not path.startswith("/callbacks/"):
+            key, value = next(iter(body.items()))
+            doubled = json.dumps(body)[:-1] + f", {json.dumps(key)}: {json.dumps(value)}}}"
+            answer = client.ask(method, f"{filled(path)}?{needed(said)}", doubled.encode())
+            error = answer.body["error"]
+            found[f"{method} {path}"] = (answer.status, error["code"], f"{key!r}" in error["message"], error["hint"])
+    assert len(found) > 30
+    assert set(found.values()) == {(400, "duplicate_key", True, "Send it once.")}, found
+    nested = client.post("/agents", b'{"definition": {"name": "twofold", "model": "scripted:demo", "name": "other"}}')
+    assert (nested.status, nested.code) == (400, "duplicate_key")
+    assert {client.get(f"/agents/{name}/status").status for name in ("twofold", "other")} == {404}
+
+
+def test_a_number_that_is_too_long_is_not_called_wrong_text(client: HomeClient) -> None:
+    answer = client.post("/agents/clerk/messages", b'{"text": "hi", "priority": ' + b"9" * 5_000 + b"}")
+    assert (answer.status, answer.body["error"]["message"]) == (400, "the body has a number with too many digits")
 
 
 def test_a_wish_with_a_wrong_letter_is_not_taken_for_no_wish(client: HomeClient) -> None:

@@ -1,22 +1,15 @@
 """`wakeful tools`: the tools of an agent, offered or not, and why."""
 
-import asyncio
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap.engines import new_engine
-from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.tool_catalog import OFFERED, CatalogEntry
-from wakeful.service import Agent
-from wakeful.service.code_loader import load
 from wakeful.service.operations.inspection import LIST_AGENT_TOOLS, AgentTools
 from wakeful.service.operations.turn_reports import SHOW_TOOLS
 from wakeful.service.operations.turns import TurnName
 from wakeful.service.queries.tool_inventory import ToolInventory, tool_inventory
-from wakeful.surfaces.cli.agents import agent_for, named_agent
-from wakeful.surfaces.cli.daemon_turns import check_options, check_own_run, daemon_for
+from wakeful.surfaces.cli.agent_in_question import AgentInQuestion
 from wakeful.surfaces.cli.options import (
     AgentOrFileOption,
     JsonOption,
@@ -27,8 +20,7 @@ from wakeful.surfaces.cli.options import (
     WideOption,
     WorkspaceOption,
 )
-from wakeful.surfaces.cli.places import any_place, ask, place_to_ask
-from wakeful.surfaces.cli.problems import WrongRequest, note
+from wakeful.surfaces.cli.places import ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import counted, json_text, one_line, out, plain, undeclared_words
 
@@ -49,33 +41,12 @@ def command(
     With --agent NAME, these are the tools of that agent of the daemon. Without, they are those that wakeful run would
     have now with the same options. Nothing is run.
     """
-    name = named_agent(agent)
-    own = {"--tools": tools, "--mcp": mcp, "--workspace": workspace, "--profile": profile}
-    if turn is not None:
-        for option in (option for option, given in {"--agent": agent, **own}.items() if given):
-            raise WrongRequest(f"{option} does not go with --turn: a stored turn has its own tools", "leave it out")
-        found = ask(SHOW_TOOLS, TurnName(turn), place_to_ask(store))
-    elif name is not None:
-        where = daemon_for(name, store)
-        check_options(own, name, where)
-        found = ask(LIST_AGENT_TOOLS, AgentTools(name), where)
-    else:
-        check_own_run()
-        loaded = load(tools or [])
-        for words in loaded.notes:
-            note(words)
-        one = agent_for(
-            loaded,
-            agent,
-            model=None,
-            instructions=None,
-            max_steps=None,
-            workspace=workspace,
-            profile=profile,
-            mcp=mcp,
-        )
-        place = any_place(store)
-        found = asyncio.run(_of_agent(place.path if Path(place.path).is_file() else None, one))
+    found = AgentInQuestion(agent, tools, mcp, workspace, profile, turn, store).report(
+        "tools",
+        of_turn=lambda turn, place: ask(SHOW_TOOLS, TurnName(turn), place),
+        of_agent=lambda name, place: ask(LIST_AGENT_TOOLS, AgentTools(name), place),
+        of_run=lambda engine, agent: tool_inventory(engine, agent=agent),
+    )
     if json:
         out(json_text(found.model_dump(mode="json"), indent=2))
     else:
@@ -112,9 +83,3 @@ def _held(entry: CatalogEntry) -> str:
     writes = ", ".join(held.write_roots) or "nothing"
     reads = ", ".join(held.read_roots) or "all that you may"
     return f"; in {held.cwd}; reads {reads}; writes {writes}; network {held.network}"
-
-
-async def _of_agent(path: str | None, agent: Agent[Any, Any]) -> ToolInventory:
-    """The tools of a run that starts now. The store is only read, and none is created."""
-    async with opened_store(path, reading=True) as opened:
-        return await tool_inventory(new_engine(opened), agent=agent)

@@ -78,6 +78,7 @@ STATUSES: Mapping[type[Exception], int] = {
 """The first class of an error's own line of classes that is here says the status."""
 BY_CODE: Mapping[str, int] = {
     "invalid_cursor": 400,
+    "duplicate_key": 400,
     "task_run_not_found": 404,
     "task_run_already_started": 409,
     "runtime_bundle_agent_exists": 409,
