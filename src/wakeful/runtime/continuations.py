@@ -12,6 +12,7 @@ from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import (
     AnyEvent,
+    BriefCreated,
     ContinuationResolved,
     GrantReserved,
     MessageAdmitted,
@@ -28,13 +29,22 @@ from wakeful.contracts.messages import trigger_of
 from wakeful.contracts.waking import ClosureDecision, ContinuationResolution, WaitWake
 from wakeful.decisions.intake import DEFER_DEADLINE
 from wakeful.decisions.task_ends import is_child_result
-from wakeful.decisions.waking.backoff import MOST_TURNS, BackoffPause, Sign, TurnSigns, is_self_started, pause_after
+from wakeful.decisions.waking.backoff import (
+    MOST_TURNS,
+    PLANS_IN_A_ROW,
+    BackoffPause,
+    Sign,
+    TurnSigns,
+    is_self_started,
+    pause_after,
+)
 from wakeful.decisions.waking.continuation import (
     is_contentful,
     kind_to_agent,
     resolve_continuation,
     trigger_from,
 )
+from wakeful.decisions.work_items.activation import work_signs
 from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_messages import admitted_messages
 from wakeful.ports import Log, TurnRow
@@ -42,6 +52,8 @@ from wakeful.ports.waits import WaitRow
 from wakeful.runtime.closures import standing_of
 from wakeful.runtime.waits import WAIT, freed_item
 
+LOOKED_BACK = MOST_TURNS + 1 + 2 * PLANS_IN_A_ROW
+"""Turns of a thread that are looked at: enough to reach the last step of the backoff behind plans that counted."""
 _ENDS: dict[str, tuple[WaitWake, ...]] = {
     "operator_input": ("operator_input",),
     "task_result": ("task_result",),
@@ -59,7 +71,7 @@ async def resolve_queue(
     None: some of them left the queue, and it has to be looked at again.
     """
     store, now = engine.store, engine.clock.now()
-    prior, turns, waits = await standing_of(engine, agent_id, thread_id, turns=MOST_TURNS + 1)
+    prior, turns, waits = await standing_of(engine, agent_id, thread_id, turns=LOOKED_BACK)
     pause: BackoffPause | None = None
     has_changed = False
     found: dict[str, ContinuationResolution] = {}
@@ -179,10 +191,11 @@ async def _signs(engine: Engine, agent_id: str, turn: TurnRow) -> TurnSigns:
         for entry in facts
         if isinstance(entry.fact.event, ToolStarted) and not entry.fact.event.is_read_only
     }
-    signs: set[Sign] = set()
+    signs: set[Sign] = work_signs(entry.fact.event for entry in facts)
     for entry in facts:
-        if isinstance(entry.fact.event, ToolResult) and entry.fact.call_id in changing:
+        event = entry.fact.event
+        if isinstance(event, ToolResult) and entry.fact.call_id in changing:
             signs.add("effect")
-        elif entry.fact.event.kind.startswith("work_item."):
-            signs.add("work")
+        elif isinstance(event, BriefCreated) and event.brief_kind == "progress" and entry.fact.call_id is not None:
+            signs.add("brief")  # words of the agent; those of the runtime belong to no call
     return TurnSigns(is_own, frozenset(signs))

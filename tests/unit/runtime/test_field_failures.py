@@ -1,9 +1,11 @@
 """Failures that were reported from the field of such runtimes, through `Runtime`: none of them can happen here."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kit.runs.engine_runs import calls
 from wakeful import Agent, Runtime
 from wakeful.contracts.events import MessageDeferred
 from wakeful.store.memory import MemoryStore
@@ -42,6 +44,53 @@ async def test_an_agent_that_waits_again_and_again_is_spaced_out_and_told_of(tmp
         assert await kinds(rt, "progress.stalled") == ["progress.stalled"]
         assert [notice.cause for notice in await rt.notices()] == ["progress.stalled"]
         assert len(await rt._here.engine.store.open_waits("ops")) <= 1
+
+
+def id_of_work(request: Any) -> str | None:
+    said = "".join(item.text for item in request.history if item.role == "tool")
+    return re.search(r"wi_\w+", said)[0] if "wi_" in said else None  # type: ignore[index]
+
+
+async def test_a_changed_checklist_does_not_keep_an_agent_awake_that_wakes_itself(tmp_path: Path) -> None:
+    """It changed its list, slept a second, changed its list: a plan alone is progress twice, whatever wakes it."""
+    clock, turns = FixedClock(MIDNIGHT), list[int]()
+
+    def reply(request: Any) -> Any:
+        name = id_of_work(request)
+        if name is None:
+            return calls(("create_work_item", {"objective": "Mend it."}))
+        turns.append(clock.now())
+        change = (
+            "update_work_item",
+            {"work_item_id": name, "todo_list": [{"text": f"{len(turns)}", "state": "pending"}]},
+        )
+        rest = ("sleep", {"reason": "a moment", "duration_ms": 1_000})
+        return calls(change, rest) if len(turns) % 3 else calls(rest)
+
+    async with Runtime(tmp_path, agents=[Agent("ops", scripted(reply), work_items=True)], clock=clock) as rt:
+        await rt.send("ops", "Work.")
+        for _ in range(24 * 12):
+            await passes(rt, clock, 300)
+        assert len(turns) < 50, "a day of changed lists costs some tens of turns"
+        assert await kinds(rt, "progress.stalled") == ["progress.stalled"]
+
+
+async def test_an_agent_that_has_something_to_tell_each_time_is_not_slowed_down(tmp_path: Path) -> None:
+    clock, turns = FixedClock(MIDNIGHT), list[int]()
+
+    def reply(request: Any) -> Any:
+        turns.append(clock.now())
+        return calls(
+            ("notify_operator", {"text": f"Reading {len(turns)}."}),
+            ("sleep", {"reason": "next", "duration_ms": 60_000}),
+        )
+
+    async with Runtime(tmp_path, agents=[Agent("ops", scripted(reply), work_items=True)], clock=clock) as rt:
+        await rt.send("ops", "Tell me each minute.")
+        for _ in range(20):
+            await passes(rt, clock, 60)
+        assert len(turns) == 21
+        assert await kinds(rt, "progress.stalled") == []
 
 
 async def test_a_year_of_due_times_that_passed_in_an_outage_is_one_message(tmp_path: Path) -> None:

@@ -38,6 +38,19 @@ async def passes(rt: Runtime, clock: FixedClock, seconds: float) -> None:
     await rt.settled()
 
 
+async def test_every_quarter_of_an_hour_that_the_clocks_repeat_fires_once(tmp_path: Path) -> None:
+    """In Berlin the clocks go from 3:00 back to 2:00 on 25 October: 0:00 to 1:00 UTC is the first time round."""
+    clock, line = FixedClock(datetime(2026, 10, 24, 23, 30, tzinfo=UTC)), "*/15 2 * * *"
+    agent = Agent(
+        "ops", scripted(lambda request: "done"), wake=[{"cron": line, "timezone": "Europe/Berlin", "say": "Go."}]
+    )
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        for _ in range(48):
+            await passes(rt, clock, 5 * MINUTE)
+        fired = [datetime.fromtimestamp(event.due_at / 1_000_000, UTC) for event in await events(rt, "timer.fired")]
+        assert [f"{moment:%H:%M}" for moment in fired] == ["00:00", "00:15", "00:30", "00:45"]
+
+
 async def test_a_timer_wakes_its_agent_once_with_the_owners_words(tmp_path: Path) -> None:
     clock, asked = FixedClock(MIDNIGHT), list[str]()
     async with Runtime(tmp_path, agents=[ops(asked)], clock=clock) as rt:

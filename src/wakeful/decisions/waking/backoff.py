@@ -63,7 +63,19 @@ def _without_progress(turns: Sequence[TurnSigns]) -> int:
     oldest_first = [*turns][::-1]
     count = plans = 0
     for turn in oldest_first:
-        plans = plans + 1 if turn.signs == {"plan"} else 0
-        has_progress = bool(turn.signs - {"plan"}) or 0 < plans <= PLANS_IN_A_ROW
-        count = 0 if has_progress or not turn.is_self_started else count + 1
+        plans = plans_after(plans, turn)
+        count = 0 if has_progress(plans, turn) or not turn.is_self_started else count + 1
     return count
+
+
+def plans_after(plans: int, turn: TurnSigns) -> int:
+    """How often a changed plan was the only sign, given how often it was before. A turn that the agent started itself
+    and that shows no sign at all is no other sign."""
+    if turn.signs == {"plan"}:
+        return plans + 1
+    return plans if turn.is_self_started and not turn.signs else 0
+
+
+def has_progress(plans: int, turn: TurnSigns) -> bool:
+    """Did the turn get anywhere? `plans` counts it."""
+    return bool(turn.signs - {"plan"}) or (turn.signs == {"plan"} and plans <= PLANS_IN_A_ROW)

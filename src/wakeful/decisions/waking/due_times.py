@@ -61,8 +61,6 @@ def schedule_of(line: str, zone: tzinfo, now: int) -> Schedule:
     fields = line.split()
     if len(fields) != 5:
         raise NoDueTime(f"{line!r} has {len(fields)} fields, and a cron line has 5: minute hour day month weekday")
-    if not fields[1].startswith("*") and fields[0].startswith("*"):
-        fields[0] = f"0-59{fields[0][1:]}"  # with a fixed hour its minutes, too, are those of the clock on the wall
     schedule = Schedule(" ".join(fields), zone)
     from cronsim import CronSimError
 
@@ -87,7 +85,10 @@ def _due_times(schedule: Schedule, start: int, *, backwards: bool = False) -> It
     from cronsim import CronSim  # an agent without a schedule must not pay for it
 
     local = (_EPOCH + timedelta(microseconds=start)).astimezone(schedule.zone)
-    for moment in CronSim(schedule.line, local, reverse=backwards):
+    minute, hour, rest = schedule.line.split(maxsplit=2)
+    if minute.startswith("*") and not hour.startswith("*"):
+        minute = f"0-59{minute[1:]}"  # with a fixed hour its minutes, too, are those of the clock on the wall
+    for moment in CronSim(f"{minute} {hour} {rest}", local, reverse=backwards):
         yield round(moment.timestamp()) * 1_000_000
 
 

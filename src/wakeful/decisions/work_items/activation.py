@@ -22,7 +22,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.waking import WorkSignal
 from wakeful.contracts.work_items import ActiveWait, WorkItem
-from wakeful.decisions.waking.backoff import PLANS_IN_A_ROW, BackoffPause, Sign, TurnSigns, pause_after
+from wakeful.decisions.waking.backoff import BackoffPause, Sign, TurnSigns, has_progress, pause_after, plans_after
 from wakeful.decisions.waking.closure import work_signal
 from wakeful.decisions.work_items.readiness import scheduling_state
 
@@ -116,7 +116,6 @@ class ItemPause(NamedTuple):
 
 def spacing_after(item: WorkItem, turn: TurnSigns) -> ItemPause:
     """After a turn, given how often the turns before it brought the item no further."""
-    plans = item.plan_turns + 1 if turn.signs == {"plan"} else 0
-    has_progress = bool(turn.signs - {"plan"}) or 0 < plans <= PLANS_IN_A_ROW
-    idle = 0 if has_progress or not turn.is_self_started else item.idle_turns + 1
+    plans = plans_after(item.plan_turns, turn)
+    idle = 0 if has_progress(plans, turn) or not turn.is_self_started else item.idle_turns + 1
     return ItemPause(idle, plans, pause_after([TurnSigns(True)] * idle))

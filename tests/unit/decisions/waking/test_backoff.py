@@ -42,6 +42,8 @@ def test_a_changed_plan_counts_twice_in_a_row_and_no_more() -> None:
     assert pause_after([did("plan"), did("plan"), *[IDLE] * 9]) == NO_PAUSE
     assert pause_after([did("plan")] * 5).turns == 3
     assert pause_after([did("plan"), did("plan", "effect"), did("plan"), did("plan")]).turns == 0
+    assert pause_after([did("plan"), IDLE] * 4).turns == 4, "turns that show nothing are no other sign"
+    assert pause_after([did("plan"), TurnSigns(False), did("plan"), did("plan")]).turns == 0
 
 
 def test_an_agent_starts_itself_by_timers_follow_ups_and_ticks_of_the_runtime() -> None:
