@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from wakeful.contracts.values import Value
+from wakeful.contracts.values import Value, unchecked
 
 
 class BlobRef(Value):
@@ -96,10 +96,13 @@ Prompt: TypeAlias = (
 )
 
 
+_text = unchecked(Text)
+
+
 def parts_of(prompt: Prompt) -> tuple[Text | Image | File, ...]:
     """A prompt in any of its spellings, as parts."""
     if isinstance(prompt, str):
-        return (Text(prompt),)
+        return (_text(text=prompt) if type(prompt) is str else Text(prompt),)
     if isinstance(prompt, Text | Image | File):
         return (prompt,)
     return tuple(Text(piece) if isinstance(piece, str) else piece for piece in prompt)

@@ -36,7 +36,9 @@ _new: "WeakKeyDictionary[MessageLog, OrderedDict[str, StoredFact]]" = WeakKeyDic
 
 def keep_new(store: MessageLog, row: MessageRow, fact: Fact) -> None:
     """A message was admitted and is safe: whoever takes it from the queue in this process need not read it."""
-    kept = _new.setdefault(store, OrderedDict())
+    kept = _new.get(store)
+    if kept is None:
+        kept = _new[store] = OrderedDict()
     kept[row.message_id] = StoredFact(row.agent_id, row.admitted_seq, fact)
     while len(kept) > MOST_NEW:
         kept.popitem(last=False)

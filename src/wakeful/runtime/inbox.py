@@ -92,7 +92,7 @@ _ENVELOPE: Final = {
 _read_envelope = attrgetter(*_ENVELOPE)
 _USUAL: Final = [(name, MessageAdmitted.model_fields[name].default) for name in _ENVELOPE.values()]
 # Of values that were checked when they came in: `_check`, and whoever made the parts, the origin and the body.
-_message_admitted = unchecked(MessageAdmitted)
+_message_admitted, _user_item = unchecked(MessageAdmitted), unchecked(UserItem)
 
 
 async def queue_arrival(
@@ -164,7 +164,7 @@ async def queue_message(
     """
     _check(thread, message)
     store, now = engine.store, engine.clock.now()
-    said = UserItem(parts=() if message.body is not None else prompt_parts(message.prompt))
+    said = _user_item(parts=() if message.body is not None else prompt_parts(message.prompt))
     preview = said.text if message.body is None else body_text(message.body)
     stored = await offload(said, store.put_blob)
     assert isinstance(stored, UserItem)
@@ -209,11 +209,8 @@ def _check(thread: str, message: QueuedMessage) -> None:
     if message.priority not in BANDS:
         problem = f"{message.priority!r:.80} is none of {', '.join(BANDS)}"
         raise InvalidValue("invalid_priority", "priority", problem, "Give one of these, or leave it out.")
-    if message.key is not None and not isinstance(message.key, str):
-        raise InvalidValue("invalid_key", "key", f"{message.key!r:.80} is no text", "Give a text, or leave it out.")
-    if message.key is not None and not message.key.strip():
-        raise InvalidValue("invalid_key", "key", "it is blank", "Give this message a key of its own, or leave it out.")
-    check_json("key", message.key)
+    if message.key is not None:
+        _check_key(message.key)
     if len(thread) > MAX_REFERENCE_CHARS:
         problem = f"a name of {len(thread):,} characters"
         raise InvalidValue("invalid_thread", "thread", problem, f"Give at most {MAX_REFERENCE_CHARS}.")
@@ -222,6 +219,14 @@ def _check(thread: str, message: QueuedMessage) -> None:
             raise InvalidValue("invalid_context", "context", f"the name {key!r:.80} is no text", "Give names as texts.")
     if message.context:
         check_json("context", message.context)
+
+
+def _check_key(key: Any) -> None:
+    if not isinstance(key, str):
+        raise InvalidValue("invalid_key", "key", f"{key!r:.80} is no text", "Give a text, or leave it out.")
+    if not key.strip():
+        raise InvalidValue("invalid_key", "key", "it is blank", "Give this message a key of its own, or leave it out.")
+    check_json("key", key)
 
 
 async def _interjection(

@@ -49,7 +49,10 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 """A child of ours that makes the terminal its own and then turns into what holds the command; no other program is
 asked to do it."""
-_COVER_FAILED = re.compile(rb"bwrap: Can't (?:create file at|mkdir parents for) (/[^\n]*): [^\n:]*\n")
+_COVER_FAILED = re.compile(
+    rb"bwrap: Can't (?:create file at |mkdir parents for |bind mount /oldroot/dev/null on /newroot)(/[^\n]*?)"
+    rb": (?:Unable to [^\n]*|[^\n:]*)\n"
+)
 
 
 class NotConfined(Exception):

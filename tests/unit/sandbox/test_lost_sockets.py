@@ -17,9 +17,21 @@ def ended(said: str, *, status: int | None = None, stopped: Stopped | None = Non
     return CommandEnd(status, stopped, streams[0], streams[1], 1.0)
 
 
-@pytest.mark.parametrize("what", ["create file at", "mkdir parents for"])
-def test_a_cover_that_has_no_place_any_more_is_told_from_an_end_of_the_command(what: str) -> None:
-    said = f"bwrap: Can't {what} {SOCKET}: Read-only file system\n"
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("create file at ", "Read-only file system"),
+        ("mkdir parents for ", "Read-only file system"),
+        (
+            "bind mount /oldroot/dev/null on /newroot",
+            "Unable to mount source on destination: No such file or directory",
+        ),
+        ("bind mount /oldroot/dev/null on /newroot", f'Unable to find "/newroot{SOCKET}" in mount table'),
+        ("bind mount /oldroot/dev/null on /newroot", "No such file or directory"),
+    ],
+)
+def test_a_cover_that_has_no_place_any_more_is_told_from_an_end_of_the_command(what: str, why: str) -> None:
+    said = f"bwrap: Can't {what}{SOCKET}: {why}\n"
     assert lost_a_socket(ended(said), LINE)
     assert lost_a_socket(ended("", out=said.replace("\n", "\r\n")), LINE), "at a terminal"
     assert not lost_a_socket(ended(said, status=1), LINE), "the command said it"

@@ -69,6 +69,12 @@ async def addressed(store: RuntimeAgents, name: str) -> RuntimeAgentRow:
     return row
 
 
+def _says_nothing(prompt: Prompt) -> bool:
+    if isinstance(prompt, str):
+        return not prompt.strip()
+    return all(isinstance(part, Text) and not part.text.strip() for part in prompt_parts(prompt))
+
+
 async def _may_receive(engine: Engine, agent: str) -> None:
     """Raises what says why not; hundreds of senders ask at the same moment."""
     await engine.reads.get(agent, lambda: _received(engine, agent))
@@ -100,7 +106,7 @@ async def send_message(
 
     Raises AgentNotFound, AgentStopped, KeyReused, or InvalidRequest for a message without words.
     """
-    if workflow is None and not any(not isinstance(part, Text) or part.text.strip() for part in prompt_parts(prompt)):
+    if workflow is None and _says_nothing(prompt):
         raise InvalidRequest("the message is empty", f'Say something: wakeful send {agent} "hello"')
     await _may_receive(engine, agent)
     if sender is not None and not sender.strip():

@@ -6,6 +6,7 @@ from typing import Any
 from wakeful.contracts.envelope import RuntimeEvent
 from wakeful.contracts.errors import InvalidValue, MessageNotFound
 from wakeful.contracts.messages import ChannelOrigin, Priority, WebhookOrigin
+from wakeful.contracts.values import unchecked
 from wakeful.decisions.ingress import Arrival
 from wakeful.engine.turn_messages import admitted_message
 from wakeful.ports import MessageLog, MessageRow, Store
@@ -58,8 +59,11 @@ def _seconds(at: int | None) -> float | None:
     return None if at is None else at / 1e6
 
 
+_sent_message = unchecked(SentMessage)
+
+
 def sent_message(row: MessageRow) -> SentMessage:
-    return SentMessage(
+    return _sent_message(
         message_id=row.message_id,
         agent=row.agent_id,
         thread=row.thread_id,
