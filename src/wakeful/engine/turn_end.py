@@ -16,8 +16,10 @@ from wakeful.contracts.events import (
     Terminal,
     ToolResult,
     WaitCreated,
+    WorkItemBlockerChanged,
     WorkItemCompleted,
     WorkItemCreated,
+    WorkItemUpdated,
     WorkQueueScheduled,
 )
 from wakeful.contracts.waking import CHECK_THREAD
@@ -27,7 +29,13 @@ from wakeful.decisions.grants import left_after
 from wakeful.decisions.policy.provenance import is_instruction
 from wakeful.decisions.waking.backoff import Sign, TurnSigns, is_self_started
 from wakeful.decisions.work_items.activation import activation, goes_on_by_itself, spacing_after, work_signs
-from wakeful.decisions.work_items.blockers import no_progress_blocker, turn_end_blocker
+from wakeful.decisions.work_items.blockers import (
+    SLEEPING,
+    no_progress_blocker,
+    sleep_blocker,
+    sleep_over,
+    turn_end_blocker,
+)
 from wakeful.engine.memory_turns import memory_facts
 from wakeful.engine.prepare.conversation import Conversation, checkpoint
 from wakeful.engine.turn_work import TurnWork
@@ -171,11 +179,19 @@ async def _work_facts(
     items = await store.open_work_items(row.agent_id)
     if blocker is not None:
         items = [_blocked(item, blocker.blocked_by) if item == bound else item for item in items]
+    slept = next((event for event in events if isinstance(event, WaitCreated) and event.is_endless), None)
+    if row.thread_id == MAIN_THREAD:
+        changes = await _after_sleep(work, items, events, slept)
+        made += changes
+        now_blocked = {change.work_item_id: change.blocked_by for change in changes}
+        items = [_blocked(item, now_blocked.get(item.work_item_id, item.blocked_by)) for item in items]
     found = activation(items, focus, waits)
     is_planned = await store.wake(row.agent_id, MAIN_THREAD, WORK) is not None
     if found is None:
         # An item of the round that a limit cut short is written with the turn's end: nobody has a row of it yet.
         new = [fact.event.work_item_id for fact in facts if isinstance(fact.event, WorkItemCreated)]
+        if new and slept is not None and row.thread_id == MAIN_THREAD:
+            made.append(sleep_blocker(new.pop(0), None, slept, await _rests_until(work, events)))
         if new and not is_planned:
             made.append(WorkQueueScheduled(work_item_id=new[0], due_at=now))
         return [
@@ -189,6 +205,12 @@ async def _work_facts(
     assert isinstance(ended, Terminal)
     if own.control == "running" and not goes_on_by_itself(ended, found.signal, events):
         return [*map(work.fact, [*made, *([WorkQueueScheduled()] if is_planned else [])])]
+    if slept is not None:
+        resting = sleep_blocker(found.item.work_item_id, None, slept, await _rests_until(work, events))
+        rest = [_blocked(item, SLEEPING) if item == found.item else item for item in items]
+        following = activation(rest, focus, waits)
+        plans = [WorkQueueScheduled()] if is_planned else []
+        return [*map(work.fact, [*made, resting, *(plans if following is None else [_scheduled(following.item, now)])])]
     kinds = [(message.message_kind, message.authority_class) for message in conversation.messages]
     spacing = spacing_after(found.item, TurnSigns(is_self_started(kinds), frozenset(_signs(work, events))))
     stuck = no_progress_blocker(found.item) if spacing.pause.is_stalled else None
@@ -199,6 +221,26 @@ async def _work_facts(
     following = activation(rest, focus, waits)
     planned = [] if following is None else [_scheduled(following.item, now)]
     return [*map(work.fact, [*made, stuck, *planned, _stalled_brief(work, found.item)])]
+
+
+async def _after_sleep(
+    work: TurnWork, items: Sequence[WorkItem], events: Sequence[AnyEvent], slept: WaitCreated | None
+) -> list[WorkItemBlockerChanged]:
+    """What becomes of items that the agent slept over before: they are slept over again, or may go on."""
+    said = {event.work_item_id for event in events if isinstance(event, WorkItemUpdated)}
+    over = [item for item in items if item.blocked_by == SLEEPING and item.work_item_id not in said]
+    if slept is None:
+        return [sleep_over(item) for item in over]
+    until = await _rests_until(work, events) if over else 0
+    return [sleep_blocker(item.work_item_id, SLEEPING, slept, until) for item in over]
+
+
+async def _rests_until(work: TurnWork, events: Sequence[AnyEvent]) -> int:
+    """When an agent that sleeps without an end is woken by a wait of its own: else from now on nothing wakes it."""
+    row = work.place.row
+    waits = [each for each in await work.place.store.open_waits(row.agent_id) if each.thread_id == row.thread_id]
+    begun = [event.due_at for event in events if isinstance(event, WaitCreated) and event.due_at is not None]
+    return min([*(wait.due_at for wait in waits), *begun], default=work.clock.now())
 
 
 def _scheduled(item: WorkItem, due_at: int) -> WorkQueueScheduled:

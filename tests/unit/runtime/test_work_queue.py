@@ -485,3 +485,62 @@ async def test_a_hint_is_heard_between_the_ticks_of_an_agent_that_keeps_working(
         shown = next(place for place, text in enumerate(heard) if "the disk is full" in text)
         assert shown - before < 12, "it did not wait until all work was done"
         assert any("Keep working" in text for text in heard[shown + 1 :]), "and the work went on after it"
+
+
+async def test_an_agent_that_sleeps_without_an_end_is_left_alone_with_its_work_for_an_hour(tmp_path: Path) -> None:
+    """The item is blocked by "sleeping", with the default recheck; slept over again it is blocked again."""
+    clock, heard = FixedClock(), list[str]()
+
+    def sleeper(text: str, results: list[Any]) -> Any:
+        if not results:
+            heard.append(text)
+        if text == "Rest.":
+            return calls(
+                ("create_work_item", {"objective": "Mend it."}), ("sleep", {"reason": "later", "duration_ms": 0})
+            )
+        if text == "Go on.":
+            return "I am awake."
+        return calls(("sleep", {"reason": "later"})) if len(heard) < 4 else "Nothing to do."
+
+    async with Runtime(tmp_path / "rt", agents=[builder(sleeper)], clock=clock) as rt:
+        await rt.answer(await rt.send(AGENT, "Rest."))
+        (item,) = await rt.work_items(AGENT)
+        assert (item.blocked_by, item.recheck_at) == ("sleeping", clock.now() / 1_000_000 + 3_600)
+        clock.advance(3_599)
+        await rt.settled()
+        assert heard == ["Rest."]
+        clock.advance(1)
+        await rt.settled()
+        assert len(heard) == 2 and "blocked by 'sleeping'" in heard[1]
+        (item,) = await rt.work_items(AGENT)
+        assert (item.blocked_by, item.recheck_at) == ("sleeping", clock.now() / 1_000_000 + 3_600)
+        await rt.send(AGENT, "Go on.")
+        await rt.settled()
+        assert heard[2] == "Go on." and "is ready: Mend it." in heard[3], "who is awake goes on with the work"
+        (item,) = await rt.work_items(AGENT)
+        assert item.blocked_by is None
+
+
+async def test_with_an_open_wait_its_deadline_wakes_an_agent_that_sleeps_without_an_end(tmp_path: Path) -> None:
+    clock, heard = FixedClock(), list[str]()
+
+    def sleeper(text: str, results: list[Any]) -> Any:
+        heard.append(text)
+        if text == "Take it on.":
+            return calls(("create_work_item", {"objective": "Mend it."})) if not results else "Taken on."
+        wait = {"reason": "the build", "wake": "external", "deadline_ms": 7_200_000}
+        rest = ("sleep", {"reason": "later"})
+        return calls(("wait_for", wait), rest) if "is ready: Mend it." in text else calls(rest)
+
+    async with Runtime(tmp_path / "rt", agents=[builder(sleeper)], clock=clock) as rt:
+        await rt.answer(await rt.send(AGENT, "Take it on."))
+        await rt.settled()
+        (item,) = await rt.work_items(AGENT)
+        assert (item.blocked_by, item.recheck_at) == ("sleeping", clock.now() / 1_000_000 + 7_200 + 3_600)
+        known = len(heard)
+        clock.advance(7_199)
+        await rt.settled()
+        assert len(heard) == known
+        clock.advance(1)
+        await rt.settled()
+        assert "the deadline has come first" in heard[-1] and len(heard) == known + 1

@@ -138,6 +138,11 @@ class WaitCreated(Event):
     is_sleep: bool = False
     derived_from: Authority | None = None
 
+    @property
+    def is_endless(self) -> bool:
+        """A sleep until a message comes."""
+        return self.is_sleep and self.due_at is None
+
 
 class _WaitFact(RuntimeFact):
     needs: ClassVar[tuple[Need, ...]] = THREAD

@@ -72,10 +72,10 @@ DECLARATIONS: Final = (
             "reason": {**_REASON, "description": "Why you rest. You are told this when you wake."},
             "duration_ms": {
                 "type": "integer",
-                "minimum": 1,
+                "minimum": 0,
                 "maximum": LONGEST_SLEEP_MS,
-                "description": "Wake me after so many milliseconds, at most an hour. Leave it out to rest until a "
-                "message comes.",
+                "description": "Wake me after so many milliseconds, at most an hour. Leave it out, or give 0, to rest "
+                "until a message comes.",
             },
         },
         ["reason"],

@@ -2,17 +2,19 @@
 
 An item is completed by an explicit call alone. A wait that is active for it blocks it where nothing else does, with
 words that the runtime knows again: when the wait is over, the same words are taken away, and no others. After many
-turns without progress the runtime blocks an item, too.
+turns without progress the runtime blocks an item, too. So does an agent that goes to sleep without an end and could go
+on with an item: it means to rest, until somebody wakes it or the item is due to be looked at again.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
-from wakeful.contracts.events import WorkItemBlockerChanged
-from wakeful.contracts.work_items import MAX_BLOCKER, ActiveWait, WorkItem
+from wakeful.contracts.events import WaitCreated, WorkItemBlockerChanged
+from wakeful.contracts.work_items import MAX_BLOCKER, RECHECK_MS, ActiveWait, WorkItem
 from wakeful.decisions.waking.backoff import NO_PROGRESS
 
 WAITING: Final = "waiting: "
+SLEEPING: Final = "sleeping"
 
 
 def waiting_words(reason: str) -> str:
@@ -40,6 +42,25 @@ def wait_over(item: WorkItem | None, wait: ActiveWait) -> WorkItemBlockerChanged
     return WorkItemBlockerChanged(
         work_item_id=item.work_item_id, before=words, cause="wait_resolved", wait_id=wait.wait_id
     )
+
+
+def sleep_blocker(work_item_id: str, before: str | None, slept: WaitCreated, now: int) -> WorkItemBlockerChanged:
+    """The agent sleeps without an end: the item that it could go on with, or slept over before, is looked at again
+    after the usual time. `now` is the end of the turn, or the deadline of a wait that is open."""
+    recheck_at = now + RECHECK_MS * 1_000
+    return WorkItemBlockerChanged(
+        work_item_id=work_item_id,
+        before=before,
+        blocked_by=SLEEPING,
+        recheck_at=recheck_at,
+        cause="sleep",
+        wait_id=slept.wait_id,
+    )
+
+
+def sleep_over(item: WorkItem) -> WorkItemBlockerChanged:
+    """The agent was woken, and did not go to sleep again."""
+    return WorkItemBlockerChanged(work_item_id=item.work_item_id, before=SLEEPING, cause="sleep")
 
 
 def no_progress_blocker(item: WorkItem) -> WorkItemBlockerChanged | None:
