@@ -87,8 +87,8 @@ class AgentRoster:
         if found is None:
             here = ", ".join(sorted(self._agents)) or "none"
             raise AgentMissing(
-                f"agent {name!r} has work to do, and its code is not here (here: {here})",
-                "Pass it to Runtime(agents=[...]), or archive it.",
+                f"the code of agent {name!r} is not here (here: {here})",
+                "Pass it to Runtime(agents=[...]) or to wakeful daemon start --tools, or archive it.",
             )
         return found
 

@@ -110,7 +110,9 @@ async def cancel_timer(engine: Engine, timer_id: str, *, by: str, reason: str = 
     """Let a timer be due no more. Raises InvalidRequest for one that is not there, or is over."""
     row = await engine.store.timer(timer_id)
     if row is None:
-        raise TimerNotFound(f"there is no timer {timer_id!r}", "`rt.timers()` lists those there are.")
+        raise TimerNotFound(
+            f"there is no timer {timer_id!r}", "`rt.timers()` and `wakeful timer list` show those there are."
+        )
     event = TimerCancelled(timer_id=timer_id, cancelled_by=by, reason=reason)
     try:
         await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now(), row.thread_id)])

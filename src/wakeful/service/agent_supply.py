@@ -266,6 +266,11 @@ class AgentSupply:
             raise InvalidRequest(f"no definition is kept for revision {revision}", hint) from None
         return found
 
+    async def last_loaded(self, row: RuntimeAgentRow) -> Agent[Any, Any]:
+        """An agent as its revision in force says. Raises AgentMissing, InvalidConfig, or UnknownTool for a tool of code
+        that is not here."""
+        return (await self._stored(row)).agent
+
     async def _stored(self, row: RuntimeAgentRow) -> RosterEntry:
         if not row.revision:
             raise AgentMissing(f"agent {row.agent_id!r} has no definition yet", "Create it again.")

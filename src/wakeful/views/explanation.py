@@ -1,5 +1,6 @@
 """A call's way through the gate, told from its stored facts. Nothing is judged again: what was said is repeated."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -207,7 +208,8 @@ def _lines(event: AnyEvent) -> list[Line]:
         case RuntimeToolResolved():
             return [("answered", event.submitted_by, _because(event.status, event.error or ""))]
         case ToolArgs() if event.changed_by != "model":
-            return [("arguments", event.changed_by, "the arguments were changed")]
+            now = "" if event.safe_args is None else json.dumps(hide_shapes_in(event.safe_args), ensure_ascii=False)
+            return [("arguments", event.changed_by, _because("the arguments were changed", now))]
         case SandboxApplied():
             reach = f"{event.mode}, in {event.cwd}, network {event.network}"
             return [("held", "sandbox", _because(reach, event.reason))]

@@ -15,6 +15,7 @@ from wakeful.contracts.events import (
     MessageAdmitted,
     SubagentStarted,
     Terminal,
+    ToolArgs,
     ToolFailed,
     ToolResult,
     ToolStarted,
@@ -111,6 +112,10 @@ class _Tree:
                     title = event.safe_args.get("title")
                     if makes_a_child(event.tool_name) and isinstance(title, str):
                         node.title = self._cut(title)
+            case ToolArgs() if event.changed_by != "model" and event.safe_args is not None:
+                node = self._nodes.get(fact.call_id)
+                if node is not None:  # what runs is shown, not what was asked for
+                    node.args_preview = self._arguments(event)
             case SubagentStarted():
                 # A call that makes several children has as many titles, and none of them is its own.
                 node = self._nodes.get(fact.call_id)
@@ -137,7 +142,7 @@ class _Tree:
         node = self._nodes[call_id] = _Node(call_id, parent, name, fact.at)
         return node
 
-    def _arguments(self, event: ToolStarted) -> str:
+    def _arguments(self, event: ToolStarted | ToolArgs) -> str:
         text = json.dumps(event.safe_args, ensure_ascii=False, default=str)
         return self._secrets.hide_keys(text[:ROOM])[:PREVIEW_CHARS]
 

@@ -165,6 +165,12 @@ def test_editing_runs_the_new_arguments_and_keeps_what_is_redacted(
     assert "hunter2" not in edited.out
     assert wakeful("resume", "--tools", "bank:pay", "--tools", "bank:look").code == 0
     assert bank.read_text().splitlines() == [paid]
+    ran = f'"cents": {paid.rsplit(" ", 2)[1]}'
+    (shown,) = [each for each in json.loads(wakeful("tree", "--json").out)["nodes"] if each["name"] == "pay"]
+    assert ran in shown["args_preview"], "as it ran, not as it was asked for"
+    explained = wakeful("why", record["call_id"]).out
+    assert ran in explained.partition("the arguments were changed")[2]
+    assert "hunter2" not in explained + str(shown)
 
 
 @pytest.mark.parametrize(

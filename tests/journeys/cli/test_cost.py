@@ -135,7 +135,7 @@ def test_the_result_of_a_run_has_its_cost_by_model_and_depth(wakeful: Wakeful, s
         (("--since", "soon"), "write 2026-11-01"),
         (("--since", "2026-11-01", "--today"), "give one of them"),
         (("--all", "--today"), "give one of them"),
-        (("--agent", "clark"), "there are: clerk"),
+        (("--agent", "clark"), "did you mean clerk?"),
         (("--agent", "clerk", "--turn", "t"), "leave --agent out"),
         (("--turn", "turn_nobody"), "there is no turn 'turn_nobody'"),
     ],

@@ -170,7 +170,7 @@ async def test_an_agent_whose_code_is_not_here_keeps_its_messages_and_the_others
         await rt.settled()
         found = {agent.agent: agent for agent in await rt.agents()}
         assert (found["clerk"].control, found["clerk"].cause) == ("paused", "configuration")
-        assert found["clerk"].reason.startswith("agent 'clerk' has work to do, and its code is not here (here: other)")
+        assert found["clerk"].reason.startswith("the code of agent 'clerk' is not here (here: other)")
     async with Runtime(tmp_path, agents=[clerk("hello")]) as rt:
         await rt.settled()
         (turn,) = [turn for turn in await _turns(tmp_path) if turn.agent == "clerk"]

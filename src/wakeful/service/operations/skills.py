@@ -53,11 +53,14 @@ async def _show(opened: OpenStore, asked: SkillName) -> "SkillText":
 
 
 async def _agent(opened: OpenStore, name: str) -> "Agent[Any, Any]":
-    """Raises AgentNotFound before anything about its code."""
+    """Raises AgentNotFound before anything about its code. Without a runtime, an agent of a file is as it was last
+    loaded."""
     from wakeful.service.commands.agents import agent_named
     from wakeful.service.operations.runtime_agents import supply_of
 
-    await agent_named(opened.store, name)
+    row = await agent_named(opened.store, name)
+    if opened.living is None and row.source == "file":
+        return await supply_of(opened).last_loaded(row)
     return await supply_of(opened).agent(name)
 
 

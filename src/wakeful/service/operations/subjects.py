@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SubjectName:
-    """A message, timer or notice by its id, or a turn by its id, its beginning or its key."""
+    """A message, timer, notice or turn by its id or the beginning of it; also a turn by its key, a timer by its
+    name."""
 
     subject: str
 

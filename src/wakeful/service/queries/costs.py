@@ -3,13 +3,13 @@ from the log, and so is one of which only a part is asked for.
 """
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from itertools import groupby
 from typing import Literal, TypeAlias
 
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.ports import MessageLog, Store, TurnRow
+from wakeful.service.queries.known_agents import names_like
 from wakeful.service.queries.turns import find_turn, turn_events
 from wakeful.views.cost import CostReport, cost_report
 from wakeful.views.model_calls import CallGroup, TurnCost, call_groups, model_calls
@@ -75,10 +75,7 @@ async def _of_agent(store: Store, agent: str | None, since: int | None) -> list[
         return turns
     found = [(row, cost) for row, cost in turns if row.agent_name == agent]
     if not found:
-        names = await store.agent_names()
-        if agent in names or await store.runtime_agent(agent) is not None:
+        if await store.agents_of_name(agent) or await store.runtime_agent(agent) is not None:
             return []
-        near = get_close_matches(agent, names, n=3, cutoff=0.5) or names[:5]
-        hint = f"there are: {', '.join(near)}" if near else "nothing has been run in it yet"
-        raise InvalidConfig(f"no agent {agent!r} has a turn in {store.location}", hint)
+        raise InvalidConfig(f"there is no agent {agent!r} in {store.location}", await names_like(store, agent))
     return found

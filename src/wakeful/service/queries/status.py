@@ -11,6 +11,7 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import TurnCompleted
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.ports import Log, Store, TurnRow
+from wakeful.service.queries.known_agents import names_like
 from wakeful.views.agent_status import AgentStatus
 
 PAGE = 20
@@ -27,9 +28,7 @@ async def agents_status(
     too. Raises InvalidConfig for one that there is not."""
     names = [agent] if agent is not None else await _listed(store, after, limit)
     if agent is not None and not await store.agents_of_name(agent) and await store.runtime_agent(agent) is None:
-        known = await store.agent_names(limit=20)
-        hint = f"there are: {', '.join(known)}" if known else "nothing has been run here yet"
-        raise InvalidConfig(f"there is no agent {agent!r} in {store.location}", hint)
+        raise InvalidConfig(f"there is no agent {agent!r} in {store.location}", await names_like(store, agent))
     is_open = Counter([row.agent_name async for row in store.open_turns()])
     actions = Counter(row.agent_name for row in await store.actions(pending_only=True))
     queued = Counter[str]()

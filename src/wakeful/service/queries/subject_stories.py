@@ -2,13 +2,16 @@
 
 from datetime import UTC, datetime
 
-from wakeful.contracts.errors import AgentNotFound, TurnNotFound
+from wakeful.contracts.errors import AgentNotFound, InvalidRequest, TurnNotFound
 from wakeful.engine.run_request import Engine
-from wakeful.ports import MessageRow, Store, TurnRow
-from wakeful.ports.notices import NoticeRow
-from wakeful.ports.timers import TimerRow
+from wakeful.ports import Match, MessageRow, Store, TurnRow
+from wakeful.ports.mailbox import MESSAGES
+from wakeful.ports.notices import NOTICES, NoticeRow
+from wakeful.ports.tables import Row, Table
+from wakeful.ports.timers import TIMERS, TimerRow
 from wakeful.runtime.timers import failures_in_a_row
 from wakeful.service.queries.agent_lives import why_agent
+from wakeful.service.queries.record_names import MOST, SHORTEST, several
 from wakeful.service.queries.turns import find_turn
 from wakeful.views.runtime_records import AgentLife
 from wakeful.views.subject_story import SubjectStory
@@ -50,15 +53,39 @@ async def _may_be_restless(store: Store) -> set[str]:
 
 
 async def why_subject(engine: Engine, name: str) -> SubjectStory:
-    """A message, a timer, a notice by its id; a turn by its id, its beginning or its key. Raises TurnNotFound."""
+    """A message, a timer, a notice or a turn by its id or the beginning of it; a turn by its key, a timer that is armed
+    by its name. Raises TurnNotFound, or InvalidRequest for a name that fits several."""
     store = engine.store
-    if (message := await store.message(name)) is not None:
+    if (message := await _named(store, MESSAGES, name, "msg_")) is not None:
         return await _of_message(engine, message)
-    if (timer := await store.timer(name)) is not None:
+    if (timer := await _named(store, TIMERS, name, "timer_")) is not None:
         return await _of_timer(store, timer)
-    if (notice := await store.notice(name)) is not None:
+    if (notice := await _named(store, NOTICES, name, "ntc_")) is not None:
         return _of_notice(notice)
-    return await _of_turn(engine, await find_turn(store, name))
+    try:
+        turn = await find_turn(store, name)
+    except TurnNotFound:
+        timers = [row for row in await store.armed_timers() if name and row.name == name]
+        scheduled = [row for row in timers if row.cron is not None] or timers
+        if len(scheduled) > 1:
+            candidates = [f"{row.timer_id}  {row.agent_id}" for row in scheduled]
+            raise InvalidRequest(*several(name, "timers", candidates)) from None
+        if not scheduled:
+            raise
+        return await _of_timer(store, scheduled[0])
+    return await _of_turn(engine, turn)
+
+
+async def _named(store: Store, table: Table[Row], name: str, word: str) -> Row | None:
+    """The row with this id, or the one whose id begins so. Raises InvalidRequest where several do."""
+    row = await store.get_row(table, name)
+    if row is not None or not name.startswith(word) or len(name) < len(word) + SHORTEST:
+        return row
+    within = (table.key[0], name, f"{name}\U0010ffff")
+    found = await store.find_rows(table, [Match({}, within)], order=table.key, limit=MOST + 1)
+    if len(found) > 1:
+        raise InvalidRequest(*several(name, "ids", [str(each[0]) for each in map(table.key_of, found)]))
+    return found[0] if found else None
 
 
 async def _of_message(engine: Engine, row: MessageRow) -> SubjectStory:
@@ -71,13 +98,15 @@ async def _of_message(engine: Engine, row: MessageRow) -> SubjectStory:
         case _:
             said = f"is {row.state}"
     evidence = await _of_thread(engine, row.agent_id, row.thread_id) if row.ended_at is None else ()
+    article = "An" if row.kind[0] in "aeio" else "A"
     return SubjectStory(
         kind="message",
         id=row.message_id,
         agent=row.agent_id,
         thread=row.thread_id,
         state=row.state,
-        sentence=f"A {row.kind} for {row.agent_id}, admitted {since} with the authority {row.authority}, {said}.",
+        sentence=f"{article} {row.kind} for {row.agent_id}, admitted {since} with the authority {row.authority}, "
+        f"{said}.",
         evidence=evidence,
         next_command=f"wakeful events {row.turn_id}" if row.turn_id else f"wakeful why {row.agent_id}",
     )

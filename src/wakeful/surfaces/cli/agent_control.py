@@ -20,7 +20,7 @@ from wakeful.service.operations.runtime import (
 )
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption, seconds_of
 from wakeful.surfaces.cli.people import named_people
-from wakeful.surfaces.cli.places import ask, place_to_ask
+from wakeful.surfaces.cli.places import UNATTENDED, ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
 from wakeful.views.runtime_records import AgentRecord
@@ -113,6 +113,8 @@ def send(
         out(json_text(sent.model_dump(mode="json"), indent=2))
     else:
         prose(f"{short(sent.message_id)} is stored for agent {plain(sent.agent)}, thread {plain(sent.thread)}")
+        if place.is_unattended:
+            out(UNATTENDED)
 
 
 def _why(record: AgentRecord) -> str:

@@ -14,7 +14,7 @@ from wakeful.service.serving.run_files import home_folder
 from wakeful.service.setup_files import agent_file, agent_text, is_reachable, model_of, write_new
 from wakeful.surfaces.cli.file_words import problem_lines
 from wakeful.surfaces.cli.options import JsonOption
-from wakeful.surfaces.cli.places import any_place, ask
+from wakeful.surfaces.cli.places import UNATTENDED, any_place, ask
 from wakeful.surfaces.cli.problems import Failure, WrongRequest
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
@@ -79,7 +79,7 @@ def command(
         out(f"next {datetime.fromtimestamp(following, ZoneInfo(zone)).strftime('%a %d %b %H:%M')} {zone}")
     out(f"may: {may}")
     if not loaded:
-        out("no daemon runs: wakeful daemon start")
+        out(UNATTENDED)
     elif entries:
         out(f"now: wakeful timer run {name}")
     else:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wakeful.contracts.errors import AgentNotFound, TurnNotFound
+from wakeful.contracts.errors import AgentNotFound, CallNotFound, TurnNotFound
 from wakeful.service.operations.calls import EXPLAIN, CallName
 from wakeful.service.operations.operation import NoRequest
 from wakeful.service.operations.runtime import EXPLAIN_AGENT, RuntimeAgentName
@@ -15,7 +15,7 @@ from wakeful.service.operations.turns import TurnName
 from wakeful.surfaces.cli.exit_codes import FAILED
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.people import named_people
-from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
+from wakeful.surfaces.cli.places import UNATTENDED, StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, moment, one_line, out, plain
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from wakeful.views.message_envelope import MessageLabels
     from wakeful.views.runtime_records import AgentLife
     from wakeful.views.subject_story import SubjectStory
+
+FOR_A_RUNTIME = ("broken", "queued", "running", "waiting")
+"""States of an agent that only a process which runs it can end."""
 
 
 def why(
@@ -44,16 +47,30 @@ def why(
     """
     place = place_to_ask(store)
     if subject is None:
-        _tell_all(ask(EXPLAIN_ALL, NoRequest(), place), json)
+        _tell_all(ask(EXPLAIN_ALL, NoRequest(), place), json, place)
         return
-    with suppress(AgentNotFound):
-        _tell_life(ask(EXPLAIN_AGENT, RuntimeAgentName(subject), place), json)
+    try:
+        life = ask(EXPLAIN_AGENT, RuntimeAgentName(subject), place)
+        _tell_life(life, json)
+        _tell_unattended([life], json, place)
         return
-    if "/" not in subject and not subject.startswith("call_"):
+    except AgentNotFound as error:
+        agents = error.hint.replace("It has", "Agents", 1)
+    is_call = "/" in subject or subject.startswith("call_")
+    if not is_call:
         with suppress(TurnNotFound):
             _tell_story(ask(EXPLAIN_SUBJECT, SubjectName(subject), place), json, place)
             return
-    told = ask(EXPLAIN, CallName(subject), place)
+    try:
+        told = ask(EXPLAIN, CallName(subject), place)
+    except CallNotFound as error:
+        if is_call or not error.message.startswith("there is no call"):
+            raise
+        others = f"{agents} Turns: wakeful events{place.flag}   Timers: wakeful timer list{place.flag}"
+        raise CallNotFound(
+            f"there is no agent, turn, message, timer or notice {subject!r}, and no call in the newest turns",
+            error.hint if error.hint.startswith("Did you mean") else others,
+        ) from None
     if json:
         out(json_text(told.model_dump(mode="json"), indent=2))
         return
@@ -75,13 +92,19 @@ def why(
                 prose(f"    {plain(line)}")
 
 
-def _tell_all(lives: "list[AgentLife]", json: bool) -> None:
+def _tell_all(lives: "list[AgentLife]", json: bool, place: StoreAddress) -> None:
     if json:
         out(json_text([life.model_dump(mode="json") for life in lives], indent=2))
     elif not lives:
         out("every agent is idle or asleep")
     for life in lives if not json else ():
         _tell_life(life, json)
+    _tell_unattended(lives, json, place)
+
+
+def _tell_unattended(lives: "list[AgentLife]", json: bool, place: StoreAddress) -> None:
+    if place.is_unattended and not json and any(life.state in FOR_A_RUNTIME for life in lives):
+        out(UNATTENDED)
 
 
 def _tell_story(story: "SubjectStory", json: bool, place: StoreAddress) -> None:
@@ -91,6 +114,8 @@ def _tell_story(story: "SubjectStory", json: bool, place: StoreAddress) -> None:
     prose(plain(named_people(story.sentence)))
     for fact in story.evidence:
         prose(f"  {plain(named_people(fact))}")
+    if place.is_unattended and story.kind == "message" and story.state in ("queued", "deferred"):
+        out(UNATTENDED)
     if story.next_command:
         out(f"next: {plain(story.next_command)}{place.flag}")
 
@@ -111,7 +136,7 @@ def _message_words(message: "MessageLabels") -> str:
     """`webhook_event from webhook ci by http_webhook, authority external_evidence`."""
     origin = message.origin.model_dump(exclude_none=True)
     kind = origin.pop("kind")
-    whence = plain(" ".join([kind, *map(str, origin.values())]))
+    whence = plain(named_people(" ".join([kind, *map(str, origin.values())])))
     behind = f", because of {message.derived_from}" if message.derived_from != message.authority_class else ""
     return f"{message.kind} from {whence} by {message.delivery_surface}, authority {message.authority_class}{behind}"
 

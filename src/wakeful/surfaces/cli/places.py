@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from wakeful.service.serving.daemon_client import DaemonAddress, DaemonClient
 
 FILE = "runs.db"
+UNATTENDED = "no daemon runs: wakeful daemon start"
 Q = TypeVar("Q")
 A = TypeVar("A")
 _clients: "dict[DaemonAddress, DaemonClient]" = {}
@@ -56,6 +57,11 @@ class StoreAddress(NamedTuple):
         if self.daemon is not None:
             return self.daemon.flag
         return "" if self.is_default else f" --store {shlex.quote(self.path)}"
+
+    @property
+    def is_unattended(self) -> bool:
+        """It is the home's, and no daemon runs there: what an agent is to do waits for one."""
+        return self.daemon is None and self.is_default
 
     @property
     def is_far(self) -> bool:

@@ -21,12 +21,15 @@ from wakeful.service.operations.runtime import (
 from wakeful.surfaces.cli.agent_control import ReasonOption
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
+from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
 from wakeful.views.runtime_records import TimerRecord
 
+NOTICE_ID = 12
+"""So much of the id of a notice is shown: enough to ask why it is as it is."""
 AllOption = Annotated[bool, typer.Option("--all", help="Everything: every agent, and every turn.")]
 OneAgent = Annotated[str | None, typer.Argument(metavar="AGENT", help="One agent. Default: all agents.")]
 
@@ -48,6 +51,7 @@ def notices(
     else:
         cells = [
             (
+                plain(each.notice_id[:NOTICE_ID]),
                 age_cell(int(each.created_at * 1e6)),
                 plain(each.agent),
                 each.kind,
@@ -56,7 +60,7 @@ def notices(
             )
             for each in found
         ]
-        out(columns(cells, ("AGE", "AGENT", "KIND", "STATE", "NOTICE"), wide=wide))
+        out(columns(cells, ("ID", "AGE", "AGENT", "KIND", "STATE", "NOTICE"), wide=wide))
         failed = dict.fromkeys(f"{plain(each.to)}: {plain(each.error)}" for each in found if each.error)
         out([f"could not be sent to {words}" for words in [*failed][:3]])
         if any(each.state == "not_sent" and each.kind in ("test", "action_required") for each in found):
@@ -141,4 +145,12 @@ def _cells(record: TimerRecord) -> tuple[str, ...]:
     last = f"{record.outcome} {moment(int(record.last * 1e6))}" if record.last is not None else "-"
     schedule = f"{record.cron} {record.timezone}" if record.cron is not None else "once"
     name = record.name or short(record.timer_id)
-    return plain(name), plain(record.agent), following, schedule, last, str(record.failures), plain(record.armed_by)
+    return (
+        plain(name),
+        plain(record.agent),
+        following,
+        schedule,
+        last,
+        str(record.failures),
+        plain(named_people(record.armed_by)),
+    )

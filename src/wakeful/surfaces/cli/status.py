@@ -12,7 +12,7 @@ import typer
 from wakeful.service.operations.overview import OVERVIEW, PATH, SHOWN, OverviewQuery
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.people import named_people
-from wakeful.surfaces.cli.places import StoreAddress, ask, client_of, place_to_ask
+from wakeful.surfaces.cli.places import UNATTENDED, StoreAddress, ask, client_of, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import ago, counted, json_text, moment, one_line, out, plain
@@ -81,6 +81,8 @@ def _tell(found: dict[str, Any], place: StoreAddress, *, wide: bool) -> None:
     if found["unknown_outcomes"]:
         asked.append(f"to resolve: wakeful unknown{place.flag}")
     out(["", *asked] if asked else [])
+    if place.is_unattended and any(each["state"] != "run" for each in found["agents"]):
+        out(["", UNATTENDED])
     if found["file_problems"]:
         out(["", *_problem_lines(found["file_problems"])])
 

@@ -6,7 +6,7 @@ import typer
 
 from wakeful.service.operations.timers import RUN_TIMER, TimerToRun
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
-from wakeful.surfaces.cli.places import ask, place_to_ask
+from wakeful.surfaces.cli.places import UNATTENDED, ask, place_to_ask
 from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
@@ -23,5 +23,8 @@ def command(
         out(json_text(record.model_dump(mode="json"), indent=2))
         return
     agent = plain(record.agent)
-    out(f"{plain(record.name) or short(record.timer_id)} of agent {agent} is due now; the daemon runs it")
+    by = "; the daemon runs it" if place.daemon is not None else ""
+    out(f"{plain(record.name) or short(record.timer_id)} of agent {agent} is due now{by}")
+    if place.is_unattended:
+        out(UNATTENDED)
     out(f"watch it: wakeful tail {agent} --follow{place.flag}")
