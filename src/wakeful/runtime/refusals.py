@@ -8,16 +8,20 @@ half of the number.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import AgentStopped, ForTheCaller, InvalidRequest, InvalidValue, KeyReused
 from wakeful.contracts.events import InputRefused
 from wakeful.engine.run_request import Engine
 from wakeful.ports.triggers import RefusedInputRow, Triggers
+from wakeful.views.runtime_records import AgentRecord
 
 MESSAGE = "message"
 """The door of everything that comes by no trigger."""
+
+
+Record = TypeVar("Record", bound=AgentRecord)
 
 
 class _Place(NamedTuple):
@@ -78,6 +82,10 @@ class RefusalTally:
             if place.agent_id == agent_id and (door is None or place.door == door):
                 found[place.reason] += number
         return dict(sorted(found.items()))
+
+    async def counted(self, found: Record) -> Record:
+        """What the log knows of an agent, with what this process refused and has not written yet."""
+        return found.model_copy(update={"refused": await self.refused(found.agent, of=found.refused)})
 
     async def _write(self, place: _Place) -> None:
         number = self._unwritten.pop(place, 0)

@@ -197,7 +197,8 @@ class LivingRuntime:
 
     async def enqueue(self, agent: str, objective: str, *, by: str) -> WorkItem:
         """Raises InvalidRequest for an agent without work items."""
-        return await enqueue(self.engine, agent, objective, by=by)
+        async with self.refusals.counting(agent):
+            return await enqueue(self.engine, agent, objective, by=by)
 
     async def _ask_provider(self, agent: str) -> None:
         """Somebody says that an agent may go on: its provider is asked at once whether it lets anybody in."""

@@ -124,3 +124,19 @@ def test_the_home_is_no_workspace_and_neither_is_what_holds_it_or_is_of_the_runt
             assert "folder outside of the home" in refused.body["error"]["hint"]
     assert client.get("/agents/outside/workspaces").body == before
     assert client.get("/agents/inside").status == 404
+
+
+def test_everything_that_a_stopped_agent_refuses_is_counted(client: HomeClient) -> None:
+    made = {"name": "refuser", "model": "scripted:demo", "work_items": True}
+    assert client.post("/agents", {"definition": made}).status == 200
+    assert client.post("/control/agents/refuser/stop").status == 200
+    for path, body in (
+        ("/agents/refuser/messages", {"text": "hello"}),
+        ("/agents/refuser/chat", {"text": "hello"}),
+        ("/control/agents/refuser/work-items", {"objective": "Mend it."}),
+    ):
+        answer = client.post(path, body)
+        assert (answer.status, answer.code) == (409, "agent_stopped"), answer
+        assert "wakeful agent resume refuser" in answer.body["error"]["hint"]
+    (listed,) = [each for each in client.get("/agents").body if each["agent"] == "refuser"]
+    assert listed["refused"] == client.get("/agents/refuser").body["refused"] == {"agent_stopped": 3}

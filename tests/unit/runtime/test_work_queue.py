@@ -252,6 +252,7 @@ async def test_items_from_outside_are_refused_where_nobody_would_work_on_them(tm
             await rt.enqueue(AGENT, "Mend it.")
         assert refused.value.hint == f"Let it run again first: wakeful agent resume {AGENT}"
         assert await rt.work_items(AGENT) == []
+        assert (await rt.agent(AGENT)).refused == {"agent_stopped": 1, "invalid_request": 1}, "it is counted"
 
 
 # --- the end of a turn ----------------------------------------------------------------------------------------------

@@ -112,10 +112,12 @@ async def _list(opened: OpenStore, asked: AgentQuery) -> "list[AgentRecord]":
     from wakeful.service.queries.agent_records import agent_record, agent_records
 
     if asked.agent is not None:
-        return [await agent_record(opened.engine, asked.agent)]
-    return await agent_records(
-        opened.engine, private=asked.private, archived=asked.archived, after=asked.after, limit=asked.limit
-    )
+        found = [await agent_record(opened.engine, asked.agent)]
+    else:
+        found = await agent_records(
+            opened.engine, private=asked.private, archived=asked.archived, after=asked.after, limit=asked.limit
+        )
+    return found if opened.living is None else [await opened.living.refusals.counted(each) for each in found]
 
 
 async def _pause(opened: OpenStore, asked: AgentControlRequest) -> "AgentRecord":

@@ -130,7 +130,8 @@ async def _show(opened: OpenStore, asked: AgentTarget) -> "AgentDetails":
     from wakeful.service.queries.agent_details import agent_details
     from wakeful.settings.agent_homes import default_agent_id
 
-    return await agent_details(opened.engine, asked.agent if asked.agent is not None else default_agent_id())
+    found = await agent_details(opened.engine, asked.agent if asked.agent is not None else default_agent_id())
+    return found if opened.living is None else await opened.living.refusals.counted(found)
 
 
 async def _create(opened: OpenStore, asked: NewAgent) -> "AgentRecord":

@@ -43,11 +43,14 @@ async def _list(opened: OpenStore, asked: WorkItemQuery) -> "list[WorkItemRecord
 
 
 async def _enqueue(opened: OpenStore, asked: NewWorkItem) -> "WorkItemRecord":
+    from wakeful.runtime.refusals import RefusalTally
     from wakeful.service.commands.work_items import enqueue
     from wakeful.service.queries.work_items import work_item_record
 
     check_no_tool("work items")
-    item = await enqueue(opened.engine, asked.agent, asked.objective, by=asked.by)
+    tally = opened.living.refusals if opened.living is not None else RefusalTally(opened.engine)
+    async with tally.counting(asked.agent):
+        item = await enqueue(opened.engine, asked.agent, asked.objective, by=asked.by)
     return await work_item_record(opened.store, item, await opened.store.current_work_item_id(asked.agent))
 
 

@@ -28,14 +28,15 @@ class LivingAgents:
 
         found = await agent_records(self._here.engine, private=private, archived=archived)
         tally = self._here.refusals
-        return [each.model_copy(update={"refused": await tally.refused(each.agent, of=each.refused)}) for each in found]
+        return [await tally.counted(each) for each in found]
 
     async def agent(self, agent: str | None = None) -> "AgentDetails":
         """One agent in full, a private one as well; without a name the default agent. Raises AgentNotFound."""
         from wakeful.service import default_agent_id
         from wakeful.service.queries.agent_details import agent_details
 
-        return await agent_details(self._here.engine, agent if agent is not None else default_agent_id())
+        found = await agent_details(self._here.engine, agent if agent is not None else default_agent_id())
+        return await self._here.refusals.counted(found)
 
     async def create(
         self, definition: Mapping[str, Any], *, template: str | None = None, by: str = "program"
