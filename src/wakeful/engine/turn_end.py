@@ -5,7 +5,7 @@ what the turn adds to the agent's memory.
 For agents of a runtime alone, and for those with memory: any other run of the library writes nothing more than it did.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact, before
 from wakeful.contracts.events import (
@@ -15,6 +15,7 @@ from wakeful.contracts.events import (
     GrantCounted,
     Terminal,
     ToolResult,
+    WaitCancelled,
     WaitCreated,
     WorkItemBlockerChanged,
     WorkItemCompleted,
@@ -23,7 +24,7 @@ from wakeful.contracts.events import (
     WorkQueueScheduled,
 )
 from wakeful.contracts.waking import CHECK_THREAD
-from wakeful.contracts.work_items import WorkItem
+from wakeful.contracts.work_items import ActiveWait, WorkItem
 from wakeful.decisions.briefs import brief_visibility, turn_brief
 from wakeful.decisions.grants import left_after
 from wakeful.decisions.policy.provenance import is_instruction
@@ -35,11 +36,12 @@ from wakeful.decisions.work_items.blockers import (
     sleep_blocker,
     sleep_over,
     turn_end_blocker,
+    wait_over,
 )
 from wakeful.engine.memory_turns import memory_facts
 from wakeful.engine.prepare.conversation import Conversation, checkpoint
 from wakeful.engine.turn_work import TurnWork
-from wakeful.engine.work_items import active_waits, written_from
+from wakeful.engine.work_items import active_wait, active_waits, written_from
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.wakes import WORK
 
@@ -168,15 +170,18 @@ async def _work_facts(
         return []
     store, row, now = work.place.store, work.place.row, work.clock.now()
     events = [*(entry.fact.event for entry in entries), *(fact.event for fact in facts)]
-    waits = await active_waits(store, row.agent_id, events)
+    cancelled = {event.wait_id for event in events if isinstance(event, WaitCancelled)}
+    waits = [wait for wait in await active_waits(store, row.agent_id, events) if wait.wait_id not in cancelled]
     bound_id = work.state.work_items.bound
     bound = await store.work_item(bound_id) if bound_id is not None else None
-    made: list[AnyEvent] = []
+    freed = await _freed(work, cancelled, waits, facts)
+    made: list[AnyEvent] = [*freed.values()]
     blocker = turn_end_blocker(bound, waits)
     if blocker is not None:
         made.append(blocker)
     focus = await store.current_work_item_id(row.agent_id)
     items = await store.open_work_items(row.agent_id)
+    items = [_blocked(item, None) if item.work_item_id in freed else item for item in items]
     if blocker is not None:
         items = [_blocked(item, blocker.blocked_by) if item == bound else item for item in items]
     slept = next((event for event in events if isinstance(event, WaitCreated) and event.is_endless), None)
@@ -221,6 +226,25 @@ async def _work_facts(
     following = activation(rest, focus, waits)
     planned = [] if following is None else [_scheduled(following.item, now)]
     return [*map(work.fact, [*made, stuck, *planned, _stalled_brief(work, found.item)])]
+
+
+async def _freed(
+    work: TurnWork, cancelled: Iterable[str], waits: Sequence[ActiveWait], facts: Sequence[Fact]
+) -> dict[str, WorkItemBlockerChanged]:
+    """By item, the end of the blocker that a wait had set which the turn cancelled. Another wait may go on with it."""
+    store = work.place.store
+    events = [fact.event for fact in facts]
+    changed = {event.work_item_id for event in events if isinstance(event, WorkItemUpdated | WorkItemCompleted)}
+    goes_on = {(wait.work_item_id, wait.reason) for wait in waits}
+    found: dict[str, WorkItemBlockerChanged] = {}
+    for name in sorted(cancelled):
+        row = await store.wait(name)
+        if row is None or row.work_item_id is None or row.work_item_id in changed:
+            continue
+        change = wait_over(await store.work_item(row.work_item_id), active_wait(row))
+        if change is not None and (row.work_item_id, row.reason) not in goes_on:
+            found[row.work_item_id] = change
+    return found
 
 
 async def _after_sleep(

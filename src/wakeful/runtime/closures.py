@@ -32,8 +32,13 @@ class ThreadStanding(NamedTuple):
     """Its open waits."""
 
 
-async def standing_of(engine: Engine, agent_id: str, thread_id: str, *, turns: int = 1) -> ThreadStanding:
-    """Where a thread stands. Work belongs to the agent's own loop: to `main`, and to no other thread."""
+async def standing_of(
+    engine: Engine, agent_id: str, thread_id: str, *, turns: int = 1, runtime_error: str = ""
+) -> ThreadStanding:
+    """Where a thread stands. Work belongs to the agent's own loop: to `main`, and to no other thread.
+
+    `runtime_error` is what the agent is paused for because it could not be run; a turn begins after that is over.
+    """
     store = engine.store
     every_wait = await store.open_waits(agent_id)
     waits = [row for row in every_wait if row.thread_id == thread_id]
@@ -42,6 +47,7 @@ async def standing_of(engine: Engine, agent_id: str, thread_id: str, *, turns: i
     state = last.state if last is not None else None
     runnable, focused = await _work(engine, agent_id, every_wait) if thread_id == MAIN_THREAD else (None, None)
     facts = ClosureFacts(
+        runtime_error=runtime_error,
         running_turn=last.turn_id if last is not None and last.is_open else "",
         started_turn=last.turn_id if last is not None else "",
         terminal=state if state in ("completed", "incomplete", "failed", "cancelled") else None,

@@ -7,6 +7,7 @@ by itself and gets nowhere is made to wait longer each time.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import EventRefused
@@ -45,6 +46,7 @@ from wakeful.decisions.waking.continuation import (
     trigger_from,
 )
 from wakeful.decisions.work_items.activation import work_signs
+from wakeful.decisions.work_items.blockers import no_progress_blocker
 from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_messages import admitted_messages
 from wakeful.ports import Log, TurnRow
@@ -63,6 +65,14 @@ _ENDS: dict[str, tuple[WaitWake, ...]] = {
 """Which waits a message ends, by what it is."""
 
 
+class ThreadPause(NamedTuple):
+    """How long the next self-started turn of a thread has to wait, and what those before it were about."""
+
+    backoff: BackoffPause
+    work_items: frozenset[str | None]
+    """The items of the messages that began the turns without progress; None: a message had none."""
+
+
 async def resolve_queue(
     engine: Engine, agent_id: str, thread_id: str, queue: Sequence[StoredFact]
 ) -> Mapping[str, ContinuationResolution] | None:
@@ -72,7 +82,7 @@ async def resolve_queue(
     """
     store, now = engine.store, engine.clock.now()
     prior, turns, waits = await standing_of(engine, agent_id, thread_id, turns=LOOKED_BACK)
-    pause: BackoffPause | None = None
+    pause: ThreadPause | None = None
     has_changed = False
     found: dict[str, ContinuationResolution] = {}
     for entry in queue:
@@ -88,7 +98,7 @@ async def resolve_queue(
             if turns and (is_own or is_child_result(message)):
                 pause = pause or await _pause(engine, agent_id, turns)
                 # Where somebody set the clock back, the turn before ended in the future.
-                until = min(turns[-1].ended_at or now, now) + pause.microseconds
+                until = min(turns[-1].ended_at or now, now) + pause.backoff.microseconds
             if pause is not None and until > now:
                 await _hold_back(engine, agent_id, thread_id, message, pause, until)
                 has_changed = True
@@ -134,12 +144,16 @@ async def _set_aside(
 
 
 async def _hold_back(
-    engine: Engine, agent_id: str, thread_id: str, message: MessageAdmitted, pause: BackoffPause, until: int
+    engine: Engine, agent_id: str, thread_id: str, message: MessageAdmitted, pause: ThreadPause, until: int
 ) -> None:
-    words = f"{pause.turns} turns in a row that the agent started itself came to nothing"
+    turns, name = pause.backoff.turns, message.work_item_id
+    words = f"{turns} turns in a row that the agent started itself came to nothing"
     events: list[AnyEvent] = [MessageDeferred(message_id=message.message_id, deadline=until, reason=words)]
-    if pause.turns == MOST_TURNS:
-        events.append(ProgressStalled(turns=pause.turns, resumes_at=until, work_item_id=message.work_item_id))
+    if turns == MOST_TURNS:
+        events.append(ProgressStalled(turns=turns, resumes_at=until, work_item_id=name))
+        item = await engine.store.work_item(name) if name is not None and pause.work_items == {name} else None
+        blocker = no_progress_blocker(item) if item is not None else None
+        events += [] if blocker is None else [blocker]
     await _write(engine.store, agent_id, thread_id, engine.clock.now(), events)
 
 
@@ -166,18 +180,21 @@ async def _write(store: Log, agent_id: str, thread_id: str, now: int, events: Se
 # --- progress ------------------------------------------------------------------------------------------------------
 
 
-async def _pause(engine: Engine, agent_id: str, turns: Sequence[TurnRow]) -> BackoffPause:
+async def _pause(engine: Engine, agent_id: str, turns: Sequence[TurnRow]) -> ThreadPause:
     """How long the thread's next self-started turn has to wait. Turns are looked at until one got somewhere."""
     signs: list[TurnSigns] = []
+    items: list[set[str | None]] = []
     for turn in turns[::-1]:
-        found = await _signs(engine, agent_id, turn)
+        found, named = await _signs(engine, agent_id, turn)
         signs.append(found)
+        items.append(named)
         if not found.is_self_started or found.signs - {"plan"}:
             break
-    return pause_after(signs)
+    backoff = pause_after(signs)
+    return ThreadPause(backoff, frozenset[str | None]().union(*items[: backoff.turns]))
 
 
-async def _signs(engine: Engine, agent_id: str, turn: TurnRow) -> TurnSigns:
+async def _signs(engine: Engine, agent_id: str, turn: TurnRow) -> tuple[TurnSigns, set[str | None]]:
     facts = await engine.store.read(agent_id, turn_id=turn.turn_id)
     started = next((entry.fact.event for entry in facts if isinstance(entry.fact.event, TurnStarted)), None)
     entries = await admitted_messages(engine.store, list(started.message_ids)) if started is not None else []
@@ -198,4 +215,4 @@ async def _signs(engine: Engine, agent_id: str, turn: TurnRow) -> TurnSigns:
             signs.add("effect")
         elif isinstance(event, BriefCreated) and event.brief_kind == "progress" and entry.fact.call_id is not None:
             signs.add("brief")  # words of the agent; those of the runtime belong to no call
-    return TurnSigns(is_own, frozenset(signs))
+    return TurnSigns(is_own, frozenset(signs)), {message.work_item_id for message in messages}

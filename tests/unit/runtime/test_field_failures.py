@@ -1,9 +1,12 @@
 """Failures that were reported from the field of such runtimes, through `Runtime`: none of them can happen here."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from kit.runs.engine_runs import calls
 from wakeful import Agent, Runtime
@@ -91,6 +94,52 @@ async def test_an_agent_that_has_something_to_tell_each_time_is_not_slowed_down(
             await passes(rt, clock, 60)
         assert len(turns) == 21
         assert await kinds(rt, "progress.stalled") == []
+
+
+def used(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": name, "arguments": arguments}
+
+
+def waits_for_it(item: str) -> list[dict[str, Any]]:
+    return [used("wait_for", reason="the build", wake="timer", deadline_ms=1_000, work_item_id=item)]
+
+
+def says_again_what_blocks_it(item: str) -> list[dict[str, Any]]:
+    return [used("update_work_item", work_item_id=item, blocked_by="the build", recheck_after=1_000)]
+
+
+@pytest.mark.parametrize(
+    ("does", "blocked_by"),
+    [
+        (waits_for_it, "no progress"),
+        (says_again_what_blocks_it, "the build"),
+    ],
+)
+async def test_an_agent_that_only_tends_its_work_item_does_not_spin(
+    tmp_path: Path, does: Callable[[str], list[dict[str, Any]]], blocked_by: str
+) -> None:
+    """To wait for it again, or to say again what blocks it, is no progress, however often the agent does it."""
+    clock, turns = FixedClock(MIDNIGHT), list[str]()
+
+    def reply(request: Any) -> Any:
+        if request.history[-1].role == "tool":
+            return "Later."
+        turns.append(request.history[-1].text)
+        assert len(turns) < 60, "it spins"
+        item = re.search(r"wi_\w+", request.instructions + turns[-1])
+        assert item is not None
+        begun = [used("pick_work_item", work_item_id=item[0])] if len(turns) == 1 else []
+        return {"text": "Later.", "calls": [*begun, *does(item[0])]}
+
+    async with Runtime(tmp_path, agents=[Agent("ops", scripted(reply), work_items=True)], clock=clock) as rt:
+        await rt.enqueue("ops", "Ship it.")
+        for _ in range(6 * 60):
+            await passes(rt, clock, 60)
+        (item,) = await rt.work_items("ops")
+        assert item.blocked_by == blocked_by
+        assert 10 < len(turns) < 30, "six hours cost some turns, not one a minute"
+        told = {notice.cause for notice in await rt.notices()}
+        assert told == {"progress.stalled"}
 
 
 async def test_a_year_of_due_times_that_passed_in_an_outage_is_one_message(tmp_path: Path) -> None:

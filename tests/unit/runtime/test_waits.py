@@ -62,9 +62,10 @@ async def test_sleep_ends_the_turn_and_wakes_the_agent_after_its_time(tmp_path: 
 
 
 @pytest.mark.spec("HOL-WAKE-07")
-async def test_sleep_without_an_end_rests_until_a_message_comes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", [{}, {"duration_ms": 0}])
+async def test_sleep_without_an_end_rests_until_a_message_comes(tmp_path: Path, given: dict[str, int]) -> None:
     clock = FixedClock()
-    async with Runtime(tmp_path, agents=[ops(call("sleep", reason="rest"), "yes?")], clock=clock) as rt:
+    async with Runtime(tmp_path, agents=[ops(call("sleep", reason="rest", **given), "yes?")], clock=clock) as rt:
         await rt.answer(await rt.send("ops", "Rest."))
         assert await rt._here.engine.store.open_waits("ops") == []
         await passes(rt, clock, 100 * HOUR)
@@ -245,6 +246,30 @@ async def test_an_agent_says_where_it_stands_and_why(tmp_path: Path) -> None:
         assert (await rt.closure("ops", thread="side")).outcome == "completed", "a wait is its thread's own"
         done = await rt.answer(await rt.send("ops", "Blue."))
         assert (await rt.closure("ops")).evidence == (f"turn {done.turn_id} completed",)
+
+
+async def test_an_agent_that_could_not_be_run_has_failed_until_it_is_resumed(tmp_path: Path) -> None:
+    clock, is_open = FixedClock(), list[bool]()
+
+    def deps(context: Any) -> None:
+        if not is_open:
+            raise RuntimeError("the vault is closed")
+
+    agent = Agent("ops", scripted(lambda request: "done"), deps=deps)
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        message = await rt.send("ops", "Hello.")
+        while (await rt.agent("ops")).control != "paused":
+            await passes(rt, clock, HOUR)
+        failed = await rt.closure("ops")
+        assert failed.outcome == "failed"
+        assert "the vault is closed" in failed.evidence[0]
+        assert (await rt.agent("ops")).closure == failed, "whoever is asked says the same"
+        is_open.append(True)
+        await rt.resume("ops")
+        await passes(rt, clock, HOUR)
+        answered = await rt.answer(message)
+        assert (await rt.closure("ops")).evidence == (f"turn {answered.turn_id} completed",)
+        assert (await rt.agent("ops")).closure == await rt.closure("ops")
 
 
 @pytest.mark.spec("HOL-CONT-20", "HOL-WAKE-08", "HOL-WAKE-10", "HOL-WAKE-12")

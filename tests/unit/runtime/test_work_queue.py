@@ -290,6 +290,35 @@ async def test_a_wait_for_the_item_that_a_turn_began_with_blocks_it_until_the_wa
         assert item.blocked_by != "waiting: CI", "the same words are taken away with the wait"
 
 
+async def test_work_goes_on_after_its_wait_was_cancelled(tmp_path: Path) -> None:
+    """The blocker that the wait had set is gone with it: nobody else would take it away."""
+    heard: list[str] = []
+
+    def say(text: str, results: list[Any]) -> Any:
+        if results:
+            return "Done."
+        heard.append(text)
+        if "Pick one" in text:
+            return calls(("pick_work_item", {"work_item_id": item_of(text)}))
+        if "Never mind" in text:
+            return calls(("cancel_wait", {"wait_id": text.split()[-1]}))
+        if len(heard) == 2:
+            waits = {"reason": "CI", "wake": "external", "resource": "build 7", "work_item_id": item_of(text)}
+            return calls(("wait_for", waits))
+        return {"text": "Merged.", **calls(("complete_work_item", {"work_item_id": item_of(text)}))}
+
+    async with Runtime(tmp_path / "rt", agents=[builder(say)], clock=FixedClock()) as rt:
+        enqueued = await rt.enqueue(AGENT, "Merge it.")
+        await rt.settled()
+        (item,) = await rt.work_items(AGENT)
+        (wait,) = await rt._here.engine.store.open_waits(AGENT)
+        assert (item.blocked_by, item.scheduling_state) == ("waiting: CI", "waiting_external")
+        await rt.send(AGENT, f"Never mind the build: {wait.wait_id}")
+        await rt.settled()
+        assert [item.id for item in await rt.work_items(AGENT, completed=True)] == [enqueued.id]
+        assert "nothing blocks it" in heard[-1]
+
+
 @pytest.mark.spec("HOL-WEND-03", "HOL-WEND-04", "HOL-WEND-06")
 async def test_a_turn_without_a_current_item_or_a_completion_leaves_items_as_they_are(tmp_path: Path) -> None:
     def say(text: str, results: list[Any]) -> Any:

@@ -13,7 +13,7 @@ from wakeful.contracts.messages import MessageKind
 
 Sign: TypeAlias = Literal["work", "effect", "brief", "plan"]
 """work: the state of work changed. effect: a tool that changes something gave a result. brief: the operator was told
-something. plan: a todo list or a plan changed."""
+something. plan: a todo list or a plan changed, or a blocker was named."""
 
 FREE_TURNS: Final = 3
 """So many in a row without progress cost nothing."""

@@ -96,13 +96,16 @@ def recheck_text(item: WorkItem) -> str:
 
 
 def work_signs(events: Iterable[AnyEvent]) -> set[Sign]:
-    """What a turn's facts about work items say of its progress."""
+    """What a turn's facts about work items say of its progress.
+
+    To name a blocker counts as a plan does: whoever names the same one at each recheck gets nowhere.
+    """
     found: set[Sign] = set()
     for event in events:
         if isinstance(event, WorkItemCreated | WorkItemPicked | WorkItemCompleted):
             found.add("work")
         elif isinstance(event, WorkItemUpdated):
-            found.add("work" if event.blocked_by is not None or event.objective is not None else "plan")
+            found.add("work" if event.blocked_by == "" or event.objective is not None else "plan")
     return found
 
 

@@ -276,8 +276,9 @@ async def arm_for_agent(engine: Engine, agent: str, **terms: Any) -> TimerRow:
 
 async def closure_of_agent(engine: Engine, agent: str, thread: str = MAIN_THREAD) -> ClosureDecision:
     """Where a thread of an agent stands. Raises AgentNotFound."""
-    await agent_named(engine.store, agent)
-    found = await standing_of(engine, agent, thread)
+    row = await agent_named(engine.store, agent)
+    could_not_run = row.control == "paused" and row.cause in ("failure", "configuration")
+    found = await standing_of(engine, agent, thread, runtime_error=row.reason if could_not_run else "")
     works = bool(found.turns) and found.turns[-1].state in ("admitted", "running")
     posture: Posture = "awake" if works or await engine.store.queued(agent, thread, limit=1) else "sleeping"
     return found.closure.model_copy(update={"runtime_posture": posture})

@@ -11,9 +11,8 @@ from wakeful.engine.run_request import Engine
 from wakeful.ports.agent_board import AgentAnswer
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.runtime.child_agents import active_children, children_and_words
-from wakeful.runtime.closures import standing_of
 from wakeful.service.agent_models import ancestry
-from wakeful.service.commands.agents import agent_named
+from wakeful.service.commands.agents import agent_named, closure_of_agent
 from wakeful.service.queries.agent_records import record_of, running_threads
 from wakeful.views.agent_state import (
     AgentExecutionProfile,
@@ -39,7 +38,7 @@ async def agent_details(engine: Engine, name: str) -> AgentDetails:
         **dict(record),
         state=await agent_state(engine, row, record.status, definition),
         model=model_of(lineage, definition),
-        closure=(await standing_of(engine, name, MAIN_THREAD)).closure,
+        closure=await closure_of_agent(engine, name),
         turns_since_revision=figures.turns - newest[0].turns_before if newest else 0,
         children=tuple([await _child(engine, child) for child in children]),
         active_children=tuple(await active_children(engine, name)),

@@ -50,8 +50,9 @@ def test_turns_without_progress_are_counted_and_plans_alone_count_twice() -> Non
     assert spacing_after(item(plan_turns=2, idle_turns=4), plan)[:2] == (5, 3)
 
 
-def test_a_changed_checklist_is_a_plan_and_a_changed_blocker_is_work() -> None:
+def test_a_changed_checklist_or_a_named_blocker_is_a_plan_and_a_blocker_that_is_gone_is_work() -> None:
     todo = WorkItemUpdated(work_item_id="wi_1", todo_list=(TodoItem(text="x"),))
     assert work_signs([todo]) == {"plan"}
-    assert work_signs([WorkItemUpdated(work_item_id="wi_1", blocked_by="CI")]) == {"work"}
+    assert work_signs([WorkItemUpdated(work_item_id="wi_1", blocked_by="CI")]) == {"plan"}
+    assert work_signs([WorkItemUpdated(work_item_id="wi_1", blocked_by="")]) == {"work"}
     assert work_signs([WorkItemPicked(work_item_id="wi_1"), todo]) == {"work", "plan"}
