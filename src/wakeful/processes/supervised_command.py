@@ -34,7 +34,7 @@ from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.sandbox.capture import KEPT_BYTES, StreamCapture
 from wakeful.sandbox.command_process import GRACE_SECONDS, ChildProcess, CommandEnd, CommandPipes, ShowOutput, Stopped
 from wakeful.sandbox.command_start import PreparedLine, SpawnFailed
-from wakeful.sandbox.confinement import MADE_AGAIN, Sandbox, lost_a_socket
+from wakeful.sandbox.confinement import MADE_AGAIN, SOCKETS_COME_AND_GO, Sandbox, lost_a_socket
 from wakeful.sandbox.level_probe import interpreter
 from wakeful.sandbox.package_files import held_package
 
@@ -102,7 +102,7 @@ class SupervisedCommand:
                 await asyncio.shield(asyncio.ensure_future(command.end()))
                 raise
             await command.end()
-        raise SpawnFailed("the sandbox could not be made: sockets that it has to cover come and go")
+        raise SpawnFailed(SOCKETS_COME_AND_GO)
 
     @classmethod
     async def _begin(

@@ -156,7 +156,10 @@ class _Tree:
         """The word: from here on the command runs."""
         top = int(self._line.said["child-pid"])
         if self._namespaced:
-            self._first = os.pidfd_open(top)  # it waits for the word: it is still what it was
+            try:
+                self._first = os.pidfd_open(top)  # it waits for the word: it is still what it was
+            except ProcessLookupError:
+                return  # its sandbox could not be made, and it ended before the word
         loop = asyncio.get_running_loop()
 
         def heavy(why: Any) -> None:

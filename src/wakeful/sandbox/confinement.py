@@ -39,8 +39,9 @@ NOT_WHOLE = (
 )
 
 
-MADE_AGAIN = 6
+MADE_AGAIN = 20
 """How often a sandbox is tried to be made, when sockets outside come and go meanwhile."""
+SOCKETS_COME_AND_GO = "the sandbox could not be made: sockets that it has to cover come and go"
 _TAKE_TERMINAL = f"""import fcntl, os, signal, termios
 {level_probe.HEAR_OF_CHILDREN}os.setsid()
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -164,8 +165,8 @@ class Sandbox:
                 start = await self.prepare(argv, cwd, line, holding, tty=tty)
                 ended = await run(start, line, timeout=timeout, show=show, kept_bytes=kept_bytes)
             if not lost_a_socket(ended, start.line):
-                break
-        return ended
+                return ended
+        raise SpawnFailed(SOCKETS_COME_AND_GO)
 
     async def prepare(
         self,
