@@ -69,6 +69,14 @@ def a_turn(wakeful: Wakeful) -> dict[str, Any]:
     return found
 
 
+def test_a_message_may_stop_the_turn_before_it(wakeful: Wakeful, home: ServedHome) -> None:
+    with home.client.stream("/agents/clerk/chat", {"text": "refund 5", "thread": "dropped"}) as first:
+        first.until("turn_suspended")
+        ok(wakeful("send", "clerk", "never mind", "--thread", "dropped", "--supersede"))
+        ended = first.all()[-1].data
+    assert (ended["status"], ended["stop_reason"]) == ("cancelled", "superseded")
+
+
 def test_a_run_of_an_agent_is_run_by_the_daemon_and_printed_as_here(wakeful: Wakeful, home: ServedHome) -> None:
     done = wakeful("run", "good morning", "--agent", "clerk")
     assert done.code == 0 and done.out.endswith("\ngood morning\n"), done

@@ -142,6 +142,15 @@ def test_supersede_stops_what_the_thread_was_at(client: HomeClient) -> None:
         assert again.all()[-1].data["status"] == "completed", "the same message stops nothing more"
 
 
+def test_a_message_that_supersedes_stops_what_the_thread_was_at(client: HomeClient) -> None:
+    with client.stream("/agents/clerk/chat", {"text": "refund 2", "thread": "dropped"}) as first:
+        first.until("turn_suspended")
+        newer = {"text": "never mind", "thread": "dropped", "supersede": True}
+        assert client.post("/agents/clerk/messages", newer).status == 200
+        ended = first.all()[-1].data
+    assert (ended["status"], ended["stop_reason"]) == ("cancelled", "superseded")
+
+
 def test_a_client_may_ask_that_its_turn_ends_with_it(client: HomeClient) -> None:
     with client.stream("/agents/clerk/chat?cancel_on_disconnect=true", {"text": "refund 1", "thread": "bye"}) as frames:
         turn = frames.until("turn_suspended")[-1].data["turn_id"]

@@ -34,6 +34,24 @@ class Busy:
         return Agent("ops", scripted(reply), tools=[work])
 
 
+async def test_a_message_that_supersedes_stops_the_running_turn_and_is_answered(tmp_path: Path) -> None:
+    busy = Busy()
+    async with Runtime(tmp_path, agents=[busy.agent()], clock=FixedClock()) as rt:
+        first = await rt.send("ops", "Work.")
+        await busy.begun.wait()
+        with pytest.raises(InvalidValue, match="an interjection is read by the turn that runs"):
+            await rt.send("ops", "Both?", priority="interject", supersede=True)
+        waiting = await rt.send("ops", "Then tidy up.", thread="side")
+        newer = await rt.send("ops", "No, something else.", key="newer", sender="ada", supersede=True)
+        answered = await rt.answer(newer)
+        assert (answered.status, answered.output) == ("completed", "done")
+        stopped = await rt.answer(first)
+        assert (stopped.status, stopped.stop_reason) == ("cancelled", "superseded")
+        assert (await rt.answer(waiting)).status == "completed", "another thread is left alone"
+        again = await rt.send("ops", "No, something else.", key="newer", sender="ada", supersede=True)
+        assert (await rt.answer(again)).turn_id == answered.turn_id
+
+
 @pytest.mark.spec("HOL-PRIO-03")
 async def test_an_operators_word_enters_the_running_turn_at_its_next_safe_point(tmp_path: Path) -> None:
     busy = Busy()

@@ -36,6 +36,7 @@ from wakeful.runtime.inbox import OPERATOR, QueuedMessage, check_json, checked_i
 from wakeful.runtime.timers import TimerTerms, arm_timer
 from wakeful.runtime.wake_hints import WakeHint, store_hint
 from wakeful.service.commands.approvals import show
+from wakeful.service.commands.interruption import supersede as supersede_turns
 from wakeful.service.commands.runtime_holds import refuse_if_stopped
 
 RUNTIME = "runtime"
@@ -101,16 +102,20 @@ async def send_message(
     surface: DeliverySurface = "run_once",
     admission: AdmissionContext = "local_process",
     workflow: WorkflowRun | None = None,
+    supersede: bool = False,
 ) -> MessageRow:
     """Give an agent its operator's word, or a workflow to run. What returns is safe.
 
-    Raises AgentNotFound, AgentStopped, KeyReused, or InvalidRequest for a message without words.
+    With `supersede`, turns of the thread that began before it are stopped. Raises AgentNotFound, AgentStopped, KeyReused, or InvalidRequest for a message without words.
     """
     if workflow is None and _says_nothing(prompt):
         raise InvalidRequest("the message is empty", f'Say something: wakeful send {agent} "hello"')
     await _may_receive(engine, agent)
     if sender is not None and not sender.strip():
         raise InvalidValue("invalid_sender", "sender", "it is blank", "Name somebody, or leave it out.")
+    if supersede and priority == "interject":
+        problem = "an interjection is read by the turn that runs, and supersede stops that turn"
+        raise InvalidValue("invalid_priority", "priority", problem, "Give one of the two.")
     message = QueuedMessage(
         prompt,
         origin=OPERATOR if sender is None else OperatorOrigin(actor_id=sender),
@@ -124,7 +129,10 @@ async def send_message(
         causation_id=checked_id("causation_id", causation_id),
         workflow=workflow,
     )
-    return await queue_message(engine, agent, thread, message, is_known=True)
+    row = await queue_message(engine, agent, thread, message, is_known=True)
+    if supersede:
+        await supersede_turns(engine, agent, thread, before=row.admitted_seq, requested_by=sender or "program")
+    return row
 
 
 async def receive_message(

@@ -50,16 +50,12 @@ class ChatQuery:
 
 
 async def _say(opened: OpenStore, asked: ChatWords) -> "SentMessage":
-    from wakeful.service.commands.interruption import supersede
     from wakeful.service.operations.runtime import SEND, MessageToAgent
 
     message = MessageToAgent(
-        asked.agent, asked.text, asked.thread, asked.key, asked.priority, asked.sender, by_http=True
+        asked.agent, asked.text, asked.thread, asked.key, asked.priority, asked.sender, True, asked.supersede
     )
-    sent = await SEND.handler(opened, message)
-    if asked.supersede:
-        await supersede(opened.engine, sent.agent, sent.thread, before=sent.position, requested_by=asked.sender)
-    return sent
+    return await SEND.handler(opened, message)
 
 
 async def _message(opened: OpenStore, asked: MessageName) -> "SentMessage":

@@ -106,6 +106,8 @@ class MessageToAgent:
     sender: str | None = None
     by_http: bool = False
     """It came over the control interface, from a caller that was authenticated."""
+    supersede: bool = False
+    """Stop the turns of the thread that began before: their answers are not wanted any more."""
 
 
 async def _list(opened: OpenStore, asked: AgentQuery) -> "list[AgentRecord]":
@@ -210,6 +212,7 @@ async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
             sender=asked.sender,
             surface="http_control_prompt" if asked.by_http else "cli_prompt",
             admission="control_authenticated" if asked.by_http else "local_process",
+            supersede=asked.supersede,
         )
     return sent_message(row)
 

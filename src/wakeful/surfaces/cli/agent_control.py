@@ -103,12 +103,15 @@ def send(
     priority: Annotated[
         Priority, typer.Option("--priority", metavar="BAND", help="interject, next, normal or background.")
     ] = "normal",
+    supersede: Annotated[
+        bool, typer.Option("--supersede", help="Stop the turns of the thread that began before.")
+    ] = False,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Send an agent a message. It is stored when this returns; the process that runs the agent answers it."""
     place = place_to_ask(store)
-    sent = ask(SEND, MessageToAgent(agent, text, thread, key, priority), place)
+    sent = ask(SEND, MessageToAgent(agent, text, thread, key, priority, supersede=supersede), place)
     if json:
         out(json_text(sent.model_dump(mode="json"), indent=2))
     else:

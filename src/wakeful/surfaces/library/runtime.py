@@ -163,12 +163,14 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         context: Mapping[str, JsonValue] | None = None,
         correlation_id: str | None = None,
         causation_id: str | None = None,
+        supersede: bool = False,
     ) -> "SentMessage":
         """Send an agent a message from its operator. When this returns, the message is safe and will be answered.
 
         `None` is the default agent; it is made on first use, where `Runtime(model=...)` says with which model. With
         `key`, the same line sent again is the same message. After `expires` no turn begins with it. With
-        `priority="interject"` a running turn of the thread reads it with its next request. `correlation_id` ties
+        `priority="interject"` a running turn of the thread reads it with its next request; with
+        `supersede`, the turns of the thread that began before it are stopped. `correlation_id` ties
         messages of one workflow together, `causation_id` names the message or task behind this one. Raises
         AgentNotFound, AgentStopped, or KeyReused when the key belongs to other words.
         """
@@ -193,6 +195,7 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
                 context=context,
                 correlation_id=correlation_id,
                 causation_id=causation_id,
+                supersede=supersede,
             )
         return sent_message(row)
 
