@@ -106,7 +106,8 @@ async def send_message(
 ) -> MessageRow:
     """Give an agent its operator's word, or a workflow to run. What returns is safe.
 
-    With `supersede`, turns of the thread that began before it are stopped. Raises AgentNotFound, AgentStopped, KeyReused, or InvalidRequest for a message without words.
+    With `supersede`, turns of the thread that began before it are stopped. Raises AgentNotFound, AgentStopped,
+    KeyReused, or InvalidRequest for a message without words.
     """
     if workflow is None and _says_nothing(prompt):
         raise InvalidRequest("the message is empty", f'Say something: wakeful send {agent} "hello"')
