@@ -36,7 +36,10 @@ async def back_up_home(file: Path | None, *, final: bool = False) -> "BackupRepo
         raise InvalidRequest(f"there is no store {store} to back up", 'One is made by: wakeful run "hello"')
     with ExitStack() as held:
         if final:
-            held.enter_context(runtime_lock(str(store)))
+            try:
+                held.enter_context(runtime_lock(str(store)))
+            except StoreLocked as error:
+                raise StoreLocked(error.message, "Stop it before a final backup: wakeful daemon stop") from None
             holder = LivingOwners(store.absolute()).anybody()
             if holder is not None:
                 raise StoreLocked(f"{store} is in use by {holder}", "Wait until that process has ended, or stop it.")

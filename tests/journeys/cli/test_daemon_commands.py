@@ -154,7 +154,8 @@ def test_agents_are_made_changed_paused_and_deleted_through_the_daemon(wakeful: 
     assert refused.code == 2 and json.loads(refused.out)["error"]["type"] == "AgentStopped"
     assert json.loads(wakeful("send", "desk", "hello", "--json", *file).out)["error"]["type"] == "AgentStopped"
     ok(wakeful("agent", "resume", "desk"))
-    assert "scripted:demo" in ok(wakeful("agent", "model", "desk", "scripted:demo"))
+    assert "(override of " in ok(wakeful("agent", "model", "desk", "scripted:demo"))
+    assert "(of its definition)" in ok(wakeful("agent", "model", "desk", "--clear"))
     ok(wakeful("agent", "archive", "desk"))
     ok(wakeful("agent", "delete", "desk"))
     assert wakeful("agent", "show", "desk").code == 2

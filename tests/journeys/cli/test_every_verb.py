@@ -319,7 +319,7 @@ JOURNEYS: Mapping[str, Journey] = {
     "debug latency": of("turn"),
     "cost": read("--by", "agent"),
     "budget": read(says="day"),
-    "budget grant": Journey(lambda _: ["--usd", "1", "--window", "day"], "day"),
+    "budget grant": Journey(lambda _: ["--usd", "1"], "day"),
     "models": read(),
     "models list": read("--provider", "anthropic"),
     "models show": read("anthropic:claude-opus-4-7"),

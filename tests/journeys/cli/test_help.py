@@ -90,7 +90,6 @@ def test_the_version_is_told(wakeful: Wakeful) -> None:
     ("typed", "meant"),
     [
         ("reply", "wakeful replay"),
-        ("debug", "wakeful debug latency"),
         ("zzz", "wakeful --help"),
         ("approvals aprove", "wakeful approvals approve"),
         ("aprove", "wakeful approve"),
@@ -101,6 +100,25 @@ def test_a_word_that_is_no_command_is_answered_with_one_that_is(wakeful: Wakeful
     assert (done.code, done.out) == (2, "")
     assert f"there is no command '{typed}'" in done.err
     assert meant in done.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "words", "meant"),
+    [
+        ("store", "wakeful store needs one more word", "wakeful store verify"),
+        ("timer --json", "wakeful timer needs one more word", "wakeful timer list"),
+        ("debug", "wakeful debug needs one more word", "wakeful debug latency"),
+        ("debug nope", "there is no command 'debug nope'", "wakeful debug latency"),
+        ("agent shwo ops", "there is no command 'agent shwo'", "did you mean wakeful agent show"),
+        ("workspace attch ops .", "there is no command 'workspace attch'", "did you mean wakeful workspace attach"),
+    ],
+)
+def test_a_word_of_a_family_is_answered_with_its_own_commands(
+    wakeful: Wakeful, typed: str, words: str, meant: str
+) -> None:
+    done = wakeful(*typed.split())
+    said = (done.err or done.out).lower()
+    assert (done.code, words in said, meant in said) == (2, True, True), done
 
 
 def test_help_loads_nothing_that_is_not_needed_for_it() -> None:

@@ -19,7 +19,8 @@ class SpendGrant:
 
     scope: str
     usd: "Money"
-    period: "Period | None"
+    period: "Period | None" = None
+    """None: the only one there is."""
     by: str = ""
     reason: str = ""
 

@@ -94,7 +94,8 @@ def question(route: HttpRoute, asked: Any, page: int = PAGE) -> HttpQuestion:
     for each in dataclasses.fields(asked):
         value = getattr(asked, each.name)
         default = each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
-        if each.name in route.fixed or (each.name in IDENTITY and not value) or value is None:
+        is_unsaid = value is None and (default is None or route.method in _IN_QUERY)
+        if each.name in route.fixed or (each.name in IDENTITY and not value) or is_unsaid:
             continue
         if value != default or each.name == "limit":  # a route has a page of its own where nothing is said
             given[each.name] = to_jsonable_python(value)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import typer
 
 HELP = ("--help", "-h")
+NEAR = 0.75
+"""How like two words are to the two of a command, to be taken for a slip of the finger."""
 COLLECT_AFTER = 5_000, 3, 300
 """The thresholds of the garbage collector in a process of ours. A pass over everything alive stops every turn, so it
 is rare, and the passes between are small: docs/explain/many-turns.md says more."""
@@ -109,7 +111,7 @@ def _answer(given: list[str], *, is_own: bool) -> int:
     if asks_help and name in FAMILIES:
         sys.stdout.write(f"Usage: wakeful {name} COMMAND [OPTIONS]\n{_family(name)}")
         return 0
-    if name not in COMMANDS or _is_mistyped(name, given):
+    if name not in COMMANDS or _is_mistyped(name, given) or _is_nearly_another(name, given):
         return _no_such_command(given)
     arguments = given[len(name.split()) :]
     if name in ROWS and not asks_help and any(not word.startswith("-") for word in arguments):
@@ -136,23 +138,43 @@ def _family(name: str) -> str:
 
 def _is_mistyped(name: str, given: list[str]) -> bool:
     """A second word that is none of the family's, where the first alone takes no argument."""
-    takes_none = COMMANDS[name].usage == name and any(each.startswith(f"{name} ") for each in COMMANDS)
+    takes_none = COMMANDS[name].usage == name and bool(_members(name))
     return takes_none and len(given) > 1 and not given[1].startswith("-")
+
+
+def _is_nearly_another(name: str, given: list[str]) -> bool:
+    """Two words behind a command that takes one, the first of them nearly one of the family's."""
+    members = _members(name)
+    if not members or len(given) < 3 or any(word.startswith("-") for word in given[1:3]):
+        return False
+    from difflib import get_close_matches
+
+    return bool(get_close_matches(" ".join(given[:2]), members, n=1, cutoff=NEAR))
+
+
+def _members(name: str) -> list[str]:
+    return [each for each in COMMANDS if each.startswith(f"{name} ")]
 
 
 def _no_such_command(given: list[str]) -> int:
     from difflib import get_close_matches
 
+    from wakeful.surfaces.cli.problems import WrongRequest, exit_code_of
+
     asked = " ".join(given[:2]) if given[0] in (*FAMILIES, *COMMANDS) else given[0]
+    if members := _members(given[0]):
+        near = get_close_matches(asked, members, n=2, cutoff=NEAR) if len(given) > 1 else []
+        meant = f"Did you mean {' or '.join(f'wakeful {each}' for each in near)}?"
+        hint = meant if near else f"There are: {', '.join(f'wakeful {each}' for each in members)}"
+        is_bare = len(given) == 1 or given[1].startswith("-")
+        words = f"wakeful {given[0]} needs one more word" if is_bare else f"there is no command {asked!a}"
+        return exit_code_of(WrongRequest(words, hint), as_json=_wants_json(given))
     firsts = dict.fromkeys(name.partition(" ")[0] for name in COMMANDS)
     whole = [" ".join([*get_close_matches(given[0], firsts, n=1, cutoff=0.65), *given[1:2]])]
     near = [name for name in whole if " " in name and name in COMMANDS]  # the second word may be right
     near = near or list(OTHER_WORDS.get(given[0], ())) or get_close_matches(asked, COMMANDS, n=2, cutoff=0.65)
-    near = near or [name for name in COMMANDS if name.startswith(given[0] + " ")]
     meant = " or ".join(f"wakeful {name}" for name in near)
     hint = f"Did you mean {meant}?" if near else "List the commands: wakeful --help"
-    from wakeful.surfaces.cli.problems import WrongRequest, exit_code_of
-
     return exit_code_of(WrongRequest(f"there is no command {asked!a}", hint), as_json=_wants_json(given))
 
 
