@@ -233,7 +233,7 @@ async def _settled(engine: Engine, run_check: RunCheck, row: TimerRow, due_at: i
         timer_id=row.timer_id,
         due_at=found.fires,
         message_id=message.message_id,
-        failures=await failures_in_a_row(engine.store, row),
+        failures=await failures_in_a_row(engine.store, row, now),
         next_at=found.next_at,
         check_turn=check.turn_id if check is not None else "",
     )
@@ -308,17 +308,25 @@ async def _under_way(engine: Engine, row: TimerRow) -> str | None:
     return message.message_id if message is not None and message.state in _UNDER_WAY else None
 
 
-async def failures_in_a_row(store: Store, row: TimerRow) -> int:
+async def failures_in_a_row(store: Store, row: TimerRow, now: int) -> int:
     """Due times in a row that came to nothing, the newest included: their turn failed, or could not begin because the
-    agent's code, a tool of it or its key is missing. One that is still at work counts neither way."""
+    agent's code, a tool of it or its key is missing. One that is still at work counts neither way. Those that came due
+    since the agent was paused for it are kept, and count as one."""
     message = await store.message(row.last_message) if row.last_message is not None else None
     turn = await store.turn(message.turn_id) if message is not None and message.turn_id else None
-    if turn is not None:
-        is_failed = turn.state not in ("completed", "cancelled")
-        return row.failures if turn.is_open else row.failures + 1 if is_failed else 0
-    agent = await store.runtime_agent(row.agent_id)
-    is_stuck = message is not None and agent is not None and agent.control == "paused" and agent.cause in _CANNOT_RUN
-    return row.failures + 1 if is_stuck and message is not None and message.state in _UNDER_WAY else row.failures
+    failures = row.failures
+    if turn is not None and not turn.is_open:
+        failures = row.failures + 1 if turn.state not in ("completed", "cancelled") else 0
+    is_due = row.state == "armed" and row.due_at is not None and row.due_at <= now
+    is_queued = turn is None and message is not None and message.state in _UNDER_WAY
+    if (is_due or is_queued) and await _is_stuck(store, row.agent_id):
+        return failures + 1
+    return failures
+
+
+async def _is_stuck(store: Store, agent_id: str) -> bool:
+    agent = await store.runtime_agent(agent_id)
+    return agent is not None and agent.control == "paused" and agent.cause in _CANNOT_RUN
 
 
 def _first_due(terms: TimerTerms, now: int) -> int:

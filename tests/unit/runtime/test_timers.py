@@ -250,6 +250,23 @@ async def test_due_times_that_could_not_start_count_as_failures_and_are_told_onc
         assert len(await rt.notices("ops")) == 1
 
 
+async def test_due_times_whose_check_cannot_begin_are_kept_and_count_as_failures(tmp_path: Path) -> None:
+    """The agent's code is not there any more, so nobody knows under which policy its check would run."""
+    clock, work = FixedClock(MIDNIGHT), tmp_path / "work"
+    work.mkdir()
+    entry = {"cron": "0 * * * *", "say": "Look.", "check": "true"}
+    agent = Agent("ops", scripted(["done"], leftover="ignore"), workspace=work, wake=[entry])
+    async with Runtime(tmp_path / "rt", agents=[agent], clock=clock) as rt:
+        await rt.settled()
+    async with Runtime(tmp_path / "rt", clock=clock) as rt:
+        await rt.settled()
+        assert [timer.failures for timer in await rt.timers()] == [0]
+        for _ in range(3):
+            await passes(rt, clock, HOUR)
+        assert [(timer.failures, timer.fired, timer.folded) for timer in await rt.timers()] == [(1, 0, 0)]
+        assert [notice.kind for notice in await rt.notices("ops")] == ["failure"]
+
+
 # --- `wake` of an agent --------------------------------------------------------------------------------------------
 
 

@@ -182,7 +182,7 @@ async def _test_notice(opened: OpenStore, asked: AgentControlRequest) -> "AgentR
 async def _timers(opened: OpenStore, asked: AgentName) -> "list[TimerRecord]":
     from wakeful.service.queries.runtime_agents import list_timers
 
-    return await list_timers(opened.store, asked.agent)
+    return await list_timers(opened.engine, asked.agent)
 
 
 async def _cancel_timer(opened: OpenStore, asked: TimerName) -> "TimerRecord":

@@ -88,7 +88,7 @@ async def agent_snapshot(engine: Engine, name: str, refused: CountRefusals | Non
         workspaces=await workspaces_of(engine, name),
         work_items=tuple(await work_items_of(store, name)),
         waits=tuple(wait_record(row) for row in await store.open_waits(name)),
-        timers=tuple(await list_timers(store, name)),
+        timers=tuple(await list_timers(engine, name)),
         triggers=tuple(await list_triggers(store, refused or stored, name)),
         approvals=tuple(each for each in await approvals(engine) if each.agent_id == name),
         briefs=tuple(await briefs_of(store, name, limit=TAIL)),

@@ -8,6 +8,7 @@ from wakeful.contracts.errors import InvalidValue, MessageNotFound
 from wakeful.contracts.messages import ChannelOrigin, Priority, WebhookOrigin
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.ingress import Arrival
+from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_messages import admitted_message
 from wakeful.ports import MessageLog, MessageRow, Store
 from wakeful.ports.timers import TimerRow
@@ -22,12 +23,13 @@ PAGE = 500
 """Events that are read at once."""
 
 
-async def list_timers(store: Store, agent: str | None = None) -> list[TimerRecord]:
+async def list_timers(engine: Engine, agent: str | None = None) -> list[TimerRecord]:
     """The timers of an agent or of all agents, with how often in a row each came to nothing. Raises AgentNotFound."""
+    store, now = engine.store, engine.clock.now()
     rows = await store.timers(agent)
     if agent is not None and not rows:
         await check_known(store, agent)
-    return [timer_record(row, await failures_in_a_row(store, row)) for row in rows]
+    return [timer_record(row, await failures_in_a_row(store, row, now)) for row in rows]
 
 
 def timer_record(row: TimerRow, failures: int = 0) -> TimerRecord:

@@ -11,11 +11,15 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.events import TurnCompleted
 from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.ports import Log, Store, TurnRow
+from wakeful.ports.mailbox import BusyThread
 from wakeful.service.queries.known_agents import names_like
-from wakeful.views.agent_status import AgentStatus
+from wakeful.views.agent_status import AgentStatus, QueuedMessage, WaitingThread
 
 PAGE = 20
 """So many turns that ended are looked up at a time: the newest one answers, unless its provider reported nothing."""
+
+SHOWN = 5
+"""Messages that are named of those that queue in a thread."""
 
 TAIL = 20
 """A turn's end is among so many of its stream's newest events, unless much was written to it later."""
@@ -32,9 +36,13 @@ async def agents_status(
     is_open = Counter([row.agent_name async for row in store.open_turns()])
     actions = Counter(row.agent_name for row in await store.actions(pending_only=True))
     queued = Counter[str]()
+    waiting: list[WaitingThread] = []
     for busy in await store.busy_threads():
         thread = await store.thread(busy.agent_id, busy.thread_id) if busy.queued else None
-        queued[thread.agent_name if thread is not None else ""] += busy.queued
+        name = thread.agent_name if thread is not None else ""
+        queued[name] += busy.queued
+        if name == agent and busy.queued and busy.turns:
+            waiting += await _waiting(store, busy)
     turns = Counter(row.turn_id for row in await store.unknown())
     unknown = Counter[str]()
     for turn_id, count in turns.items():
@@ -45,6 +53,7 @@ async def agents_status(
             agent=name,
             open_turns=is_open[name],
             queued_messages=queued[name],
+            waiting_threads=tuple(waiting),
             pending_actions=actions[name],
             unknown_outcomes=unknown[name],
             token_usage=await _usage(store, name),
@@ -67,6 +76,19 @@ async def _listed(store: Store, after: str | None, limit: int | None) -> list[st
             break
         after = page[-1]
     return found[:limit]
+
+
+async def _waiting(store: Store, busy: BusyThread) -> list[WaitingThread]:
+    """What queues behind the turn of a thread, where that turn waits for somebody."""
+    turns = await store.turns_of_thread(busy.agent_id, busy.thread_id, open_only=True)
+    resting = next((turn for turn in turns if turn.state == "suspended"), None)
+    if resting is None:
+        return []
+    rows = await store.queued(busy.agent_id, busy.thread_id, limit=SHOWN)
+    shown = tuple(
+        QueuedMessage(message_id=row.message_id, kind=row.kind, queued_at=row.admitted_at / 1e6) for row in rows
+    )
+    return [WaitingThread(thread=busy.thread_id, turn_id=resting.turn_id, queued=busy.queued, messages=shown)]
 
 
 async def _revision(store: Store, name: str) -> dict[str, Any]:

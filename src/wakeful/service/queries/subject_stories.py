@@ -59,7 +59,7 @@ async def why_subject(engine: Engine, name: str) -> SubjectStory:
     if (message := await _named(store, MESSAGES, name, "msg_")) is not None:
         return await _of_message(engine, message)
     if (timer := await _named(store, TIMERS, name, "timer_")) is not None:
-        return await _of_timer(store, timer)
+        return await _of_timer(engine, timer)
     if (notice := await _named(store, NOTICES, name, "ntc_")) is not None:
         return _of_notice(notice)
     try:
@@ -72,7 +72,7 @@ async def why_subject(engine: Engine, name: str) -> SubjectStory:
             raise InvalidRequest(*several(name, "timers", candidates)) from None
         if not scheduled:
             raise
-        return await _of_timer(store, scheduled[0])
+        return await _of_timer(engine, scheduled[0])
     return await _of_turn(engine, turn)
 
 
@@ -112,13 +112,13 @@ async def _of_message(engine: Engine, row: MessageRow) -> SubjectStory:
     )
 
 
-async def _of_timer(store: Store, row: TimerRow) -> SubjectStory:
+async def _of_timer(engine: Engine, row: TimerRow) -> SubjectStory:
     schedule = f"by {row.cron!r} in {row.timezone}" if row.cron is not None else "once"
     following = f"due next at {_at(row.due_at)}" if row.due_at is not None and row.state == "armed" else row.state
     evidence = [f"set by {row.armed_by} at {_at(row.armed_at)}", f"fired {row.fired}, missed {row.missed}"]
     if row.last_due is not None:
         evidence.append(f"the due time {_at(row.last_due)} was {row.last_end}")
-    failures = await failures_in_a_row(store, row)
+    failures = await failures_in_a_row(engine.store, row, engine.clock.now())
     if failures:
         evidence.append(f"{failures} due times in a row came to nothing")
     if row.last_message is not None:

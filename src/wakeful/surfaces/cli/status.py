@@ -128,11 +128,27 @@ def _tell_one(agent: str, place: StoreAddress, *, json: bool) -> None:
             f"  last turn  {_tokens(last) if last is not None else 'no tokens reported yet'}",
         ]
     )
+    for each in found.waiting_threads:
+        out(
+            [
+                f"  behind     {plain(each.turn_id)}, thread {plain(each.thread)}: {counted(each.queued, 'message')}",
+                *_queue(each),
+            ]
+        )
     if found.revised_at is not None:
         since = counted(found.turns_since_revision or 0, "turn")
         out(f"  changed    {ago(int(found.revised_at * 1e6))} ago, {since} since")
     if problems:
         out(_problem_lines(problems))
+
+
+def _queue(waiting: Any) -> list[str]:
+    lines = [
+        f"             {each.kind} {each.message_id[:20]}, {ago(int(each.queued_at * 1e6))}"
+        for each in waiting.messages
+    ]
+    more = waiting.queued - len(lines)
+    return [*lines, f"             and {more} more"] if more else lines
 
 
 def _tokens(usage: Any) -> str:

@@ -342,7 +342,7 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         """All timers that are armed, the next one first; of an agent, those that are over as well."""
         from wakeful.service.queries.runtime_agents import list_timers
 
-        return await list_timers(self._here.engine.store, agent)
+        return await list_timers(self._here.engine, agent)
 
     async def enqueue(self, agent: str, objective: str, *, by: str = "program") -> "WorkItemRecord":
         """Put an objective into the queue of an agent with work items, without a message. An idle agent is woken for
