@@ -5,7 +5,7 @@ from wakeful.contracts.models import AgentTokenUsageSummary
 from wakeful.contracts.values import Value
 
 
-class QueuedMessage(Value):
+class MessageBehind(Value):
     """A message that no turn has taken yet."""
 
     message_id: str
@@ -20,7 +20,7 @@ class WaitingThread(Value):
     thread: str
     turn_id: str
     queued: int
-    messages: tuple[QueuedMessage, ...] = ()
+    messages: tuple[MessageBehind, ...] = ()
     """The first of them, in their order."""
 
 

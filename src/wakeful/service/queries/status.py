@@ -13,7 +13,7 @@ from wakeful.contracts.models import AgentTokenUsageSummary, TokenUsage
 from wakeful.ports import Log, Store, TurnRow
 from wakeful.ports.mailbox import BusyThread
 from wakeful.service.queries.known_agents import names_like
-from wakeful.views.agent_status import AgentStatus, QueuedMessage, WaitingThread
+from wakeful.views.agent_status import AgentStatus, MessageBehind, WaitingThread
 
 PAGE = 20
 """So many turns that ended are looked up at a time: the newest one answers, unless its provider reported nothing."""
@@ -86,7 +86,7 @@ async def _waiting(store: Store, busy: BusyThread) -> list[WaitingThread]:
         return []
     rows = await store.queued(busy.agent_id, busy.thread_id, limit=SHOWN)
     shown = tuple(
-        QueuedMessage(message_id=row.message_id, kind=row.kind, queued_at=row.admitted_at / 1e6) for row in rows
+        MessageBehind(message_id=row.message_id, kind=row.kind, queued_at=row.admitted_at / 1e6) for row in rows
     )
     return [WaitingThread(thread=busy.thread_id, turn_id=resting.turn_id, queued=busy.queued, messages=shown)]
 
