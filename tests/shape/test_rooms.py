@@ -100,7 +100,7 @@ def test_an_address_inside_the_house_is_found(text: str) -> None:
 
 
 OPEN_A_STORE = {
-    "debug_prompt", "host_setup", "resume", "run", "tools", "workflow_nodes", "workflow_run", "workflows",
+    "agent_in_question", "host_setup", "resume", "run", "workflow_nodes", "workflow_run", "workflows",
 }  # fmt: skip
 """Commands that need the code of an agent, or follow a log while it grows. All others ask an operation."""
 
