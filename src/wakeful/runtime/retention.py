@@ -76,6 +76,8 @@ class RetentionPass:
         if not self._dry:
             await self._finish_cuts()
         await self._expire_turns()
+        if not self._dry:
+            await self._bundle_logs()
         await self._cut_temporary()
         await self._cut_request_keys()
         await self._expire_outputs()
@@ -102,13 +104,23 @@ class RetentionPass:
 
     async def _expire_turns(self) -> None:
         cutoff = self._settings.before(self._settings.turns, self._now)
-        agents: set[str] = set()
         async for row in self._ended("turns", cutoff):
             with suppress(StoreDamaged):  # whoever reads that log is told; the others go on
                 await self._expire_turn(row, cutoff or 0)
-                agents.add(row.agent_id)
-        for agent_id in () if self._dry else sorted(agents):
-            await self._bundle_rows(agent_id, cutoff or 0)
+
+    async def _bundle_logs(self) -> None:
+        """After all details are gone: a bundle would have to be taken apart again. A walk of its own, so that a kill
+        between the two leaves no log as it is."""
+        cutoff = self._settings.before(self._settings.turns, self._now)
+        agents: set[str] = set()
+        last: TurnRow | None = None
+        async for last in self._ended("bundles", cutoff, marks=False):
+            agents.add(last.agent_id)
+        for agent_id in sorted(agents):
+            with suppress(StoreDamaged):
+                await self._bundle_rows(agent_id, cutoff or 0)
+        if last is not None:
+            await self._mark("bundles", last)
 
     async def _expire_turn(self, row: TurnRow, cutoff: int) -> None:
         kept_from, newest = await self._kept_from(row, cutoff)
