@@ -203,6 +203,11 @@ async def test_a_clock_that_jumps_by_over_an_hour_is_a_fact(tmp_path: Path) -> N
         ({"cron": "0 7 * *"}, InvalidRequest, "has 4 fields, and a cron line has 5"),
         ({"cron": "0 0 30 2 *"}, InvalidRequest, "bad day-of-month"),
         ({"cron": "0 7 * * *", "timezone": "Europe/Berlim"}, InvalidConfig, "'Europe/Berlim'"),
+        (
+            {"at": MIDNIGHT + timedelta(hours=1), "timezone": "Europe/Berlin"},
+            InvalidRequest,
+            "timezone='Europe/Berlin' has no effect on a single time",
+        ),
         ({}, InvalidRequest, "neither a time nor a cron line"),
         ({"cron": "0 7 * * *", "catch_up": "two"}, InvalidRequest, "catch_up='two'"),
         ({"cron": "0 7 * * *", "agent": "opps"}, AgentNotFound, "no agent 'opps'"),

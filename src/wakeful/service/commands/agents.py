@@ -276,6 +276,9 @@ async def arm_for_agent(engine: Engine, agent: str, **terms: Any) -> TimerRow:
     await addressed(engine.store, agent)
     if terms["catch_up"] not in CATCH_UP:
         raise InvalidRequest(f"catch_up={terms['catch_up']!r}", f"Give one of {', '.join(CATCH_UP)}.")
+    if terms["at"] is not None and terms["cron"] is None and terms["timezone"] != "UTC":
+        problem = f"timezone={terms['timezone']!r} has no effect on a single time"
+        raise InvalidRequest(problem, "Leave it out: at= has its own zone. It is for a cron line.")
     if not terms["say"].strip():
         raise InvalidRequest("the timer says nothing, so it would wake nobody", 'Give words: say="Check the backups."')
     if not terms["thread"].strip():
