@@ -15,10 +15,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "runn hello": ("there is no command 'runn'", "did you mean wakeful run?"),
     "approvals aprove x": ("there is no command 'approvals aprove'", "did you mean wakeful approvals approve or "),
     "models lst": ("there is no command 'models lst'", "did you mean wakeful models list or wakeful models test?"),
-    "debug": (
-        "there is no command 'debug'",
-        "did you mean wakeful debug prompt or wakeful debug latency or ",
-    ),
+    "debug": ("wakeful debug needs one more word", "there are: wakeful debug prompt, wakeful debug latency, "),
     "logs": ("there is no command 'logs'", "did you mean wakeful daemon logs or wakeful tail?"),
     "turns": ("there is no command 'turns'", "did you mean wakeful events?"),
     "zzz": ("there is no command 'zzz'", "list the commands: wakeful --help"),

@@ -40,7 +40,7 @@ for name in ("tree", "workflow_updates", "brand_new", "execution_snapshot", "not
 COMMANDS = """
 import asyncio, sys
 from pathlib import Path
-site, work = Path(sys.argv[1]), Path(sys.argv[2])
+site, work, home = map(Path, sys.argv[1:])
 sys.path.insert(0, str(site))
 from wakeful.sandbox.package_files import held_package, hold_package
 hold_package()
@@ -52,7 +52,7 @@ def reply(request):
     return str(request.history[-1]) if request.answered else {"calls": [call]}
 
 async def main():
-    async with Runtime(work / "home", agents=[Agent("ops", scripted(reply), workspace=work)]) as rt:
+    async with Runtime(home, agents=[Agent("ops", scripted(reply), workspace=work)]) as rt:
         await rt.answer(await rt.send("ops", "go", thread="one"))
         print((work / "said").exists())
         (work / "said").unlink()
@@ -107,7 +107,7 @@ def test_inversion_a_process_that_does_not_hold_its_package_loads_parts_of_the_o
 
 def test_no_command_is_begun_with_a_supervisor_of_another_version(site: Path, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    assert run(COMMANDS, site, tmp_path / "work") == ["True", "False completed True"]
+    assert run(COMMANDS, site, tmp_path / "work", tmp_path / "home") == ["True", "False completed True"]
 
 
 def test_a_look_at_all_files_is_made_at_most_once_a_second(tmp_path: Path) -> None:
