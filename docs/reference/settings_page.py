@@ -303,7 +303,7 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
         "notice_gb": Row(
             "gigabytes; 0: never",
             f"`{KEPT.notice_gb:g}`",
-            "A store beyond this size is noticed in the log, once.",
+            "A store beyond this size is told as a notice, once.",
             "notice_gb = 20",
         ),
     },

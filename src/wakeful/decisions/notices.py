@@ -26,18 +26,21 @@ from wakeful.contracts.events import (
     ProgressStalled,
     ProviderParked,
     ResultChanged,
+    StoreSizeNoticed,
     TimerMissed,
     TurnFailed,
 )
 from wakeful.contracts.notices import MOST_WORDS, NoticeKind
+from wakeful.contracts.retention import GB
 from wakeful.decisions.briefs import failure_text
 from wakeful.decisions.spend_windows import window_words
 
 AT_ONCE: Final[tuple[NoticeKind, ...]] = ("action_required", "test")
 """Told in quiet hours, too, and not kept for the digest."""
-MOST_ATTEMPTS: Final = 8
 FIRST_PAUSE: Final = 10 * 1_000_000
 LONGEST_PAUSE: Final = 3600 * 1_000_000
+MOST_ATTEMPTS: Final = 32
+"""With these pauses they are spread over a day: a network that is away for a night loses no notice."""
 OLDEST: Final = 24 * 3600 * 1_000_000
 """A notice that nobody tried to deliver for so long is old news."""
 
@@ -112,6 +115,10 @@ def _text(event: AnyEvent) -> NoticeText | None:
             )
         case HeartbeatChanged(ok=False):
             return NoticeText("failure", f"the heartbeat does not arrive: {event.error}")
+        case StoreSizeNoticed():
+            size, limit = (f"{number / GB:,.1f} GB" for number in (event.size_bytes, event.notice_bytes))
+            words = f"the store takes {size}, more than {limit}; what takes the room, and how to free some:"
+            return NoticeText("failure", f"{words} wakeful store stats, wakeful store compact")
         case ResultChanged():
             return NoticeText("change", event.text, event.source)
         case NoticeRequested():

@@ -24,9 +24,10 @@ def wait_facts(work: TurnWork, call: Call, dispatch: CallAtGate) -> list[Fact] |
     terms = wait_of(name, arguments, now)
     if isinstance(terms, WaitRefusal):
         return _refusal(terms)
-    if terms.wake == "task_result" and terms.resource is not None:
+    if terms.wake == "task_result":
         running = work.open_tasks()
-        if not running & {terms.resource, task_of(terms.resource)}:
+        meant = running if terms.resource is None else running & {terms.resource, task_of(terms.resource)}
+        if not meant:
             return _refusal(no_such_task(terms.resource, running))
     wait_id = f"wait_{work.place.row.turn_id}_{call.call_id}"
     created = WaitCreated(

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import ProviderParked, ProviderUnparked, SessionStarted, TurnFailed
+from wakeful.contracts.events import ProviderParked, ProviderUnparked, TurnFailed
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.models import FailureKind
 from wakeful.engine.agent import Agent
@@ -20,6 +20,7 @@ from wakeful.engine.prepare.models import model_choices
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Model, WakeRow
 from wakeful.ports.notices import ParkedProviderRow
+from wakeful.runtime.own_streams import append_to_stream
 
 PARKS: Final[frozenset[FailureKind]] = frozenset({"auth_error", "quota_exhausted"})
 FIRST_PROBE: Final = 60 * 1_000_000
@@ -29,10 +30,7 @@ RUNTIME = "runtime"
 
 async def append_to_runtime(engine: Engine, *facts: Fact) -> None:
     """Write to the runtime's own stream."""
-    given = list(facts)
-    if not await engine.store.read(RUNTIME_STREAM, limit=1):
-        given.insert(0, Fact(SessionStarted(agent_name=RUNTIME_STREAM, temporary=True), engine.clock.now()))
-    await engine.store.admit(RUNTIME_STREAM, given)
+    await append_to_stream(engine.store, RUNTIME_STREAM, facts)
     engine.reads.forget()
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import EventRefused, ForTheCaller, StoreDamaged, StoreProblem
 from wakeful.contracts.events import (
     ContextResolved,
@@ -26,12 +26,14 @@ from wakeful.contracts.events import (
     SessionStarted,
     StoreSizeNoticed,
 )
+from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.retention import DAY_US, GB, Retention, RetentionReport
 from wakeful.decisions.retention import expiring_kinds, is_noticed
 from wakeful.ports import Clock, Store, TurnRow
 from wakeful.ports.artifacts import ArtifactRow
 from wakeful.ports.operator_feed import FEED
 from wakeful.ports.turns import TURNS, TURNS_BY_END, TURNS_OF_THREAD
+from wakeful.runtime.own_streams import append_to_stream
 
 LOG = logging.getLogger(__name__)
 RETENTION_STREAM = "runtime-retention"
@@ -331,19 +333,16 @@ class RetentionPass:
 
     async def _record(self) -> None:
         """Say what was done, and that the store has become large."""
-        store, facts = self._store, list[Fact]()
-        at = self._clock.now()
+        store, at = self._store, self._clock.now()
         if not self._done.is_empty:
-            facts.append(Fact(RetentionApplied(**self._done.model_dump(exclude={"dry_run"})), at))
+            applied = Fact(RetentionApplied(**self._done.model_dump(exclude={"dry_run"})), at)
+            await append_to_stream(store, RETENTION_STREAM, [applied])
         size, notice = await store.retention.used_bytes(), round(self._settings.notice_gb * GB)
         was_noticed = await store.retention.retention_mark(_NOTICED) == "yes"
         if is_noticed(size, notice, was_noticed=was_noticed):
-            facts.append(Fact(StoreSizeNoticed(size_bytes=size, notice_bytes=notice), at))
+            noticed = Fact(StoreSizeNoticed(size_bytes=size, notice_bytes=notice), at, MAIN_THREAD)
+            await append_to_stream(store, RUNTIME_STREAM, [noticed])
             LOG.warning("the store %s takes %.1f GB: wakeful store stats", store.location, size / GB)
-        if facts:
-            if not await store.read(RETENTION_STREAM, limit=1):
-                facts.insert(0, Fact(SessionStarted(agent_name=RETENTION_STREAM, temporary=True), at))
-            await store.admit(RETENTION_STREAM, facts)
         if (is_large := bool(notice) and size > notice) != was_noticed:
             await store.retention.set_retention_mark(_NOTICED, "yes" if is_large else "no")
         await store.retention.set_retention_mark(_LAST_PASS, str(at))

@@ -18,7 +18,6 @@ from wakeful.contracts.errors import EventRefused, InvalidRequest, TimerNotFound
 from wakeful.contracts.events import (
     AnyEvent,
     ClockJumped,
-    SessionStarted,
     TimerArmed,
     TimerCancelled,
     TimerFired,
@@ -34,6 +33,7 @@ from wakeful.decisions.waking.wake_words import timer_words
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Store, WakeRow
 from wakeful.ports.timers import TimerRow
+from wakeful.runtime.own_streams import append_to_stream
 from wakeful.runtime.wake_messages import WakeMessage, message_id_of
 from wakeful.settings.spend_windows import zone_named
 
@@ -373,7 +373,4 @@ class ClockWatch:
         self._wall, self._passed = wall, passed
         if not has_jumped(moved, lasted):
             return
-        facts = [Fact(ClockJumped(by_us=moved - lasted), wall)]
-        if not await store.read(CLOCK_STREAM, limit=1):
-            facts.insert(0, Fact(SessionStarted(agent_name=CLOCK_STREAM, temporary=True), wall))
-        await store.admit(CLOCK_STREAM, facts)
+        await append_to_stream(store, CLOCK_STREAM, [Fact(ClockJumped(by_us=moved - lasted), wall)])

@@ -44,7 +44,8 @@ class TriggerTerms:
 
 
 async def create_trigger(engine: Engine, agent_id: str, terms: TriggerTerms) -> TriggerRow:
-    """Make a trigger, or make a revoked one again with another address. The default one is given back as it is.
+    """Make a trigger, or make a revoked one again with another address. The default one keeps its address, and takes a
+    signature that is given.
 
     Raises InvalidRequest for terms that do not go together, and for a name that is taken.
     """
@@ -53,7 +54,7 @@ async def create_trigger(engine: Engine, agent_id: str, terms: TriggerTerms) -> 
     known = await engine.store.trigger(trigger_id)
     if known is not None and known.state == "active":
         if not terms.name:
-            return known
+            return await _with_signature(engine, known, terms)
         raise InvalidRequest(
             f"agent {agent_id!r} has a trigger called {terms.name!r}", "Rotate or revoke it, or give another name."
         )
@@ -69,6 +70,21 @@ async def create_trigger(engine: Engine, agent_id: str, terms: TriggerTerms) -> 
         created_by=terms.created_by,
     )
     return await _changed(engine, agent_id, event)
+
+
+async def _with_signature(engine: Engine, row: TriggerRow, terms: TriggerTerms) -> TriggerRow:
+    """The default trigger, which from now on takes only what is signed, where the terms say so."""
+    if terms.signature is None or (terms.signature, terms.signing_env) == (row.signature, row.signing_env):
+        return row
+    event = TriggerRevised(
+        trigger_id=row.trigger_id,
+        say=row.say,
+        thread=row.thread,
+        signature=terms.signature,
+        signing_env=terms.signing_env,
+        revised_by=terms.created_by,
+    )
+    return await _changed(engine, row.agent_id, event)
 
 
 async def rotate_trigger(engine: Engine, row: TriggerRow, *, by: str, reason: str = "") -> TriggerRow:

@@ -25,6 +25,7 @@ from wakeful.contracts.events import (
     ProviderParked,
     ProviderUnparked,
     RuntimeControlChanged,
+    StoreSizeNoticed,
     TimerArmed,
     TimerCancelled,
     TimerFired,
@@ -211,6 +212,7 @@ HELD: list[Fact] = [
     waking(parked("gemini")),
     waking(parked("anthropic")),
     waking(ProviderUnparked(provider="openai", by="runtime")),
+    waking(StoreSizeNoticed(size_bytes=6_000_000_000, notice_bytes=5_000_000_000)),
 ]
 KEYED: list[Fact] = [
     *(

@@ -51,11 +51,11 @@ async def test_a_notice_that_cannot_be_delivered_is_tried_again_with_the_same_id
         agent = Agent("ops", scripted(BROKEN), notify={"to": there.url})
         async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
             await rt.answer(await rt.send("ops", "Check."))
-            for _ in range(12):
+            for _ in range(40):
                 await passes(rt, clock, HOUR)
             (notice,) = await rt.notices("ops")
-            assert (notice.state, notice.attempts, notice.error) == ("given_up", 8, "127.0.0.1 answered HTTP 503")
-        assert [each["attempt"] for each in there.got] == list(range(1, 9))
+            assert (notice.state, notice.attempts, notice.error) == ("given_up", 32, "127.0.0.1 answered HTTP 503")
+        assert [each["attempt"] for each in there.got] == list(range(1, 33))
         assert {each["notice_id"] for each in there.got} == {notice.notice_id}
 
 

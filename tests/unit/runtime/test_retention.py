@@ -11,6 +11,7 @@ from wakeful import Agent, Retention, Runtime, open_store, run, tool
 from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import BY_KIND, ContextResolved, RetentionApplied, StoreSizeNoticed
+from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.decisions.evolve import facts as evolving
 from wakeful.decisions.retention import FOLLOWED, FOR_READERS, OF_ITS_TURN, expiring_kinds, is_noticed, why_log_stays
 from wakeful.errors import ArtifactExpired, InvalidConfig
@@ -66,7 +67,8 @@ async def passed(store: Store, clock: FixedClock, settings: Retention | None = N
 
 
 async def facts_of(store: Store, kind: type) -> list[Any]:
-    return [entry.fact.event for entry in await store.read(RETENTION_STREAM) if isinstance(entry.fact.event, kind)]
+    stream = RUNTIME_STREAM if kind is StoreSizeNoticed else RETENTION_STREAM
+    return [entry.fact.event for entry in await store.read(stream) if isinstance(entry.fact.event, kind)]
 
 
 async def test_details_of_a_turn_expire_after_thirty_days_and_its_conversation_stays(tmp_path: Path) -> None:
@@ -297,6 +299,20 @@ async def test_the_size_is_noticed_once_until_it_was_smaller_again(tmp_path: Pat
     noticed = await facts_of(store, StoreSizeNoticed)
     assert [event.notice_bytes for event in noticed] == [1_000, 1_000]
     await store.close()
+
+
+async def test_people_are_told_of_a_large_store_once(tmp_path: Path) -> None:
+    clock = FixedClock()
+    store = await SqliteStore.open(tmp_path / "wakeful.db")
+    for _ in range(2):
+        await passed(store, clock, Retention(notice_gb=0.000_001))
+    await store.close()
+    async with Runtime(tmp_path, agents=[shop()], clock=clock) as rt:
+        await rt.settled()
+        (notice,) = await rt.notices()
+        assert (notice.kind, notice.cause) == ("failure", "store.size_noticed")
+        assert notice.text.endswith("how to free some: wakeful store stats, wakeful store compact")
+        assert [entry.presentation.summary for entry in await rt.tail()] == [notice.text]
 
 
 async def test_a_dry_run_says_what_would_go_and_changes_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from wakeful import Agent, Runtime, tool
 from wakeful.errors import AgentStopped
+from wakeful.service.commands.steering import pause_turn, unpause_turn
 from wakeful.testing import FixedClock, scripted
 
 
@@ -97,6 +98,32 @@ async def test_an_agent_that_was_paused_by_name_stays_paused(tmp_path: Path) -> 
         await rt.pause_all()
         await rt.resume_all()
         assert {each.agent: each.control for each in await rt.agents()} == {"desk": "running", "ops": "paused"}
+
+
+async def test_a_turn_that_was_paused_by_name_stays_paused(tmp_path: Path) -> None:
+    work, asked = Work(), list[str]()
+
+    def reply(request: Any) -> Any:
+        asked.append("asked")
+        return {"calls": [{"name": "step"}]} if len(asked) == 1 else "done"
+
+    agent = Agent("busy", scripted(reply), tools=[work.tool])
+    async with Runtime(tmp_path, agents=[agent], clock=FixedClock()) as rt:
+        sent = await rt.send("busy", "Work.")
+        await work.began.wait()
+        engine = rt._here.engine
+        (turn,) = [row async for row in engine.store.open_turns()]
+        await pause_turn(engine, turn.turn_id, requested_by="ann")
+        work.goes_on.set()
+        await rt.settled()
+        for _ in range(2):
+            await rt.pause_all()
+            await rt.resume_all()
+            await rt.settled()
+        assert len(asked) == 1
+        await unpause_turn(engine, turn.turn_id, requested_by="ann")
+        await rt.settled()
+        assert (await rt.answer(sent)).output == "done"
 
 
 async def test_running_commands_are_ended(tmp_path: Path) -> None:

@@ -26,6 +26,23 @@ async def test_inversion_without_a_signature_the_same_forged_body_is_taken(
         assert (await rt.message(taken.message_id)).derived_from == "external_evidence", "and nobody vouches for it"
 
 
+async def test_the_default_trigger_takes_a_signature_and_keeps_its_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI_SECRET", "a secret of the CI")
+    async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(NOON)) as rt:
+        url = await rt.trigger_url("ops")
+        assert (await rt.deliver(url, b"hello")).outcome == "accepted", "the inversion: without it anybody may hint"
+        for _ in range(2):
+            made = await rt.create_trigger("ops", signature="hub_sha256", signing_env="CI_SECRET")
+            assert (made.signature, made.signing_env) == ("hub_sha256", "CI_SECRET")
+        assert await rt.trigger_url("ops") == url
+        assert (await rt.deliver(url, b"hello")).reason == "signature_missing"
+        assert (await rt.deliver(url, b"{}", hub(b"{}"))).outcome == "accepted"
+        assert (await rt.create_trigger("ops")).signature == "hub_sha256", "asked for again, it stays as it is"
+        assert len(await events(rt, "trigger.revised")) == 1
+
+
 async def test_inversion_without_an_id_each_copy_counts(tmp_path: Path) -> None:
     async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(NOON)) as rt:
         await rt.create_trigger("ops", "open")

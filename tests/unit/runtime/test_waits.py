@@ -142,6 +142,7 @@ async def test_a_timer_begins_a_turn_of_an_agent_that_waits_for_nothing(tmp_path
             call("wait_for", reason="x", wake="task_result", resource="task_9"),
             "no running task of yours; running are: none",
         ),
+        (call("wait_for", reason="x", wake="task_result"), "no task of yours is running"),
     ],
 )
 async def test_a_wait_that_makes_no_sense_is_refused_to_the_model_with_what_would_be_right(

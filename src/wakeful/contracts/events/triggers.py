@@ -38,7 +38,7 @@ class TriggerCreated(_TriggerFact):
 
 
 class TriggerRevised(_TriggerFact):
-    """The agent's definition says something else about a trigger. Its address stays what it was."""
+    """The agent's definition, or a person, says something else about a trigger. Its address stays what it was."""
 
     kind: ClassVar[str] = "trigger.revised"
 

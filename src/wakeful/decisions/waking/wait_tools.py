@@ -140,13 +140,13 @@ def no_such_wait(wait_id: str, waits: Iterable[str]) -> WaitRefusal:
     return WaitRefusal("not_found", f"{wait_id!r} is no open wait of yours; open are: {listed}", "wait_id")
 
 
-def no_such_task(resource: str, running: Iterable[str]) -> WaitRefusal:
+def no_such_task(resource: str | None, running: Iterable[str]) -> WaitRefusal:
+    """`resource` is None where any task would do, and none runs."""
     listed = ", ".join(sorted(running)) or "none"
-    words = (
-        f"{resource!r} is no running task of yours; running are: {listed}. A task that has ended tells you so in a "
-        "message: if you have not seen it, end your turn and it comes"
-    )
-    return WaitRefusal("not_found", words, "resource")
+    what = "no task of yours is running" if resource is None else f"{resource!r} is no running task of yours"
+    words = what if resource is None else f"{what}; running are: {listed}"
+    words += ". A task that has ended tells you so in a message: if you have not seen it, end your turn and it comes"
+    return WaitRefusal("not_found", words, "wake" if resource is None else "resource")
 
 
 def _later(now: int, milliseconds: int | None) -> int | None:

@@ -17,10 +17,10 @@ from wakeful.contracts.events import (
     KeyedRequestAnswered,
     KeyedRequestReleased,
     KeyedRequestStarted,
-    SessionStarted,
 )
 from wakeful.engine.run_request import Engine
 from wakeful.ports.keyed_requests import KeyedRequestRow
+from wakeful.runtime.own_streams import append_to_stream
 from wakeful.runtime.retention import stream_of_keys
 
 MAX_ANSWER = 65_536
@@ -122,15 +122,8 @@ class OncePerKey:
     async def _begin(self, asked: KeyedRequest) -> str:
         now = self._engine.clock.now()
         stream = stream_of_keys(now)
-        facts = [
-            Fact(
-                KeyedRequestStarted(caller=asked.caller, request_key=asked.key, route=asked.route, digest=asked.digest),
-                now,
-            )
-        ]
-        if not await self._engine.store.head(stream):
-            facts.insert(0, Fact(SessionStarted(agent_name=stream, temporary=True), now))
-        await self._engine.store.admit(stream, facts)
+        event = KeyedRequestStarted(caller=asked.caller, request_key=asked.key, route=asked.route, digest=asked.digest)
+        await append_to_stream(self._engine.store, stream, [Fact(event, now)])
         return stream
 
     async def _say(self, stream: str, event: KeyedRequestAnswered | KeyedRequestReleased) -> None:

@@ -1,8 +1,8 @@
 """Everything at once: pause or stop all agents of a store, and let them run again. Facts, which need no model.
 
-What was said of single agents stays as it was. It holds for agents that are made later, until somebody takes it back.
-Whoever has the store can say it; the process that runs the agents ends their commands, and where none runs, whoever
-says it ends what was left running.
+What was said of single agents and turns stays as it was. It holds for agents that are made later, until somebody takes
+it back. Whoever has the store can say it; the process that runs the agents ends their commands, and where none runs,
+whoever says it ends what was left running.
 """
 
 from contextlib import suppress
@@ -53,12 +53,12 @@ async def hold_turns(engine: Engine, control: AgentControl, known: set[str] | No
 
 
 async def release_everything(engine: Engine, *, by: str) -> RuntimeHoldRow:
-    """Let all agents run that nobody paused or stopped by name."""
+    """Let everything run that nobody paused or stopped by name."""
     event = RuntimeControlChanged(control="running", changed_by=by)
     await append_to_runtime(engine, Fact(event, engine.clock.now()))
     for row in await _open_turns(engine):
         own = await engine.store.runtime_agent(row.agent_id)
-        if own is None or own.control == "running":
+        if (own is None or own.control == "running") and not await _rests_by_name(engine, row):
             await _say(engine, row, TurnPauseLifted(requested_by=by))
     held = await engine.store.runtime_hold()
     assert held is not None
@@ -73,6 +73,18 @@ async def refuse_if_stopped(store: RuntimeHolds) -> None:
             f"all agents are stopped by {hold.changed_by}" + (f": {hold.reason}" if hold.reason else ""),
             "Nothing was sent. To let them run: wakeful resume --all",
         )
+
+
+async def _rests_by_name(engine: Engine, row: TurnRow) -> bool:
+    """Did somebody pause this very turn, and nobody resume it since?"""
+    named = False
+    for entry in await engine.store.read(row.agent_id, turn_id=row.turn_id):
+        match entry.fact.event:
+            case TurnPauseRequested(requested_by=who) if who != EVERYTHING:
+                named = True
+            case TurnPauseLifted():
+                named = False
+    return named
 
 
 async def _open_turns(engine: Engine) -> list[TurnRow]:

@@ -11,7 +11,7 @@ from wakeful.contracts.amounts import checked_money
 from wakeful.contracts.budgets import Money, SpendWindow
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import EventRefused, InvalidConfig
-from wakeful.contracts.events import BudgetGranted, LimitChanged, SessionStarted, TurnPauseLifted, TurnResumed
+from wakeful.contracts.events import BudgetGranted, LimitChanged, TurnPauseLifted, TurnResumed
 from wakeful.contracts.spending import (
     RUNTIME,
     Period,
@@ -24,6 +24,7 @@ from wakeful.contracts.spending import (
 from wakeful.decisions.spend_windows import OwnerWindows, has_room, scope_words, window_at
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine
+from wakeful.runtime.own_streams import append_to_stream
 
 STREAM = "budget-grants"
 """The agent whose stream grants are in."""
@@ -65,10 +66,7 @@ async def grant(
     window = window_at(scope, SpendWindow(period, 0), now, zone)
     window = window.model_copy(update={"usd": said.get(window.key, "0")})
     granted = BudgetGranted(window=window, usd=amount, granted_by=by, reason=reason)
-    facts = [Fact(granted, now)]
-    if not await engine.store.read(STREAM, limit=1):
-        facts.insert(0, Fact(SessionStarted(agent_name=STREAM, temporary=True), now))
-    await engine.store.admit(STREAM, facts)
+    await append_to_stream(engine.store, STREAM, [Fact(granted, now)])
     await _go_on(engine, window, by)
     return next(row for row in await spending(engine) if row.key == window.key)
 

@@ -31,9 +31,11 @@ from wakeful.contracts.events import (
     ProviderUnparked,
     ResultChanged,
     RuntimeControlChanged,
+    StoreSizeNoticed,
     TimerMissed,
     TurnFailed,
 )
+from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.notices import NoticeState
 from wakeful.contracts.waking import CHECK_THREAD
 from wakeful.decisions.notices import is_for_parent, notice_of
@@ -52,7 +54,7 @@ from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey,
 from wakeful.store.tables.runtime_agents import NEEDS_AGENT, agent_row, is_outdated
 from wakeful.store.tables.wakes import wake_row
 
-OF_THE_RUNTIME: Final = (PackageReplaced, ProviderParked, ChannelTroubled, HeartbeatChanged)
+OF_THE_RUNTIME: Final = (PackageReplaced, ProviderParked, ChannelTroubled, HeartbeatChanged, StoreSizeNoticed)
 """Facts of the runtime's own stream, which belongs to no agent."""
 
 
@@ -77,6 +79,8 @@ def _raised(entry: LogEntry, event: Any, rows: AtHand) -> list[NoticeRow]:
         return []  # a run of the library has a caller, who is told
     if (fact.thread_id or "").startswith(CHECK_THREAD):
         return []  # the agent is woken and told
+    if isinstance(event, StoreSizeNoticed) and entry.agent_id != RUNTIME_STREAM:
+        return []  # of a version that told nobody
     if isinstance(event, AgentStateChanged) and agent is not None and is_outdated(event, agent):
         return []  # refused by the agent's own row
     if agent is not None and agent.ownership == "parent_supervised" and is_for_parent(event):
@@ -144,6 +148,7 @@ CAUSES: Final = (
     ProgressStalled,
     ProviderParked,
     ResultChanged,
+    StoreSizeNoticed,
     TimerMissed,
     TurnFailed,
 )

@@ -190,6 +190,7 @@ _NOTICED: Final = frozenset(
         "progress.stalled",
         "provider.parked",
         "result.changed",
+        "store.size_noticed",
         "timer.missed",
         "turn.failed",
     )
