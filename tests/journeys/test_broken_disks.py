@@ -235,6 +235,9 @@ async def test_a_row_that_somebody_edited_is_named_and_harms_no_other_agent(tmp_
             await rt.answer(sent)
         assert "agent ops" in told.value.message
         assert await said(rt, "desk") == "done"
+        told_of = [(each.envelope.agent_id, each.presentation.title) for each in await rt.tail(display="verbose")]
+        assert ("ops", "Unreadable") in told_of and ("ops", "Message") not in told_of
+        assert ("desk", "Message") in told_of, "and the feed over all agents goes on"
         other.executemany("UPDATE appends SET body = ? WHERE id = ?", kept)
         other.close()
         assert (await rt.answer(sent)).output == "done"

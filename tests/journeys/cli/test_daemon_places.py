@@ -87,8 +87,10 @@ def test_a_named_daemon_that_is_not_there_is_no_reason_to_ask_the_file(wakeful: 
 
 
 def test_a_program_that_is_no_daemon(wakeful: Wakeful, here: Path) -> None:
-    for answer in (http(b"{}"), b"220 mail.example ESMTP\r\n"):
+    for answer in (http(b"{}"), b"220 mail.example ESMTP\r\n", http(b"{}")[:-1]):
         with answering(here, answer):
+            told = json.loads(wakeful("daemon", "status", "--json").out)
+            assert (told["running"], f"another program answers at {here}" in told["next_step"]) == (False, True)
             refused = wakeful("status")
             assert (refused.code, refused.out) == (2, "")
             assert f"another program answers at {here}" in refused.err and "--store FILE" in refused.err
@@ -110,6 +112,13 @@ def test_a_daemon_of_another_version_that_answers_in_another_shape(wakeful: Wake
     assert refused.code == 2
     assert "the daemon is wakeful 9.0 and answers in another shape" in " ".join(refused.err.split())
     assert "wakeful daemon restart" in refused.err
+
+
+def test_an_error_that_is_told_in_another_shape(wakeful: Wakeful, here: Path) -> None:
+    answer = http(b'{"error": "no"}', "Wakeful-Api: 1", "Wakeful-Version: 9.0").replace(b"200 OK", b"502 No")
+    with answering(here, answer):
+        refused = wakeful("status")
+    assert (refused.code, refused.err.splitlines()[0]) == (1, "Error: it answered with status 502")
 
 
 def test_the_socket_of_another_home(wakeful: Wakeful, here: Path, elsewhere: ServedHome) -> None:

@@ -80,6 +80,22 @@ def test_a_number_that_is_too_long_is_not_called_wrong_text(client: HomeClient) 
     assert (answer.status, answer.body["error"]["message"]) == (400, "the body has a number with too many digits")
 
 
+def test_a_number_that_no_store_holds_is_refused_by_every_route(client: HomeClient) -> None:
+    found = {}
+    for method, path, said in routes(client):
+        for field in said.get("parameters", ()):
+            kinds = [field["schema"], *field["schema"].get("anyOf", ())]
+            if field["in"] == "query" and any(kind.get("type") == "integer" for kind in kinds):
+                asked = f"{filled(path)}?{field['name']}={10**30}&{needed(said)}"
+                found[f"{method} {path} {field['name']}"] = client.ask(method, asked, example(said)).status
+    assert len(found) > 20
+    assert {route: status for route, status in found.items() if status not in (400, 422)} == {}
+    events = "/agents/clerk/events"
+    for cursor in ("\xb2", "9" * 5_000, "1_0"):
+        answer = client.get(events, headers={"last-event-id": cursor})
+        assert (answer.status, answer.code) == (400, "invalid_cursor"), cursor[:9]
+
+
 def test_a_wish_with_a_wrong_letter_is_not_taken_for_no_wish(client: HomeClient) -> None:
     before = client.get("/turns?agent=clerk&limit=1000").body
     answer = client.post("/agents/clerk/chat?cancel_on_disconect=true", {"text": "hello", "thread": "misspelt"})

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from typing import Any
 
 from wakeful.contracts.envelope import StoredFact, named
-from wakeful.contracts.errors import CursorGone, InvalidRequest
+from wakeful.contracts.errors import CursorGone, InvalidRequest, StoreDamaged
 from wakeful.contracts.events import BriefCreated, TurnStarted, WorkItemCompleted
 from wakeful.engine.brief_texts import brief_text
 from wakeful.engine.turn_messages import admitted_message
@@ -22,7 +22,8 @@ from wakeful.service.queries.shared_tails import PAGE, RECENT, SharedTail, TailE
 from wakeful.service.queries.turns import EventReader
 from wakeful.views.presentation.display_modes import DisplayMode, display_mode, is_shown
 from wakeful.views.presentation.feed_entries import FeedEntry
-from wakeful.views.presentation.replayed_events import ReplayedEvent, provenance_of, replayed
+from wakeful.views.presentation.placements import Placement
+from wakeful.views.presentation.replayed_events import ReplayedEvent, provenance_of, replayed, unreadable
 
 TURNS = 256
 """Turns whose secrets are remembered, so that their facts are read once."""
@@ -146,8 +147,7 @@ class FeedReader(SharedTail[FeedRow, FeedEntry]):
         return self._store.watch_feed()
 
     async def _entry(self, row: FeedRow) -> "TailEntry[FeedEntry] | None":
-        for recorded in await self._store.read(row.agent_id, after=row.seq - 1, limit=1):
-            event = await self._presenter.present(recorded)
+        for event in await self._event(row):
             shown = FeedEntry(
                 cursor=self.cursor(row.position),
                 envelope=event.envelope,
@@ -156,6 +156,15 @@ class FeedReader(SharedTail[FeedRow, FeedEntry]):
             )
             return TailEntry(row.position, shown, row.is_result)
         return None
+
+    async def _event(self, row: FeedRow) -> "list[ReplayedEvent]":
+        """What stands there; none where it is gone. A log that is damaged ends nobody's feed: it says so itself."""
+        try:
+            found = await self._store.read(row.agent_id, after=row.seq - 1, limit=1)
+            return [await self._presenter.present(recorded) for recorded in found]
+        except StoreDamaged as damage:
+            at = Placement(row.visibility, row.category)
+            return [unreadable(row.agent_id, row.seq, row.at, at, damage.message)]
 
     async def _shown(self, rows: Sequence[FeedRow]) -> list[FeedEntry]:
         found, until = [], 0.0

@@ -72,6 +72,11 @@ class SharedTail(ABC, Generic[R, T]):
     def is_followed(self) -> bool:
         return self._followers > 0
 
+    @property
+    def _is_reading(self) -> bool:
+        """Not after a failure: those who come then begin anew, also while one who was there before stays."""
+        return self._pump is not None and not self._pump.done()
+
     # --- what is read, and from where --------------------------------------------------------------------------------
 
     @abstractmethod
@@ -168,9 +173,9 @@ class SharedTail(ABC, Generic[R, T]):
 
     async def _join(self) -> None:
         self._followers += 1
-        if self._pump is None:
+        if not self._is_reading:
             newest = await self._newest()
-            if self._pump is None:  # another follower may have been faster
+            if not self._is_reading:  # another follower may have been faster
                 self._from = self._upto = newest
                 self._recent.clear()
                 self._failure = None

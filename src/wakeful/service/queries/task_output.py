@@ -54,7 +54,7 @@ class TaskWatcher:
     @asynccontextmanager
     async def followed(self) -> AsyncIterator[None]:
         self._followers += 1
-        if self._looking is None:
+        if self._looking is None or self._looking.done():
             self._state, self._failure = None, None
             self._looking = asyncio.create_task(self._look())
         try:

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wakeful.service.serving.daemon_client import START, ControlRefused, NoAnswer, SocketConnection
+from wakeful.service.serving.daemon_client import (
+    START,
+    ControlRefused,
+    NoAnswer,
+    NobodyThere,
+    SocketConnection,
+    told_error,
+)
 
 SECONDS = 5.0
 
@@ -23,22 +30,30 @@ def ask_process(
         connection.request(method, where, sent, headers)
         answer = connection.getresponse()
         data, ours = answer.read(), answer.getheader("wakeful-api")
-    except (OSError, http.client.HTTPException) as error:
-        raise NoAnswer(f"no daemon answers at {path}: {error}", START) from None
+    except TimeoutError:
+        raise NoAnswer(f"the process at {path} does not answer", "Look: wakeful daemon logs") from None
+    except OSError as error:
+        raise NobodyThere(f"no daemon answers at {path}: {error}", START) from None
+    except http.client.HTTPException:
+        raise _stranger(path) from None
     finally:
         connection.close()
     if ours is None:
-        raise NoAnswer(f"another program answers at {path}", "Stop that program, or use another home.")
+        raise _stranger(path)
     try:
         found = json.loads(data) if data else None
     except ValueError:
         raise NoAnswer(f"the daemon at {path} answered with something else than JSON", "wakeful daemon logs") from None
     if answer.status >= 400:
-        words = found.get("error", {}) if isinstance(found, dict) else {}
+        words = told_error(data)
         raise ControlRefused(
             answer.status, words.get("code", "error"), words.get("message", "it was refused"), words.get("hint", "")
         )
     return found
+
+
+def _stranger(path: Path) -> NoAnswer:
+    return NoAnswer(f"another program answers at {path}", "Stop that program, or use another home.")
 
 
 def is_listening(path: Path) -> bool:

@@ -145,7 +145,7 @@ class DaemonClient:
         answer = self._send("GET", "/health", None, None, seconds=HELLO_SECONDS)
         place = self.address.where
         spoken, self.version = answer.getheader("wakeful-api"), answer.getheader("wakeful-version") or "?"
-        data = answer.read()
+        data = self._read(answer)
         said: dict[str, Any] = {}
         with suppress(ValueError):
             said = found if isinstance(found := json.loads(data), dict) else {}
@@ -212,20 +212,21 @@ class DaemonClient:
             self.close()
             raise self._no_answer(error) from None
 
-    def _whole(self, answer: http.client.HTTPResponse) -> DaemonAnswer:
+    def _read(self, answer: http.client.HTTPResponse) -> bytes:
         try:
-            data = answer.read()
+            return answer.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise self._no_answer(error) from None
+
+    def _whole(self, answer: http.client.HTTPResponse) -> DaemonAnswer:
+        data = self._read(answer)
         if answer.status >= 400:
             raise self._refused(answer.status, data)
         return DaemonAnswer(data, {name.lower(): value for name, value in answer.getheaders()})
 
     def _refused(self, status: int, data: bytes) -> ControlRefused:
-        words: dict[str, Any] = {}
-        with suppress(ValueError, AttributeError):
-            words = json.loads(data).get("error", {})
+        words = told_error(data)
         code = words.get("code", "error")
         message, hint = words.get("message", f"it answered with status {status}"), words.get("hint", "")
         if code in ("token_missing", "token_refused"):
@@ -244,6 +245,14 @@ class DaemonClient:
         if self.address.is_url:
             return NobodyThere(f"no daemon answers at {place}: {words}", "Is wakeful serve running there?")
         return NobodyThere(f"no daemon answers at {place}: {words}", START)
+
+
+def told_error(data: bytes) -> dict[str, Any]:
+    """The fields of the error that an answer tells; none where it is told in another shape."""
+    with suppress(ValueError, AttributeError):
+        found = json.loads(data).get("error")
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def draining(place: str) -> NoAnswer:

@@ -15,7 +15,7 @@ from wakeful.contracts.errors import ForTheCaller, WakefulError
 from wakeful.contracts.values import Value
 from wakeful.service.access import NewTokenRecord, create_token, list_tokens
 from wakeful.service.serving.control import ask_process, is_listening
-from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer
+from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer, NobodyThere
 from wakeful.service.serving.options import ServeOptions, fingerprint
 from wakeful.service.serving.run_files import (
     LOGS,
@@ -97,8 +97,10 @@ def daemon_status(options: ServeOptions | None = None) -> DaemonStatus:
     base: dict[str, Any] = {"home_dir": str(home()), "socket_path": str(path)}
     try:
         found = ask_process(path, "GET", STATUS)
-    except NoAnswer:
+    except NoAnswer as problem:
         alive = record is not None and record.identity.is_alive()
+        if not alive and not isinstance(problem, NobodyThere):
+            return DaemonStatus(running=False, next_step=f"{problem.hint}  ({problem.message})", **base)
         return DaemonStatus(
             running=alive,
             pid=record.pid if record is not None and alive else None,

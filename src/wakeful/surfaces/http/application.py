@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from wakeful._version import __version__
-from wakeful.contracts.errors import WakefulError
+from wakeful.contracts.errors import NotEntitled, WakefulError
 from wakeful.service.operations.artifacts import SHOW_ARTIFACT, ArtifactName
 from wakeful.service.operations.operation import NoRequest, OpenStore
 from wakeful.service.operations.process import METRICS
@@ -21,7 +21,7 @@ from wakeful.surfaces.http.chat_routes import chat_router
 from wakeful.surfaces.http.error_answers import HttpProblem, problem, problem_of
 from wakeful.surfaces.http.event_routes import event_router
 from wakeful.surfaces.http.event_streams import OpenStreams
-from wakeful.surfaces.http.guard import API_VERSION, caller_of
+from wakeful.surfaces.http.guard import API_VERSION, caller_of, count_refusal
 from wakeful.surfaces.http.openapi_document import describe
 from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operation_router, refuse_unknown_fields
 from wakeful.surfaces.http.route_index import RouteIndex, add_routes
@@ -175,7 +175,10 @@ async def _said(request: Request, error: Exception) -> Response:
 
 
 async def _told(request: Request, error: Exception) -> Response:
-    return _answer(problem_of(error))
+    found = problem_of(error)
+    if isinstance(error, NotEntitled):
+        count_refusal(request.scope, found)
+    return _answer(found)
 
 
 async def _wrong_request(request: Request, error: Exception) -> Response:

@@ -36,7 +36,7 @@ from wakeful.surfaces.http.event_streams import (
     wants_stream,
 )
 from wakeful.surfaces.http.guard import SLASH
-from wakeful.surfaces.http.operation_routes import ERRORS, MOST, PAGE, needs_scope, refuse_unknown_fields
+from wakeful.surfaces.http.operation_routes import ERRORS, LARGEST, MOST, PAGE, needs_scope, refuse_unknown_fields
 from wakeful.views.presentation.display_modes import DisplayMode
 from wakeful.views.presentation.feed_entries import FeedEntry
 from wakeful.views.presentation.replayed_events import ReplayedEvent
@@ -44,7 +44,7 @@ from wakeful.views.standard_form import standard_form
 from wakeful.views.turn_lines import TurnLine, TurnView
 
 E = TypeVar("E", bound=BaseModel)
-After = Annotated[int, Query(ge=0, description="The `event_seq` of the last event that is known.")]
+After = Annotated[int, Query(ge=0, le=LARGEST, description="The `event_seq` of the last event that is known.")]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="How many events at most; a stream has no end.")]
 EventForm = Annotated[
     Literal["wakeful", "standard"],

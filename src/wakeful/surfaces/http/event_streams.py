@@ -35,6 +35,7 @@ RETRY = b"retry: 1000\n\n"
 STILL_HERE = b": still here\n\n"
 SHUTTING_DOWN = b": the server is shutting down; come back with Last-Event-ID\n\n"
 FRAMES = 256
+MOST_DIGITS = 18
 """Frames of events that are kept for those who follow the same."""
 _log = logging.getLogger("wakeful.http")
 T = TypeVar("T")
@@ -217,11 +218,12 @@ def seen_before(after: int, last: str | None) -> int:
     """The last event that a reader has, as it says in one way or the other. Raises InvalidValue."""
     if last is None or not last.strip():
         return after
-    if not last.strip().isdigit():
+    number = last.strip()
+    if not (number.isascii() and number.isdigit()) or len(number) > MOST_DIGITS:
         raise InvalidValue(
-            "invalid_cursor", "Last-Event-ID", f"{last!r} is no number of an event", "Begin with after=0."
+            "invalid_cursor", "Last-Event-ID", f"{last!r:.80} is no number of an event", "Begin with after=0."
         )
-    return int(last.strip())
+    return int(number)
 
 
 def error_frame(error: Exception) -> bytes:

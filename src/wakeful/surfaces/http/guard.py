@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from wakeful._version import __version__
+from wakeful.contracts.errors import InvalidConfig
 from wakeful.service.access import Caller, TokenBook, local_caller
 from wakeful.surfaces.http.error_answers import HttpProblem, problem
 
@@ -45,13 +46,16 @@ PEER = LocalPeer("local")
 HEADERS = "headers"
 """In the state of a request: its headers as text, their names in small letters."""
 BODY = "body"
+REFUSALS = "refusals"
+"""Where refusals are counted, for those behind the door."""
 """In the state of a request: its whole body. A server that has it before the door is opened puts it there."""
 API_VERSION = "1"
 SLASH = "\ue02f"
 """Stands for an encoded slash in a path while a route is looked for: a name that has one is still one name."""
 _ENCODED_SLASH = re.compile("%2f", re.IGNORECASE)
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-"""Texts as a whole, so that brackets inside them are not counted, and brackets."""
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"?+|[\[\]{}]', re.DOTALL)
+"""Texts as a whole, so that brackets inside them are not counted, and brackets. No place is looked at twice, also where
+a text has no end."""
 MARKS = (
     (b"wakeful-api", API_VERSION.encode()),
     (b"wakeful-version", __version__.encode()),
@@ -88,6 +92,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
+        state[REFUSALS] = self.refused
         headers = state[HEADERS] = _headers(scope)
         send = _marked(send)
         if b"%2f" in (raw := scope.get("raw_path", b"").lower()) and raw.isascii():
@@ -108,7 +113,7 @@ class Guard:
                         422, "too_deep", f"the body is nested more than {MAX_DEPTH} levels deep", "Send less."
                     )
         if refusal is not None:
-            self.refused[refusal.words.code] += 1
+            count_refusal(scope, refusal)
             if state.get(BODY) is None:  # it is still coming
                 await _read_rest(receive)
             await answer(send, refusal)
@@ -143,7 +148,12 @@ class Guard:
             scope["state"]["caller"] = local_caller(scope["client"][1])
             return None
         kind, _, token = headers.get("authorization", "").partition(" ")
-        caller = self.tokens.caller(token.strip()) if kind.lower() == "bearer" else None
+        try:
+            caller = self.tokens.caller(token.strip()) if kind.lower() == "bearer" else None
+        except InvalidConfig:
+            return problem(
+                503, "tokens_unreadable", "the tokens of this home cannot be read", "Look there: wakeful token list"
+            )
         if caller is not None:
             scope["state"]["caller"] = caller
             return None
@@ -171,7 +181,7 @@ class Guard:
 
     async def _body(self, receive: Receive, headers: Mapping[str, str]) -> bytes | HttpProblem:
         said = headers.get("content-length", "")
-        if said.isdigit() and int(said) > MAX_BODY:
+        if said.isascii() and said.isdigit() and int(said) > MAX_BODY:
             return _too_large()
         parts: list[bytes] = []
         size = 0
@@ -222,6 +232,12 @@ async def _read_rest(receive: Receive) -> None:
                 size += len(message.get("body", b""))
                 if message["type"] == "http.disconnect" or not message.get("more_body", False):
                     return
+
+
+def count_refusal(scope: Scope, refusal: HttpProblem) -> None:
+    """One more was refused for this reason."""
+    counted: Counter[str] = scope["state"][REFUSALS]
+    counted[refusal.words.code] += 1
 
 
 def caller_of(scope: Scope) -> Caller:

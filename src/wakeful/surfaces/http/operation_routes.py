@@ -32,6 +32,8 @@ Perform: TypeAlias = Callable[[Request], OpenStore]
 """From a request to the store that it is about."""
 PAGE = 100
 MOST = 1_000
+LARGEST = 2**63 - 1
+"""The largest whole number that a store holds."""
 ELSEWHERE = (
     "/agents/{agent_id}/events",
     "/turns/{turn_id}/events",
@@ -195,7 +197,10 @@ async def _refuse_unknown(request: Request, names: frozenset[str]) -> None:
 def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> type[BaseModel]:
     """The fields of a query or a body; one that is not among them is refused."""
     given: dict[str, Any] = {
-        each.name: (each.hint, Field(... if each.default is MISSING else each.default, strict=_strictness(each.hint)))
+        each.name: (
+            each.hint,
+            Field(... if each.default is MISSING else each.default, strict=_strictness(each.hint), **_bounds(each)),
+        )
         for each in fields
     }
     if "limit" in given:
@@ -207,6 +212,13 @@ def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> t
     made: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="forbid", strict=strict), **given)
     made.__doc__ = getdoc(route.operation.request)
     return made
+
+
+def _bounds(each: RequestField) -> dict[str, int]:
+    """A whole number is one that a store can hold, and no request reads everything."""
+    if each.hint not in (int, int | None):
+        return {}
+    return {"ge": -LARGEST, "le": MOST if each.name == "turns" else LARGEST}
 
 
 def _strictness(hint: Any) -> bool | None:

@@ -7,9 +7,12 @@ message that the turn began with, as far as that is known. The order is that of 
 from collections.abc import Mapping
 from typing import Any
 
-from wakeful.contracts.envelope import RuntimeEvent
+from wakeful.contracts.envelope import RuntimeEvent, iso
 from wakeful.contracts.values import Value
+from wakeful.views.presentation.event_details import FAILURE_WIDTH
 from wakeful.views.presentation.operator_events import OperatorEventPresentation, present
+from wakeful.views.presentation.placements import Placement
+from wakeful.views.presentation.plain_text import one_line
 
 
 class EventEnvelope(Value):
@@ -98,3 +101,18 @@ def replayed(event: RuntimeEvent, *, of_turn: Mapping[str, Any] | None = None, w
         **(inherited | provenance_of(event.payload)),
     )
     return ReplayedEvent(envelope=envelope, presentation=present(event, words=words), payload=event.payload)
+
+
+def unreadable(agent_id: str, seq: int, at: int, place: Placement, problem: str) -> ReplayedEvent:
+    """Stands for an event that is there and cannot be read."""
+    envelope = EventEnvelope(
+        event_id=f"{agent_id}:{seq}", event_seq=seq, ts=iso(at), kind="log.unreadable", agent_id=agent_id
+    )
+    shown = OperatorEventPresentation(
+        visibility=place.visibility,
+        category=place.category,
+        title="Unreadable",
+        summary=one_line(f"this event cannot be read, see wakeful store verify: {problem}", FAILURE_WIDTH),
+        source_event_kind=envelope.kind,
+    )
+    return ReplayedEvent(envelope=envelope, presentation=shown, payload={})
