@@ -198,8 +198,8 @@ def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> t
     """The fields of a query or a body; one that is not among them is refused."""
     given: dict[str, Any] = {
         each.name: (
-            each.hint,
-            Field(... if each.default is MISSING else each.default, strict=_strictness(each.hint), **_bounds(each)),
+            _bounded(each),
+            Field(... if each.default is MISSING else each.default, strict=_strictness(each.hint)),
         )
         for each in fields
     }
@@ -214,11 +214,11 @@ def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> t
     return made
 
 
-def _bounds(each: RequestField) -> dict[str, int]:
+def _bounded(each: RequestField) -> Any:
     """A whole number is one that a store can hold, and no request reads everything."""
     if each.hint not in (int, int | None):
-        return {}
-    return {"ge": -LARGEST, "le": MOST if each.name == "turns" else LARGEST}
+        return each.hint
+    return Annotated[each.hint, Field(ge=-LARGEST, le=MOST if each.name == "turns" else LARGEST)]
 
 
 def _strictness(hint: Any) -> bool | None:
