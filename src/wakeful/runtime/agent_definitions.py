@@ -69,22 +69,22 @@ def read_definition(
         line = problem.line if isinstance(problem, InvalidConfig) else None
         return None, [FileProblem(place=str(path), line=line, agent=name, message=problem.message, hint=problem.hint)]
     name = str(file.data.get("name", name))
-    data = file.data if is_strict else _with_named_folder(file.data)
-    wrong = [_problem(file, name, *each) for each in _problems_of(data, tools)]
-    return (None, wrong) if wrong else (entry_of(data, tools, "file", str(path)), [])
+    data, home = file.data if is_strict else _with_named_folder(file.data), path.parent.parent
+    wrong = [_problem(file, name, *each) for each in _problems_of(data, tools, home)]
+    return (None, wrong) if wrong else (entry_of(data, tools, home, "file", str(path)), [])
 
 
 def entry_of(
-    data: Mapping[str, Any], tools: Sequence[Tool[Any]], source: AgentSource, place: str | None = None
+    data: Mapping[str, Any], tools: Sequence[Tool[Any]], home: str | Path, source: AgentSource, place: str | None = None
 ) -> RosterEntry:
-    """An agent from its definition. Raises InvalidConfig or UnknownTool."""
-    agent = _checked(data, tools)
+    """An agent of a home from its definition. Raises InvalidConfig or UnknownTool."""
+    agent = _checked(data, tools, home)
     return RosterEntry(agent, source, place, _canonical(data))
 
 
-def entry_from(definition: bytes, tools: Sequence[Tool[Any]], source: AgentSource) -> RosterEntry:
+def entry_from(definition: bytes, tools: Sequence[Tool[Any]], home: str | Path, source: AgentSource) -> RosterEntry:
     """An agent from a stored definition. Raises InvalidConfig or UnknownTool."""
-    return entry_of(_with_named_folder(json.loads(definition)), tools, source)
+    return entry_of(_with_named_folder(json.loads(definition)), tools, home, source)
 
 
 def _with_named_folder(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -93,13 +93,13 @@ def _with_named_folder(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**data, "workspace": NamedFolder(named)} if isinstance(named, str) else data
 
 
-def _checked(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> Agent[Any, str]:
+def _checked(data: Mapping[str, Any], tools: Sequence[Tool[Any]], home: str | Path) -> Agent[Any, str]:
     """An agent whose names all lead somewhere: tools, servers, and where its notices go."""
     agent = Agent.from_dict(data, tools)
     check_target(agent.notify)
     if agent.workspace is not None:
         with inside("workspace"):
-            refuse_home(agent.workspace, agent.name)
+            refuse_home(agent.workspace, agent.name, home)
     is_there = agent.workspace is None or agent.workspace.is_dir()  # its mcp.json may name them: a turn looks
     for place, server in enumerate(agent.mcp) if is_there else ():
         with inside("mcp", place):
@@ -107,14 +107,16 @@ def _checked(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> Agent[Any, 
     return agent
 
 
-def _problems_of(given: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> Iterator[tuple[ForTheCaller, FieldPath]]:
+def _problems_of(
+    given: Mapping[str, Any], tools: Sequence[Tool[Any]], home: Path
+) -> Iterator[tuple[ForTheCaller, FieldPath]]:
     """Everything that is wrong with a definition, each with its field: it is left out to find the next."""
     data: dict[str, Any] = deepcopy(dict(given))
     removed: dict[FieldPath, list[int]] = {}
     told: set[str | int] = set()
     while True:
         try:
-            _checked(data, tools)
+            _checked(data, tools, home)
         except ForTheCaller as problem:
             field = problem.field
             if field[:1] and field[0] in told and problem.message.endswith(MISSING):

@@ -100,17 +100,32 @@ class AgentSupply:
             known = self.roster.get(entry.agent.name)
             if known is not None and known.source == "code":
                 message = f"the program has an agent called {entry.agent.name!r}"
-                hint = "Rename one of them."
-                place = entry.place or ""
-                problems.append(FileProblem(place=place, agent=entry.agent.name, message=message, hint=hint))
+                problems.append(_problem_with(entry, InvalidRequest(message, "Rename one of them.")))
             elif known is None or known.revision != entry.revision or not known.place:
+                try:
+                    await self._introduce(entry)
+                except ForTheCaller as wrong:
+                    problems.append(_problem_with(entry, wrong))
+                    continue
                 self.roster.put(entry)
-                await self._introduce(entry)
                 changed.append(entry.agent.name)
+        problems[:] = [await self._named(problem) for problem in problems]
         for problem in problems:
             await self._keep_last(problem)
         await self._let_go({entry.agent.name for entry in entries} | {problem.agent for problem in problems})
         return changed
+
+    async def _named(self, problem: FileProblem) -> FileProblem:
+        """With the agent that the file had when it could be read: one that cannot be read says no name."""
+        store = self.engine.store
+        if problem.field or self.roster.get(problem.agent) is not None or await store.runtime_agent(problem.agent):
+            return problem
+        for row in await store.runtime_agents():
+            if row.source == "file" and row.archived_at is None:
+                revisions = await store.agent_revisions(row.agent_id)
+                if revisions and revisions[0].place == problem.place:
+                    return problem.model_copy(update={"agent": row.agent_id})
+        return problem
 
     async def _let_go(self, there: set[str]) -> None:
         """Pause agents whose file is gone: nothing runs with a definition that nobody can see."""
@@ -211,7 +226,7 @@ class AgentSupply:
         Raises InvalidConfig, UnknownTool, or InvalidRequest for a name that is taken and for a template that cannot be
         had; then there is neither an agent nor a home.
         """
-        entry = entry_of(definition, self.tools, "api")
+        entry = entry_of(definition, self.tools, self.engine.home(), "api")
         check_models(self.engine, entry.agent)
         name = entry.agent.name
         if await self.engine.store.runtime_agent(name) is not None:
@@ -219,8 +234,8 @@ class AgentSupply:
         created = created_agent(name, "api", by, template)
         async with new_home(self.engine, name, template):
             await create_agent(self.engine, created)
-        self.roster.put(entry)
         await self._introduce(entry)
+        self.roster.put(entry)
         return await agent_named(self.engine.store, name)
 
     async def addressee(self, name: str | None, model: str | None) -> str:
@@ -242,11 +257,11 @@ class AgentSupply:
             raise DefinedInCode(f"agent {name!r} is defined in {where}", "Change it there.")
         if changes.get("name", name) != name:
             raise InvalidRequest(f"agent {name!r} keeps its name", "Create another agent instead.")
-        entry = entry_of({**await self.definition(row.revision), **changes}, self.tools, "api")
+        entry = entry_of({**await self.definition(row.revision), **changes}, self.tools, self.engine.home(), "api")
         if {"model", "fallbacks"} & set(changes):
             check_models(self.engine, entry.agent)
-        self.roster.put(entry)
         await self._introduce(entry)
+        self.roster.put(entry)
         return await agent_named(self.engine.store, name)
 
     async def delete(self, name: str, *, by: str, reason: str = "") -> None:
@@ -274,7 +289,8 @@ class AgentSupply:
     async def _stored(self, row: RuntimeAgentRow) -> RosterEntry:
         if not row.revision:
             raise AgentMissing(f"agent {row.agent_id!r} has no definition yet", "Create it again.")
-        return entry_from(await self.engine.store.get_blob(row.revision), self.tools, row.source)
+        kept = await self.engine.store.get_blob(row.revision)
+        return entry_from(kept, self.tools, self.engine.home(), row.source)
 
     async def _keep_last(self, problem: FileProblem) -> None:
         """Let the agent of a bad file run on as it was; park it where that cannot be had either, or never was."""
@@ -311,3 +327,8 @@ class AgentSupply:
         if row.control == "paused" and row.cause == "configuration":
             with suppress(EventRefused):  # somebody else decided about it meanwhile
                 await resume_agent(self.engine, name, by=RUNTIME, cause="configuration", instead_of=row.changed_at)
+
+
+def _problem_with(entry: RosterEntry, problem: ForTheCaller) -> FileProblem:
+    place, message, hint = entry.place or "", problem.message, problem.hint
+    return FileProblem(place=place, agent=entry.agent.name, message=message, hint=hint)

@@ -65,6 +65,41 @@ async def test_a_bad_file_leaves_its_agent_as_it_was_and_the_others_run(tmp_path
         assert await said(rt, "ops") == "mended"
 
 
+async def test_a_file_that_is_called_otherwise_than_its_agent_is_known_by_its_place(tmp_path: Path) -> None:
+    path = written(tmp_path, "postman", "one").rename(tmp_path / "agents" / "mail.yaml")
+    good = path.read_text()
+    async with Runtime(tmp_path) as rt:
+        assert await said(rt, "postman") == "one"
+        path.write_text("name: postman\nmodel: [unclosed\n")
+        (problem,) = await rt.reload()
+        assert (problem.place, problem.agent) == (str(path), "postman")
+        assert await said(rt, "postman") == "one", "its last good definition is in force"
+    async with Runtime(tmp_path) as rt:
+        (problem,) = rt.problems()
+        assert problem.agent == "postman"
+        assert await said(rt, "postman") == "one"
+        assert await rt.notices() == []
+        path.write_text(good)
+        assert await rt.reload() == []
+
+
+@pytest.mark.parametrize("place", [".", "..", "agents"])
+async def test_a_workspace_that_is_the_home_stops_its_agent_alone(tmp_path: Path, place: str) -> None:
+    home = tmp_path / "home"
+    written(home, "aaa", "one", workspace=str(home / place))
+    written(home, "zzz", "two")
+    async with Runtime(home) as rt:
+        for _ in range(2):
+            (problem,) = rt.problems()
+            assert (problem.agent, problem.field) == ("aaa", "workspace")
+            assert "cannot be a workspace of agent 'aaa'" in problem.message
+            assert await said(rt, "zzz") == "two", "those that are read after it, too"
+            assert {each.agent: each.control for each in await rt.agents()} == {"aaa": "paused", "zzz": "running"}
+            await rt.reload()
+        with pytest.raises(InvalidRequest, match="cannot be a workspace"):
+            await rt.create({"name": "made", "model": "scripted:demo", "workspace": str(home / place)})
+
+
 async def test_an_agent_whose_tool_nobody_supplies_is_parked_and_runs_once_it_is_there(tmp_path: Path) -> None:
     @tool(effect="pure")
     def look() -> str:
