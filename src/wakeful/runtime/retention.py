@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import EventRefused, ForTheCaller, StoreDamaged, StoreProblem
@@ -29,6 +30,7 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.retention import DAY_US, GB, Retention, RetentionReport
 from wakeful.decisions.retention import expiring_kinds, is_noticed
+from wakeful.decisions.task_ends import result_message_id
 from wakeful.ports import Clock, Store, TurnRow
 from wakeful.ports.artifacts import ArtifactRow
 from wakeful.ports.operator_feed import FEED
@@ -44,6 +46,7 @@ EVERY_US = 6 * 3_600_000_000
 PAGE = 100
 SPACE_PAGES = 500
 """Pages that are given back in one step."""
+_UNREAD: Final = ("queued", "deferred", "taken", "interjected")
 _LAST_PASS, _SWEPT, _NOTICED, _KEYS = "pass", "swept", "noticed", "request_keys"
 
 
@@ -267,7 +270,7 @@ class RetentionPass:
             return
         for folder in await asyncio.to_thread(lambda: sorted(self._tasks.iterdir())):  # type: ignore[union-attr]
             row = await self._store.task(folder.name) if folder.is_dir() else None
-            if row is None or row.ended_at is None or row.ended_at >= cutoff:
+            if row is None or row.ended_at is None or row.ended_at >= cutoff or await self._is_untold(row.task_id):
                 continue
             size = await asyncio.to_thread(_size_of, folder)
             if not self._dry:
@@ -276,6 +279,11 @@ class RetentionPass:
                 await self._store.admit(row.agent_id, [Fact(fact, self._clock.now())])
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             self._add(tasks=1, freed_bytes=size)
+
+    async def _is_untold(self, task_id: str) -> bool:
+        """Is its agent still to read how the task ended? Then it may want to see what it said."""
+        message = await self._store.message(result_message_id(task_id))
+        return message is not None and message.state in _UNREAD
 
     async def _sweep_blobs(self) -> None:
         grace, store = self._settings.blobs, self._store.retention

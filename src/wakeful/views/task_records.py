@@ -53,6 +53,8 @@ class TaskOutput(Value):
     output: str
     output_truncated: bool = False
     """Something between the two ends is left out."""
+    output_expired: bool = False
+    """All of it was kept for a time that is over; this is what the record of the end has."""
     result_summary: str = ""
     exit_status: int | None = None
 

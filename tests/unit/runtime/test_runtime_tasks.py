@@ -11,7 +11,7 @@ import pytest
 
 from kit.gates.confined_commands import alive, marker, place_outside, until
 from kit.runs.event_samples import task_created
-from wakeful import Agent, Runtime, open_store
+from wakeful import Agent, Retention, Runtime, open_store
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import MessageAdmitted, TaskEnded
@@ -19,8 +19,9 @@ from wakeful.contracts.tasks import CommandSpec, SupervisorRef, TaskRecovery
 from wakeful.ports import ModelRequest, Store
 from wakeful.ports.tasks import TaskRow
 from wakeful.processes.process_identity import ProcessIdentity
+from wakeful.service.commands.store_upkeep import compact_store
 from wakeful.store.sqlite import SqliteStore
-from wakeful.testing import scripted
+from wakeful.testing import FixedClock, scripted
 
 WAITS = "echo ready; while [ ! -e go ]; do sleep 0.01; done; echo done"
 
@@ -329,3 +330,30 @@ async def test_reading_a_failed_task_shows_its_failure_and_waits_for_nothing_dur
         kinds = {entry.fact.event.kind for entry in await rt._here.engine.store.read("ops")}
         assert not kinds & {"wait.created", "work_item.blocker_changed", "work_item.updated"}
         assert await rt._here.engine.store.open_waits("ops") == []
+
+
+async def test_output_is_kept_until_its_agent_was_told_and_says_when_it_has_expired(house: House) -> None:
+    replies = begins(f"seq 1 3000; {WAITS}"), "begun"
+    async with house.runtime(*replies) as rt:
+        assert (await rt.answer(await rt.send("ops", "Begin."))).output == "begun"
+        await rt.pause("ops")
+        house.say_go()
+        (row,) = await house.until_over()
+    folder = Path(str(row.recovered.folder))  # type: ignore[union-attr]
+    store, clock = await SqliteStore.open(str(house.path)), FixedClock()
+    clock.advance(row.ended_at / 1e6 + 8 * 86_400 - clock.now() / 1e6)  # type: ignore[operator]
+    held = await compact_store(store, clock, Retention())
+    assert (held.tasks, folder.is_dir()) == (0, True), "its agent has not read how it ended"
+    await store.close()
+    async with house.runtime() as rt:
+        await rt.resume("ops")
+        await rt.settled()
+        assert house.heard[-1].count("told") == 0 and "task_output shows them" in house.heard[-1]
+    store = await SqliteStore.open(str(house.path))
+    gone = await compact_store(store, clock, Retention())
+    assert (gone.tasks, folder.is_dir()) == (1, False)
+    await store.close()
+    async with house.runtime() as rt:
+        shown = await rt.task_output(row.task_id)
+        assert (shown.retrieval_status, shown.output_expired) == ("success", True)
+        assert shown.output.startswith("1\n2\n")

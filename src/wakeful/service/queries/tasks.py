@@ -80,10 +80,11 @@ async def output_of(engine: Engine, task_id: str) -> TaskOutput:
     if facts is not None:
         words = (await newest_words(engine.store, facts)).text.encode(errors="replace")
         text, is_cut = both_ends(words, 0, PREVIEW_BYTES)
-        is_there = bool(text)
+        is_there, is_expired = bool(text), False
     else:
         preview = await asyncio.to_thread(output_preview, row)
         text, is_cut, is_there = preview.text, preview.is_cut, preview.is_from_file or bool(preview.text)
+        is_expired = preview.is_expired
     state: OutputState = "not_ready" if not row.is_over else "success" if is_there else "unavailable"
     return TaskOutput(
         task_id=row.task_id,
@@ -91,6 +92,7 @@ async def output_of(engine: Engine, task_id: str) -> TaskOutput:
         retrieval_status=state,
         output=engine.keys().hide(text),
         output_truncated=is_cut,
+        output_expired=is_expired,
         result_summary=engine.keys().hide(row.result_summary),
         exit_status=row.exit_status,
     )

@@ -66,6 +66,8 @@ def output(task: TaskArgument, json: JsonOption = False, store: StoreOption = No
     if found.retrieval_status != "success":
         why = f"it is {found.status}" if found.retrieval_status == "not_ready" else "nothing of its output was kept"
         prose(f"task {found.task_id}: {why}")
+    elif found.output_expired:
+        prose(f"task {found.task_id}: its output has expired; these are the ends of it that the log has")
 
 
 def stop(

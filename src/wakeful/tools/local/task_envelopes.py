@@ -21,6 +21,8 @@ class OutputPreview(NamedTuple):
     text: str
     is_cut: bool
     is_from_file: bool
+    is_expired: bool = False
+    """All of it was kept for a time that is over; this is what the record of the end has."""
 
 
 def task_handle(row: TaskRow) -> dict[str, Any]:
@@ -111,6 +113,7 @@ def task_output(
             "summary": row.summary,
             "output_preview": preview.text,
             "output_truncated": preview.is_cut,
+            "output_expired": preview.is_expired,
             "artifacts": artifacts,
             "output_artifact": 0 if artifacts else None,
             "result_summary": row.result_summary,

@@ -136,7 +136,8 @@ class TaskOutputTool(_TaskTool):
     description = (
         "Show the beginning and the end of what a task said, and how it ended if it has. retrieval_status is success "
         "when it is over and the output final, not_ready while it runs, timeout when it did not end while you waited, "
-        "unavailable when nothing of it was kept. Its result also comes as a message: do not wait in a loop."
+        "unavailable when nothing of it was kept; with output_expired only what is shown was kept. Its result also "
+        "comes as a message: do not wait in a loop."
     )
     words = {
         "block": "Wait for its end first, up to timeout_ms. False: show what there is now.",
@@ -271,6 +272,7 @@ def output_preview(row: TaskRow) -> OutputPreview:
         stored = read_output(recovery.folder, PREVIEW_BYTES)
     if stored is None:
         said = row.output_summary or row.initial_output
-        return OutputPreview(said, row.output_truncated, False)
+        is_expired = row.is_over and row.output_path is not None and row.output_bytes > 0
+        return OutputPreview(said, row.output_truncated, False, is_expired)
     text, is_cut = both_ends(stored.head + stored.tail, stored.dropped_bytes, PREVIEW_BYTES)
     return OutputPreview(text, is_cut, True)

@@ -359,6 +359,7 @@ async def test_output_is_the_preview_and_where_the_whole_is(desk: Desk) -> None:
         "summary": WAITS + "echo done; exit 2",
         "output_preview": "ready\ndone\n",
         "output_truncated": False,
+        "output_expired": False,
         "artifacts": [{"path": row.output_path}],
         "output_artifact": 0,
         "result_summary": "it ended with exit status 2",
