@@ -30,7 +30,7 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.workspaces import MAX_LABEL, CleanupReason, CleanupStatus
 from wakeful.engine.run_request import Engine
-from wakeful.ports import WakeRow
+from wakeful.ports import TurnRow, WakeRow
 from wakeful.ports.workspaces import WorktreeRow
 from wakeful.settings.agent_homes import home_of_store
 from wakeful.workspaces.git import GitFailed
@@ -147,17 +147,43 @@ async def create_worktree(engine: Engine, agent_id: str, order: WorktreeOrder) -
 
 async def clean_up_worktree(engine: Engine, worktree_id: str, *, by: str = RUNTIME) -> WorktreeCleanup:
     """Remove a worktree where nothing is lost by it, and keep it otherwise. Raises InvalidRequest for one that is not
-    there, or that its agent or a child of it works in."""
+    there, or that its agent, a turn of it, a task or a child works in."""
     row = await engine.store.worktree(worktree_id)
-    for task in await engine.store.open_tasks():
-        place = task.child.place if task.child is not None else None
-        is_of_task = row is not None and row.task_id == task.task_id
-        if is_of_task or (place is not None and place.worktree_id == worktree_id):
-            raise InvalidRequest(
-                f"the child of task {task.task_id} works in worktree {worktree_id}",
-                f"Wait for it, or stop it: wakeful task stop {task.task_id}",
-            )
+    if row is not None:
+        await _refuse_at_work(engine, row)
     return await _clean_up(engine, worktree_id, by)
+
+
+async def _refuse_at_work(engine: Engine, row: WorktreeRow) -> None:
+    """Raises InvalidRequest where somebody works in a worktree, whatever their agent uses by now."""
+    for task in await engine.store.open_tasks():
+        child, command = task.child, task.command
+        place = child.place if child is not None else None
+        if row.task_id == task.task_id or (place is not None and place.worktree_id == row.worktree_id):
+            who = f"the child of task {task.task_id}"
+        elif command is not None and Path(command.workdir).is_relative_to(row.worktree_path):
+            who = f"task {task.task_id}"
+        else:
+            continue
+        raise InvalidRequest(
+            f"{who} works in worktree {row.worktree_id}", f"Wait for it, or stop it: wakeful task stop {task.task_id}"
+        )
+    active = await engine.store.active_workspace(row.agent_id)
+    for thread in await engine.store.busy_threads(row.agent_id):
+        for turn in await engine.store.turns_of_thread(row.agent_id, thread.thread_id, open_only=True):
+            if active is None or turn.created_at > active.used_at or await _has_left(engine, turn, row.worktree_id):
+                continue
+            raise InvalidRequest(
+                f"turn {turn.turn_id} works in worktree {row.worktree_id}, or may: it began before its agent left",
+                f"Wait for its end, or cancel it: wakeful cancel {turn.turn_id}",
+            )
+
+
+async def _has_left(engine: Engine, turn: TurnRow, worktree_id: str) -> bool:
+    """Did the turn itself go on elsewhere? One that somebody else moved its agent away from stays where it is."""
+    facts = await engine.store.read(turn.agent_id, turn_id=turn.turn_id)
+    used = [entry.fact.event for entry in facts if isinstance(entry.fact.event, WorkspaceUsed)]
+    return bool(used) and used[-1].worktree_id != worktree_id
 
 
 async def _clean_up(engine: Engine, worktree_id: str, by: str) -> WorktreeCleanup:
@@ -203,7 +229,8 @@ async def _look_after(engine: Engine, worktree_id: str, by: str) -> WorktreeClea
 
 
 async def settle_worktree(engine: Engine, wake: WakeRow) -> None:
-    """Look at a worktree whose time has come: its agent left it, or whoever made or removed it was cut off."""
+    """Look at a worktree whose time has come: its agent left it, or whoever made or removed it was cut off. While
+    somebody works there it is looked at again later."""
     row = await engine.store.worktree(wake.cause_id)
     active = await engine.store.active_workspace(wake.agent_id)
     if row is not None and active is not None and active.worktree_id == row.worktree_id:

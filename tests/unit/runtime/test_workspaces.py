@@ -1,5 +1,6 @@
 """Workspaces of agents that live: attached, used, left, over restarts, and when they are gone."""
 
+import asyncio
 import json
 import shutil
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from kit.runs.repositories import branches, commit, git, repository
+from kit.wires.notice_receiver import passes
 from wakeful import Agent, Approve, Runtime, open_store
 from wakeful.errors import AgentNotFound, InvalidRequest
 from wakeful.ports import ModelRequest
@@ -335,6 +337,59 @@ async def test_leaving_removes_a_clean_worktree_and_keeps_one_with_work(house: H
         assert (await rt.workspaces("ops")).worktrees == ()
     assert (house.repo / "a.txt").exists()
     assert (branches(house.repo), Path(kept.worktree_path).exists()) == (["main"], False)
+
+
+async def test_a_worktree_stays_while_a_turn_works_there_that_somebody_else_moved_its_agent_away_from(
+    house: House,
+) -> None:
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def reply(request: ModelRequest) -> Any:
+        if request.answered:
+            return "wrote"
+        begun.set()
+        await goes_on.wait()
+        return writes("a.txt")
+
+    async with house.runtime(Agent("ops", scripted(reply), workspace=house.repo)) as rt:
+        session = (await rt.use_workspace("ops", house.repo, mode="isolated")).worktree_session
+        assert session is not None
+        place = Path(session.worktree_path)
+        sent = await rt.send("ops", "Think, and write.")
+        await begun.wait()
+        await rt.use_workspace("ops", house.repo)
+        with pytest.raises(InvalidRequest, match=r"turn_.* works in worktree"):
+            await rt.clean_up_worktree("ops", place.name)
+        goes_on.set()
+        assert (await rt.answer(sent)).output == "wrote"
+        assert (place / "a.txt").read_text() == "x\n", "nothing of the turn is lost"
+        await passes(rt, house.clock, 600)
+        (kept,) = (await rt.workspaces("ops")).worktrees
+        assert (kept.state, kept.changed_files) == ("kept", ("a.txt",))
+        (place / "a.txt").unlink()
+        await rt.clean_up_worktree("ops", place.name)
+        assert not place.exists(), "the inversion: where nobody works and nothing is lost, it goes"
+
+
+async def test_a_worktree_stays_while_a_task_works_there(house: House) -> None:
+    waits = "touch begun; while [ ! -e go ]; do sleep 0.01; done; rm begun go; echo finished > result.txt"
+    async with house.runtime(house.agent(workspace=house.repo)) as rt:
+        session = (await rt.use_workspace("ops", house.repo, mode="isolated")).worktree_session
+        assert session is not None
+        place = Path(session.worktree_path)
+        await house.run(rt, calls("exec_command", cmd=waits, yield_time_ms=1))
+        house.script = ["told"]
+        await rt.use_workspace("ops", house.repo)
+        await passes(rt, house.clock, 60)
+        (task,) = await rt.tasks("ops")
+        with pytest.raises(InvalidRequest, match=f"task {task.task_id} works in worktree"):
+            await rt.clean_up_worktree("ops", place.name)
+        assert place.is_dir()
+        (place / "go").touch()
+        async with asyncio.timeout(60):
+            while await rt.tasks("ops"):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert (place / "result.txt").read_text() == "finished\n"
 
 
 @pytest.mark.spec("HOL-WS-03")
