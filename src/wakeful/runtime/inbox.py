@@ -89,6 +89,8 @@ _ENVELOPE: Final = {
     "body": "body",
 }
 """Fields of a `QueuedMessage`, and what the event calls them."""
+MOST_TEXT: Final = 1_000_000
+"""Characters of a message: as much as the body of a request may have bytes."""
 _read_envelope = attrgetter(*_ENVELOPE)
 _USUAL: Final = [(name, MessageAdmitted.model_fields[name].default) for name in _ENVELOPE.values()]
 # Of values that were checked when they came in: `_check`, and whoever made the parts, the origin and the body.
@@ -166,6 +168,9 @@ async def queue_message(
     store, now = engine.store, engine.clock.now()
     said = _user_item(parts=() if message.body is not None else prompt_parts(message.prompt))
     preview = said.text if message.body is None else body_text(message.body)
+    if len(preview) > MOST_TEXT:
+        problem = f"{len(preview):,} characters of text"
+        raise InvalidValue("invalid_prompt", "prompt", problem, f"Say it in {MOST_TEXT:,}, or send a File.")
     stored = await offload(said, store.put_blob)
     assert isinstance(stored, UserItem)
     message_id = engine.ids.new("msg") if message.key is None else id_of_key(agent_name, message.key)
@@ -206,6 +211,8 @@ def _check(thread: str, message: QueuedMessage) -> None:
     key: Any
     if not isinstance(thread, str):
         raise InvalidValue("invalid_thread", "thread", f"{thread!r:.80} is no text", 'Name one: thread="main".')
+    if not thread.strip():
+        raise InvalidValue("invalid_thread", "thread", "it is blank", 'Name one, or leave it out: thread="main".')
     if message.priority not in BANDS:
         problem = f"{message.priority!r:.80} is none of {', '.join(BANDS)}"
         raise InvalidValue("invalid_priority", "priority", problem, "Give one of these, or leave it out.")

@@ -79,6 +79,7 @@ class AgentSupply:
         for entry in self.roster:
             await self._introduce(entry)
         await self.reload()
+        await self._resume_made()
 
     async def reload(self) -> list[FileProblem]:
         """Read the files again: what changed is in force for turns that begin from here on. What cannot be loaded."""
@@ -325,8 +326,19 @@ class AgentSupply:
         await keep_triggers(self.engine, name, [each for each in wake if isinstance(each, TriggerEntry)], entry.source)
         await keep_workspace(self.engine, entry.agent)
         if row.control == "paused" and row.cause == "configuration":
-            with suppress(EventRefused):  # somebody else decided about it meanwhile
-                await resume_agent(self.engine, name, by=RUNTIME, cause="configuration", instead_of=row.changed_at)
+            await self._run_again(row)
+            await self._resume_made()
+
+    async def _resume_made(self) -> None:
+        """Let agents run that others made, and that were paused for want of their makers, who are here by now."""
+        for row in await self.engine.store.held_agents():
+            is_parked = (row.source, row.control, row.cause) == ("agent", "paused", "configuration")
+            if is_parked and await self.has(row.agent_id):
+                await self._run_again(row)
+
+    async def _run_again(self, row: RuntimeAgentRow) -> None:
+        with suppress(EventRefused):  # somebody else decided about it meanwhile
+            await resume_agent(self.engine, row.agent_id, by=RUNTIME, cause="configuration", instead_of=row.changed_at)
 
 
 def _problem_with(entry: RosterEntry, problem: ForTheCaller) -> FileProblem:

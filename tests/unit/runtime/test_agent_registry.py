@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from wakeful import Agent, Runtime, open_store, tool
+from wakeful import Agent, Budget, Runtime, open_store, tool
 from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import AgentCreated, ToolResult, TurnStarted
 from wakeful.errors import AgentNotFound, AgentStopped, EventRefused, InvalidConfig, InvalidRequest, UnknownProvider
+from wakeful.ports import ModelRequest
 from wakeful.testing import FixedClock, scripted
 
 
@@ -177,6 +178,45 @@ async def test_an_archived_agent_is_in_no_listing_and_comes_back_when_it_is_resu
         assert (await rt.resume("ops")).archived_at is None
         assert [each.agent for each in await rt.agents()] == ["ops"]
         assert await said(rt, "ops")
+
+
+def maker() -> Agent[None, str]:
+    """Makes a private child, or one that is for everybody."""
+
+    def reply(request: ModelRequest) -> Any:
+        said = request.history[0].text
+        if len(request.history) > 1 or "Make" not in said:
+            return "done"
+        public = {"preset": "public_named", "agent_id": "digger"}
+        private = {"initial_message": "Dig.", "budget": {"model_calls": 5}}
+        return {"calls": [{"name": "spawn_agent", "arguments": public if "digger" in said else private}]}
+
+    return Agent("ops", scripted(reply), spawn="public_named", budget=Budget(model_calls=20))
+
+
+async def test_private_children_that_are_over_keep_nobody_from_archiving_their_maker(tmp_path: Path) -> None:
+    async with Runtime(tmp_path, agents=[maker()], clock=FixedClock()) as rt:
+        await rt.answer(await rt.send("ops", "Make a child."))
+        await rt.settled()
+        assert [each.status for each in await rt.tasks("ops", over=True)] == ["completed"]
+        assert (await rt.archive("ops")).archived_at is not None
+        await rt.resume("ops")
+        await rt.answer(await rt.send("ops", "Make digger.", thread="other"))
+        with pytest.raises(InvalidRequest, match="child agents: digger"):
+            await rt.archive("ops")
+
+
+async def test_an_agent_that_another_one_made_runs_again_once_its_maker_is_back(tmp_path: Path) -> None:
+    clock = FixedClock()
+    async with Runtime(tmp_path, agents=[maker()], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Make digger."))
+    async with Runtime(tmp_path, clock=clock) as rt:
+        waiting = await rt.send("digger", "Hello?")
+        await rt.settled()
+        assert [each.control for each in await rt.agents() if each.agent == "digger"] == ["paused"]
+    async with Runtime(tmp_path, agents=[maker()], clock=clock) as rt:
+        assert (await rt.answer(waiting)).output == "done"
+        assert [each.control for each in await rt.agents() if each.agent == "digger"] == ["running"]
 
 
 async def test_while_something_is_open_an_agent_is_neither_archived_nor_deleted_and_is_told_what(

@@ -103,6 +103,7 @@ async def test_status_and_output_of_a_child_have_one_shape() -> None:
             "summary": "Dig a hole.",
             "output_preview": "A hole.",
             "output_truncated": False,
+            "output_expired": False,
             "artifacts": [],
             "output_artifact": None,
             "result_summary": "it has done what it was asked for",

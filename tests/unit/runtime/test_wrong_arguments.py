@@ -52,6 +52,8 @@ WRONG_VALUES: dict[str, tuple[str, Call]] = {
     "a key that no file could hold": ("key", lambda rt: rt.send("ops", "hi", key="\ud800")),
     "a blank sender": ("sender", lambda rt: rt.send("ops", "hi", sender=" ")),
     "a thread with a long name": ("thread", lambda rt: rt.send("ops", "hi", thread="x" * 5_000)),
+    "a thread without a name": ("thread", lambda rt: rt.send("ops", "hi", thread=" ")),
+    "more text than a message has": ("prompt", lambda rt: rt.send("ops", "x" * 1_000_001)),
     "a context that is no JSON": ("context", lambda rt: rt.send("ops", "hi", context={"a": float("nan")})),
     "a set in a context": ("context", lambda rt: rt.send("ops", "hi", context={"a": {1, 2}})),
     "a blank channel": ("channel", lambda rt: rt.receive("ops", "hi", channel="")),

@@ -18,6 +18,7 @@ from wakeful.contracts.events import (
     TriggerRevoked,
 )
 from wakeful.engine.run_request import Engine
+from wakeful.ports import Store
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.service.commands.agents import agent_named
 
@@ -74,11 +75,20 @@ async def open_matters(engine: Engine, name: str) -> list[str]:
     tasks = [task.task_id for task in await store.tasks_of(name) if not task.is_over]
     waits = [wait.wait_id for wait in await store.open_waits(name)]
     items = [item.work_item_id for item in await store.open_work_items(name, limit=MOST_NAMED + 1)]
-    children = [child.agent_id for child in await store.children_of(name) if child.archived_at is None]
+    children = [child.agent_id for child in await store.children_of(name) if await _is_open(store, child)]
     found = [f"{turns} open turns"] if turns else []
     found += [f"{queued} queued messages"] if queued else []
     named = {"tasks": tasks, "waits": waits, "work items": items, "child agents": children}
     return found + [f"{what}: {_some(ids)}" for what, ids in named.items() if ids]
+
+
+async def _is_open(store: Store, child: RuntimeAgentRow) -> bool:
+    """A private child is over with its task; a public one lives until it is archived."""
+    if child.archived_at is not None:
+        return False
+    if child.profile_preset != "private_child":
+        return True
+    return any(task.child is not None and task.child.agent_id == child.agent_id for task in await store.open_tasks())
 
 
 def _some(ids: list[str]) -> str:
