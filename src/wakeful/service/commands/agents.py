@@ -29,7 +29,7 @@ from wakeful.engine.admission import prompt_parts
 from wakeful.engine.run_request import Engine
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow, RuntimeAgents
-from wakeful.ports.tasks import TaskRow, Tasks
+from wakeful.ports.tasks import TASKS, TaskRow, Tasks
 from wakeful.ports.timers import TimerRow
 from wakeful.runtime.closures import standing_of
 from wakeful.runtime.inbox import OPERATOR, QueuedMessage, check_json, checked_id, queue_arrival, queue_message
@@ -38,6 +38,7 @@ from wakeful.runtime.wake_hints import WakeHint, store_hint
 from wakeful.service.commands.approvals import show
 from wakeful.service.commands.interruption import supersede as supersede_turns
 from wakeful.service.commands.runtime_holds import refuse_if_stopped
+from wakeful.service.queries.record_names import meant_row
 
 RUNTIME = "runtime"
 """Who acts when nobody asked for it."""
@@ -247,8 +248,8 @@ def _in(engine: Engine, row: TurnRow, event: TurnPauseRequested | TurnPauseLifte
 
 
 async def task_named(store: Tasks, task_id: str) -> TaskRow:
-    """Raises InvalidRequest."""
-    row = await store.task(task_id)
+    """A task by its id, or by enough of its beginning. Raises TaskNotFound."""
+    row = await meant_row(store, TASKS, task_id, "task_", "tasks", TaskNotFound)
     if row is None:
         raise TaskNotFound(f"there is no task {task_id!r}", "`wakeful task list` shows those that go on.")
     return row
@@ -260,10 +261,10 @@ async def stop_task(engine: Engine, task_id: str, *, by: str, reason: str = "") 
     row = await task_named(engine.store, task_id)
     if row.is_over or row.status == "cancelling":
         return row
-    event = TaskStatusChanged(task_id=task_id, status="cancelling", reason=reason or f"asked for by {by}")
+    event = TaskStatusChanged(task_id=row.task_id, status="cancelling", reason=reason or f"asked for by {by}")
     with suppress(EventRefused):  # it ended meanwhile
         await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now(), row.thread_id)])
-    return await task_named(engine.store, task_id)
+    return await task_named(engine.store, row.task_id)
 
 
 # --- timers and hints ----------------------------------------------------------------------------------------------

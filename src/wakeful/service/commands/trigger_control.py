@@ -6,15 +6,16 @@ An agent gets the address at which a program outside wakes it by a tool, and tha
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from wakeful.contracts.errors import ForTheCaller, ToolReported
+from wakeful.contracts.errors import ForTheCaller, ToolReported, TriggerNotFound
 from wakeful.contracts.tools import ToolError
 from wakeful.contracts.triggers import Signature
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Store
-from wakeful.ports.triggers import TriggerRow
+from wakeful.ports.triggers import TRIGGERS, TriggerRow
 from wakeful.runtime import triggers
 from wakeful.runtime.triggers import TriggerTerms, give_url, trigger_named
 from wakeful.service.commands.agents import agent_named
+from wakeful.service.queries.record_names import meant_row
 from wakeful.tools.context import RunContext
 from wakeful.tools.decorator import tool
 from wakeful.tools.tool import Tool
@@ -52,14 +53,14 @@ async def create_trigger(
 async def rotate_trigger(
     engine: Engine, refused: CountRefusals, named: str, *, by: str, reason: str = ""
 ) -> TriggerRecord:
-    row = await triggers.rotate_trigger(engine, await trigger_named(engine, named), by=by, reason=reason)
+    row = await triggers.rotate_trigger(engine, await _named(engine, named), by=by, reason=reason)
     return await _record(refused, row)
 
 
 async def revoke_trigger(
     engine: Engine, refused: CountRefusals, named: str, *, by: str, reason: str = ""
 ) -> TriggerRecord:
-    row = await triggers.revoke_trigger(engine, await trigger_named(engine, named), by=by, reason=reason)
+    row = await triggers.revoke_trigger(engine, await _named(engine, named), by=by, reason=reason)
     return await _record(refused, row)
 
 
@@ -75,7 +76,7 @@ async def trigger_url(
     engine: Engine, named: str, *, to: str, base: str = "", turn_id: str | None = None, purpose: str = ""
 ) -> TriggerCapability:
     """The address of a trigger; that somebody was given it is on record."""
-    row = await trigger_named(engine, named)
+    row = await _named(engine, named)
     return await give_url(engine, row, to=to, base=base, turn_id=turn_id, purpose=purpose)
 
 
@@ -112,6 +113,17 @@ def trigger_url_tool(give: GiveUrl) -> Tool[Any]:
         trigger_url, effect="pure", name=URL_TOOL, reads_private=True, child_safe=False, permission_class="safe"
     )
     return made
+
+
+async def _named(engine: Engine, named: str) -> TriggerRow:
+    """As `trigger_named`, or by enough of the beginning of its id. Raises TriggerNotFound."""
+    try:
+        return await trigger_named(engine, named)
+    except TriggerNotFound:
+        row = await meant_row(engine.store, TRIGGERS, named, "trg_", "triggers", TriggerNotFound)
+        if row is None:
+            raise
+        return row
 
 
 async def _record(refused: CountRefusals, row: TriggerRow) -> TriggerRecord:

@@ -18,6 +18,7 @@ from wakeful.engine.workspace_use import (
 )
 from wakeful.engine.worktrees import clean_up_worktree
 from wakeful.service.commands.agents import agent_named
+from wakeful.service.queries.record_names import meant
 from wakeful.service.queries.workspaces import workspaces_of
 from wakeful.settings.agent_homes import refuse_home
 from wakeful.views.execution_snapshot import AgentWorkspaces
@@ -37,6 +38,8 @@ async def attach(engine: Engine, agent: str, path: str, *, by: str) -> AgentWork
 async def use(engine: Engine, agent: str, choice: WorkspaceChoice, *, by: str) -> AgentWorkspaces:
     """Raises AgentNotFound or InvalidRequest."""
     await agent_named(engine.store, agent)
+    if choice.workspace_id is not None:
+        choice = choice._replace(workspace_id=await _meant(engine, agent, choice.workspace_id))
     _, advice = await use_workspace(engine, agent, choice, by=by)
     return (await workspaces_of(engine, agent)).model_copy(update={"advice": advice})
 
@@ -44,15 +47,22 @@ async def use(engine: Engine, agent: str, choice: WorkspaceChoice, *, by: str) -
 async def detach(engine: Engine, agent: str, workspace: str, *, by: str) -> AgentWorkspaces:
     """Raises AgentNotFound or InvalidRequest."""
     await agent_named(engine.store, agent)
-    await detach_workspace(engine, agent, workspace, by=by)
+    await detach_workspace(engine, agent, await _meant(engine, agent, workspace), by=by)
     return await workspaces_of(engine, agent)
 
 
 async def clean_up(engine: Engine, agent: str, worktree_id: str, *, by: str) -> AgentWorkspaces:
     """Look again at a worktree that was kept, and remove it where nothing is lost by that. Raises InvalidRequest."""
     await agent_named(engine.store, agent)
-    await clean_up_worktree(engine, worktree_id, by=by)
+    there = [tree.worktree_id for tree in await engine.store.worktrees_of(agent) if tree.is_there]
+    await clean_up_worktree(engine, meant(worktree_id, there, "wt_", "worktrees"), by=by)
     return await workspaces_of(engine, agent)
+
+
+async def _meant(engine: Engine, agent: str, workspace: str) -> str:
+    """The whole id of a workspace of the agent that is named by the beginning of it."""
+    known = [each.workspace_id for each in await engine.store.attached_workspaces(agent)]
+    return meant(workspace, known, "ws_", "workspaces")
 
 
 def choose(

@@ -9,10 +9,9 @@ from wakeful.contracts.errors import ForTheCaller, InvalidRequest
 from wakeful.engine.run_request import Engine
 from wakeful.ports.agent_figures import AgentRevisionRow
 from wakeful.service.commands.agents import agent_named
+from wakeful.service.queries.record_names import meant
 from wakeful.views.runtime_records import AgentRevision
 
-SHORTEST = 4
-"""A revision may be named by so many characters of its hash."""
 _PREFIX = "sha256:"
 
 
@@ -58,14 +57,12 @@ def short(revision: str) -> str:
 
 
 def _find(rows: list[AgentRevisionRow], name: str, wanted: str) -> AgentRevisionRow:
-    word = wanted.removeprefix(_PREFIX)
-    found = [row for row in rows if row.revision.removeprefix(_PREFIX).startswith(word)]
-    if len(word) < SHORTEST or not found:
-        known = ", ".join(dict.fromkeys(short(row.revision) for row in rows[:10]))
+    newest = {row.revision: row for row in reversed(rows)}
+    found = newest.get(meant(wanted, newest, _PREFIX, "revisions"))
+    if found is None:
+        known = ", ".join(short(revision) for revision in [*reversed(newest)][:10])
         raise InvalidRequest(f"agent {name!r} has no revision {wanted!r}", f"It has: {known}.")
-    if len({row.revision for row in found}) > 1:
-        raise InvalidRequest(f"{wanted!r} is the beginning of several revisions", "Give more of the hash.")
-    return found[0]
+    return found
 
 
 def _before(rows: list[AgentRevisionRow], later: AgentRevisionRow) -> AgentRevisionRow | None:

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 
 from wakeful.contracts.errors import AgentNotFound, InvalidRequest, TurnNotFound
 from wakeful.engine.run_request import Engine
-from wakeful.ports import Match, MessageRow, Store, TurnRow
+from wakeful.ports import MessageRow, Store, TurnRow
 from wakeful.ports.mailbox import MESSAGES
 from wakeful.ports.notices import NOTICES, NoticeRow
 from wakeful.ports.tables import Row, Table
 from wakeful.ports.timers import TIMERS, TimerRow
 from wakeful.runtime.timers import failures_in_a_row
 from wakeful.service.queries.agent_lives import why_agent
-from wakeful.service.queries.record_names import MOST, SHORTEST, several
+from wakeful.service.queries.record_names import meant_row, several
 from wakeful.service.queries.turns import find_turn
 from wakeful.views.runtime_records import AgentLife
 from wakeful.views.subject_story import SubjectStory
@@ -78,14 +78,7 @@ async def why_subject(engine: Engine, name: str) -> SubjectStory:
 
 async def _named(store: Store, table: Table[Row], name: str, word: str) -> Row | None:
     """The row with this id, or the one whose id begins so. Raises InvalidRequest where several do."""
-    row = await store.get_row(table, name)
-    if row is not None or not name.startswith(word) or len(name) < len(word) + SHORTEST:
-        return row
-    within = (table.key[0], name, f"{name}\U0010ffff")
-    found = await store.find_rows(table, [Match({}, within)], order=table.key, limit=MOST + 1)
-    if len(found) > 1:
-        raise InvalidRequest(*several(name, "ids", [str(each[0]) for each in map(table.key_of, found)]))
-    return found[0] if found else None
+    return await meant_row(store, table, name, word, "ids") if name.startswith(word) else None
 
 
 async def _of_message(engine: Engine, row: MessageRow) -> SubjectStory:

@@ -18,10 +18,12 @@ from wakeful.engine.turn_messages import admitted_message
 from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.ports import MessageRow, TurnRow
+from wakeful.ports.mailbox import MESSAGES
 from wakeful.service.agent_supply import AgentSupply
 from wakeful.service.commands.agents import addressed, send_message
 from wakeful.service.commands.interruption import cancel_message
 from wakeful.service.commands.turn_claims import recall
+from wakeful.service.queries.record_names import meant_row
 from wakeful.service.workflows.runs import checked_run, words_of, workflow_result
 from wakeful.views.workflow_runs import QueuedRunStatus, QueuedWorkflowRun
 
@@ -80,7 +82,8 @@ async def save_workflow(supply: AgentSupply, given: Mapping[str, Any], agent: st
 
 
 async def queued_run(engine: Engine, run_id: str) -> QueuedWorkflowRun:
-    """A run as it is now. Raises MessageNotFound, also for a message that runs no workflow."""
+    """A run as it is now, by its id or enough of its beginning. Raises MessageNotFound, also for a message that runs no
+    workflow."""
     row, run = await _found(engine, run_id)
     turn = await engine.store.turn(row.turn_id) if row.turn_id else None
     status, message = await _standing(engine, row, turn)
@@ -109,7 +112,7 @@ async def cancel_run(engine: Engine, run_id: str, *, by: str) -> QueuedWorkflowR
     """Have a run stopped, or never begun. One that is over stays as it is. Raises MessageNotFound."""
     row, _ = await _found(engine, run_id)
     await cancel_message(engine, row, requested_by=by)
-    return await queued_run(engine, run_id)
+    return await queued_run(engine, row.message_id)
 
 
 def thread_of_run(run: WorkflowRun, run_id: str) -> str:
@@ -122,7 +125,8 @@ async def _registry_for(supply: AgentSupply, agent: str, graph: WorkflowGraph) -
 
 
 async def _found(engine: Engine, run_id: str) -> tuple[MessageRow, WorkflowRun]:
-    row, entry = await engine.store.message(run_id), await admitted_message(engine.store, run_id)
+    row = await meant_row(engine.store, MESSAGES, run_id, "msg_", "ids", MessageNotFound)
+    entry = await admitted_message(engine.store, row.message_id) if row is not None else None
     event = entry.fact.event if entry is not None else None
     if row is None or not isinstance(event, MessageAdmitted) or event.workflow_ref is None:
         raise MessageNotFound(f"there is no run {run_id!r} of a workflow", RUNS_ONE)

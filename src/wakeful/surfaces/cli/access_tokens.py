@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from wakeful.service.access import create_token, list_tokens, revoke_token
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, WideOption
+from wakeful.surfaces.cli.places import place_of_rows
 from wakeful.surfaces.cli.screen import columns
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
 
@@ -32,6 +34,8 @@ def create(
 def listed(json: JsonOption = False, wide: WideOption = False) -> None:
     """List the tokens of callers. The tokens themselves are not kept."""
     found = list_tokens()
+    names = [each.name for each in found]
+    remember("tokens", names, place_of_rows(None, is_file=True), names)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -23,6 +23,7 @@ from wakeful.service.operations.runtime_agents import (
     RevisionPair,
 )
 from wakeful.surfaces.cli.agent_control import AgentArgument, ReasonOption
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import ask, place_to_ask, place_to_fill
@@ -133,7 +134,9 @@ def history(
     agent: AgentArgument, json: JsonOption = False, wide: WideOption = False, store: StoreOption = None
 ) -> None:
     """List the revisions of an agent's definition, newest first, with the turns that began with each."""
-    found = ask(LIST_REVISIONS, AgentTarget(agent), place_to_ask(store, NEW_STORE))
+    place = place_to_ask(store, NEW_STORE)
+    found = ask(LIST_REVISIONS, AgentTarget(agent), place)
+    remember("revisions", [each.revision for each in found], place, of=agent)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -41,7 +41,7 @@ def listed(
     """
     place = place_to_ask(store)
     records = ask(SEARCH_APPROVALS, ApprovalSearch("any" if everything else "pending", turn), place)
-    remember("approvals", [each.id for each in records], store)
+    remember("approvals", [each.id for each in records], place)
     if json:
         out(json_text([record.model_dump(mode="json") for record in records], indent=2))
     elif not records:
@@ -83,6 +83,7 @@ def rules(
     """List the rules that were made with wakeful approvals always."""
     place = place_to_ask(store)
     rows = [row for row in ask(LIST_RULES, AgentName(agent), place) if everything or row.revoked_at is None]
+    remember("rules", [row.rule_id for row in rows], place)
     if json:
         out(json_text([row.model_dump(mode="json") for row in rows], indent=2))
     elif not rows:

@@ -8,6 +8,7 @@ import typer
 
 from wakeful.service.operations.artifacts import LIST_ARTIFACTS, SHOW_ARTIFACT, ArtifactName
 from wakeful.service.operations.turns import TurnName
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, WideOption
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest, unreadable
@@ -24,6 +25,7 @@ def listed(
     """List the artifacts of a turn: outputs that were too long for the model, and data that tools kept."""
     place = place_to_ask(store)
     found = ask(LIST_ARTIFACTS, TurnName(turn), place)
+    remember("artifacts", [each.artifact_id for each in found], place)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -18,6 +18,7 @@ from wakeful.service.operations.channels import (
     PairingCode,
 )
 from wakeful.service.operations.operation import NoRequest
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask, place_to_fill
 from wakeful.surfaces.cli.problems import WrongRequest
@@ -30,7 +31,10 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of t
 
 def listed(json: JsonOption = False, wide: WideOption = False, store: StoreOption = None) -> None:
     """List channels: whether a phone is paired, what it may do, and what came from strangers."""
-    found = ask(LIST_CHANNELS, NoRequest(), place_to_ask(store))
+    place = place_to_ask(store)
+    found = ask(LIST_CHANNELS, NoRequest(), place)
+    names = [each.channel for each in found]
+    remember("channels", names, place, names)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -399,7 +399,7 @@ FIRST = (
 )  # fmt: skip
 """The commands of a first day, which `wakeful --help` shows."""
 OWN_PROCESS = (
-    "resume", "replay", "doctor", "events validate", "dispatch resume", "targets", "package run",
+    "resume", "doctor", "events validate", "dispatch resume", "targets", "package run",
     "workflow validate", "workflow nodes", "store export", "store import",
     "trigger deliver",
 )  # fmt: skip
@@ -408,16 +408,36 @@ NO_STORE = ("prompt", "config", "config show", "template", "template list", "tem
 """Commands that ask a daemon and have no `--store`: what they are about is in no store, or no file could answer."""
 FAMILIES = ("daemon", "debug", "notify", "package", "store", "timer", "token")
 """First words that are no command by themselves."""
+_ROWS = (
+    ("approval", ("approvals",), ("approve", "reject", *(f"approvals {verb}" for verb in (
+        "show", "approve", "reject", "edit", "answer", "always", "reask")))),
+    ("rule", ("rules",), ("approvals revoke",)),
+    ("turn", ("turns",), (
+        "events", "tree", "replay", "context", "debug context", "debug latency", "debug prompt", "artifacts",
+        "artifacts show", "tools", "cost", "resume", "cancel", "pause", "interject", "approvals", "approvals list",
+        "requests", "requests list")),
+    ("subject", ("notices", "timers", "turns", "calls"), ("why",)),
+    ("artifact", ("artifacts",), ("artifacts show",)),
+    ("call", ("calls",), ("resolve",)),
+    ("request", ("requests",), tuple(f"requests {verb}" for verb in ("show", "submit", "timeout", "cancel"))),
+    ("task", ("tasks",), ("task show", "task output", "task stop")),
+    ("timer", ("timers",), ("timer run", "timer cancel")),
+    ("trigger", ("triggers",), ("trigger url", "trigger rotate", "trigger revoke")),
+    ("run", ("dispatches",), ("dispatch show", "dispatch resume", "dispatch cancel")),
+    ("run", ("workflow runs",), ("workflow runs", "workflow cancel")),
+    ("name", ("workflows",), ("workflow show", "workflow run", "workflow delete")),
+    ("ref", ("memory entries",), ("memory show", "memory edit", "memory forget")),
+    ("workspace", ("workspaces",), ("workspace use", "workspace detach")),
+    ("worktree", ("worktrees",), ("workspace clean",)),
+    ("old", ("revisions",), ("agent diff",)),
+    ("new", ("revisions",), ("agent diff",)),
+    ("skill", ("skills",), ("skills show",)),
+    ("template", ("templates",), ("template show", "agent create")),
+    ("name", ("channels",), ("channel pair", "channel test", "channel remove")),
+    ("name", ("tokens",), ("token revoke",)),
+)  # fmt: skip
 ROWS = {
-    **dict.fromkeys(
-        ("approve", "reject", *(f"approvals {verb}" for verb in
-         ("show", "approve", "reject", "edit", "answer", "always", "reask"))), "approvals"),
-    **dict.fromkeys(("task show", "task output", "task stop"), "tasks"),
-    **dict.fromkeys(("timer run", "timer cancel"), "timers"),
-    **dict.fromkeys(
-        ("events", "tree", "replay", "context", "debug context", "artifacts", "debug latency", "resume", "cancel",
-         "pause"), "turns"),
-    **dict.fromkeys(("dispatch show", "dispatch resume", "dispatch cancel"), "dispatches"),
-    **dict.fromkeys(("workflow runs", "workflow cancel"), "workflow runs"),
-}  # fmt: skip
-"""Commands whose first argument may be the number of a row of the last list of that kind."""
+    name: {parameter: kinds for parameter, kinds, commands in _ROWS if name in commands}
+    for name in dict.fromkeys(name for _, _, commands in _ROWS for name in commands)
+}
+"""Parameters of commands that may be the number of a row of the last list, and the kinds of lists that are meant."""

@@ -44,8 +44,9 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List dispatched runs, newest first."""
-    runs = ask(LIST_DISPATCHES, DispatchQuery(limit=limit), place_to_ask(store, BEGINS_ONE))
-    remember("dispatches", [run.run_id for run in runs], store)
+    place = place_to_ask(store, BEGINS_ONE)
+    runs = ask(LIST_DISPATCHES, DispatchQuery(limit=limit), place)
+    remember("dispatches", [run.run_id for run in runs], place)
     if json:
         out(json_text([result_of(run) for run in runs], indent=2))
     elif runs:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
@@ -91,8 +90,7 @@ def command(
 
 def _list(place: StoreAddress, *, json: bool, wide: bool) -> None:
     rows = ask(LIST_TURNS, TurnQuery(limit=NEWEST), place)
-    named = None if place.is_default else Path(place.path)
-    remember("turns", [row.turn_id for row in rows], named, [row.key for row in rows if row.key])
+    remember("turns", [row.turn_id for row in rows], place, [row.key for row in rows if row.key])
     if json:
         for row in rows:
             out(json_text(row.model_dump(mode="json")))

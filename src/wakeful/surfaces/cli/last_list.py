@@ -1,7 +1,7 @@
 """The rows of the last list of each kind, so that the next command can name one by its number: `wakeful approve 1`.
 
-They are kept for each store in the user's state folder. A number means what the person saw; a list that is older than a
-day is not believed.
+They are kept for each place that was asked, a store or a daemon elsewhere, in the user's state folder. A number means
+what the person saw there; a list that is older than a day is not believed.
 """
 
 import contextlib
@@ -9,35 +9,61 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.problems import WrongRequest
 
 DAY = 86_400
-SHORTEST = 6
+DIGITS = 4
+"""A number with more of them is no row; one with as many may be the beginning of an id."""
 LISTS = {
     "approvals": "wakeful approvals",
-    "tasks": "wakeful task list",
-    "timers": "wakeful timer list",
-    "turns": "wakeful events",
-    "notices": "wakeful notices",
+    "artifacts": "wakeful artifacts",
+    "calls": "wakeful unknown",
+    "channels": "wakeful channel list",
     "dispatches": "wakeful dispatch list",
+    "memory entries": "wakeful memory list AGENT",
+    "notices": "wakeful notices",
+    "requests": "wakeful requests",
+    "revisions": "wakeful agent history AGENT",
+    "rules": "wakeful approvals rules",
+    "skills": "wakeful skills AGENT",
+    "tasks": "wakeful task list",
+    "templates": "wakeful template list",
+    "timers": "wakeful timer list",
+    "tokens": "wakeful token list",
+    "triggers": "wakeful trigger list",
+    "turns": "wakeful events",
     "workflow runs": "wakeful workflow runs",
+    "workflows": "wakeful workflow list",
+    "workspaces": "wakeful workspace list AGENT",
+    "worktrees": "wakeful workspace list AGENT",
 }
-"""Kinds of rows, and the command that lists them."""
-NAMED = ("turns", "dispatches")
+"""Kinds of rows, and the command that lists them. With AGENT: the rows are one agent's."""
+NAMED = ("channels", "dispatches", "skills", "templates", "tokens", "triggers", "turns", "workflows")
 """Kinds whose rows have names of their users' own, which may be numbers: what is no row is taken as a name."""
 
 
-def remember(kind: str, ids: Sequence[str], store: Path | None, taken: Sequence[str] = ()) -> None:
-    """Keep the ids of a list in its order. `taken` are names that are numbers themselves. Does not raise."""
+class _List(NamedTuple):
+    """A list as it was shown."""
+
+    at: float
+    ids: list[str]
+    taken: list[str]
+    of: str
+
+
+def remember(kind: str, ids: Sequence[str], place: StoreAddress, taken: Sequence[str] = (), *, of: str = "") -> None:
+    """Keep the ids of a list in its order. `taken` are names that may be numbers themselves; `of` is the agent whose
+    rows they are. Does not raise."""
     with contextlib.suppress(OSError):
-        path = _path(store)
+        path = _path(place)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lists = _read(path)
-        lists[kind] = {"at": time.time(), "ids": [*ids], "taken": [each for each in taken if each.isdigit()]}
+        shown = _List(time.time(), [*ids], [each for each in taken if each.isdigit()], of)
+        lists = {name: each._asdict() for name, each in {**_read(path), kind: shown}.items()}
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -45,62 +71,51 @@ def remember(kind: str, ids: Sequence[str], store: Path | None, taken: Sequence[
         fresh.replace(path)
 
 
-def with_ids(kind: str, arguments: list[str]) -> list[str]:
-    """The arguments with the id in place of a row number, or of the beginning of an id. Raises WrongRequest."""
-    at = next((place for place, word in enumerate(arguments) if not word.startswith("-")), None)
-    if at is None or (at > 0 and arguments[at - 1] == "--store"):
-        return arguments
-    word = arguments[at]
-    known = _read(_path(_store_of(arguments))).get(kind)
-    found = _row(word, kind, known) if word.isdigit() and len(word) <= 4 else _beginning(word, known)
-    return [*arguments[:at], found, *arguments[at + 1 :]]
+def is_number(word: Any) -> bool:
+    """May it be the number of a row?"""
+    return isinstance(word, str) and word.isascii() and word.isdigit() and len(word) <= DIGITS
 
 
-def _row(word: str, kind: str, known: dict[str, Any] | None) -> str:
-    number, again = int(word), f"list them again: {LISTS[kind]}"
-    if known is None or word in known["taken"]:
-        if kind in NAMED:
-            return word
-        raise WrongRequest(f"row {word} of which list? None was shown yet", again)
-    if not 1 <= number <= len(known["ids"]):
-        if kind in NAMED:
-            return word
-        many = len(known["ids"])
-        raise WrongRequest(f"the last list had {many} row{'' if many == 1 else 's'}, and {word} is none of them", again)
-    if time.time() - known["at"] > DAY:
-        if kind in NAMED:
-            return word
-        raise WrongRequest(f"the list that row {word} is of is older than a day", again)
-    return str(known["ids"][number - 1])
+def id_of(word: str, kinds: Sequence[str], place: StoreAddress, *, agent: str = "") -> str:
+    """The id in the row with this number, of the newest list of these kinds; else the word itself, where it may be a
+    name or the beginning of an id. Raises WrongRequest."""
+    lists = _read(_path(place))
+    shown = max((lists[kind] for kind in kinds if kind in lists), key=lambda each: each.at, default=None)
+    if shown is not None and word in shown.taken:
+        return word
+    problem = _problem(word, shown, agent if LISTS[kinds[0]].endswith(" AGENT") else "")
+    if not problem and shown is not None:
+        return shown.ids[int(word) - 1]
+    if len(word) == DIGITS or any(kind in NAMED for kind in kinds):
+        return word
+    listing = LISTS[kinds[0]].replace("AGENT", agent)
+    raise WrongRequest(problem, f"list them again: {listing}")
 
 
-def _beginning(word: str, known: dict[str, Any] | None) -> str:
-    fitting = [each for each in (known or {"ids": ()})["ids"] if len(word) >= SHORTEST and each.startswith(word)]
-    return fitting[0] if len(fitting) == 1 else word
+def _problem(word: str, shown: _List | None, agent: str) -> str:
+    if shown is None:
+        return f"row {word} of which list? None was shown yet"
+    if agent and shown.of != agent:
+        return f"row {word} of which list? The last one was about agent {shown.of}"
+    if not 1 <= int(word) <= len(shown.ids):
+        many = len(shown.ids)
+        return f"the last list had {many} row{'' if many == 1 else 's'}, and {word} is none of them"
+    if time.time() - shown.at > DAY:
+        return f"the list that row {word} is of is older than a day"
+    return ""
 
 
-def _store_of(arguments: list[str]) -> Path | None:
-    for place, word in enumerate(arguments):
-        if word == "--store" and place + 1 < len(arguments):
-            return Path(arguments[place + 1])
-        if word.startswith("--store="):
-            return Path(word.partition("=")[2])
-    return None
-
-
-def _path(store: Path | None) -> Path:
-    named = os.environ.get("WAKEFUL_STORE") or os.environ.get("WAKEFUL_HOME") or "home"
-    where = str(store.absolute()) if store is not None else str(Path(named).absolute()) if named != "home" else named
+def _path(place: StoreAddress) -> Path:
+    where = place.daemon.where if place.daemon is not None and place.is_far else os.path.realpath(place.path)
     base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return base / "wakeful" / f"lists-{hashlib.sha256(where.encode()).hexdigest()[:16]}.json"
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Mapping[str, _List]:
     try:
-        found = json.loads(path.read_text("utf-8"))
         return {
-            kind: {"at": float(each["at"]), "ids": [*map(str, each["ids"])], "taken": [*map(str, each["taken"])]}
-            for kind, each in found.items()
+            kind: _List(float(each["at"]), [*map(str, each["ids"])], [*map(str, each["taken"])], str(each["of"]))
+            for kind, each in json.loads(path.read_text("utf-8")).items()
         }
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}

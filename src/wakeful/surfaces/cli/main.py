@@ -113,16 +113,7 @@ def _answer(given: list[str], *, is_own: bool) -> int:
         return 0
     if name not in COMMANDS or _is_mistyped(name, given) or _is_nearly_another(name, given):
         return _no_such_command(given)
-    arguments = given[len(name.split()) :]
-    if name in ROWS and not asks_help and any(not word.startswith("-") for word in arguments):
-        from wakeful.surfaces.cli.last_list import with_ids
-        from wakeful.surfaces.cli.problems import WrongRequest, exit_code_of
-
-        try:
-            arguments = with_ids(ROWS[name], arguments)
-        except WrongRequest as problem:
-            return exit_code_of(problem, as_json=_wants_json(arguments))
-    code = _invoke(name, arguments, is_own=is_own)
+    code = _invoke(name, given[len(name.split()) :], is_own=is_own)
     if asks_help:
         sys.stdout.write(_family(name))
     return code
@@ -197,30 +188,46 @@ def app_of(name: str) -> "typer.Typer":
     command = COMMANDS[name]
     example = "\b\nExample:\n" + "\n".join(f"  {line}" for line in command.example.splitlines())
     module = import_module(f"wakeful.surfaces.cli.{command.module}")
-    app.command(epilog=example)(_connecting(name, getattr(module, command.function)))
+    app.command(epilog=example)(_as_typed(name, getattr(module, command.function)))
     return app
 
 
-def _connecting(name: str, function: "Callable[..., Any]") -> "Callable[..., Any]":
-    """A command that may ask a daemon takes `--connect`, beside the `--store` that it has by itself."""
+def _as_typed(name: str, function: "Callable[..., Any]") -> "Callable[..., Any]":
+    """A command as a person types it. One that may ask a daemon takes `--connect`, beside the `--store` that it has by
+    itself; the number of a row of the last list stands for the id in that row."""
     from inspect import Parameter, signature
 
     given = signature(function)
-    if "store" not in given.parameters and name not in NO_STORE:
+    may_ask = "store" in given.parameters or name in NO_STORE
+    if not may_ask and name not in ROWS:
         return function
     from wakeful.surfaces.cli.options import ConnectOption
     from wakeful.surfaces.cli.places import asking
 
     def asked(connect: str | None = None, **options: Any) -> Any:
         with asking(connect):
-            return function(**options)
+            return function(**_with_ids(name, options, is_file=not may_ask or name in OWN_PROCESS))
 
     own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in given.parameters.values()]
-    if name not in OWN_PROCESS:
+    if may_ask and name not in OWN_PROCESS:
         own.append(Parameter("connect", Parameter.KEYWORD_ONLY, default=None, annotation=ConnectOption))
     asked.__signature__ = given.replace(parameters=own)  # type: ignore[attr-defined]
     asked.__doc__ = function.__doc__
     return asked
+
+
+def _with_ids(name: str, options: dict[str, Any], *, is_file: bool) -> dict[str, Any]:
+    """The options with the ids of the rows that were named by their numbers. `is_file`: it works on a file, whether a
+    daemon runs or not."""
+    from wakeful.surfaces.cli.last_list import id_of, is_number
+    from wakeful.surfaces.cli.places import place_of_rows
+
+    numbers = [each for each in ROWS.get(name, {}) if is_number(options[each])]
+    if not numbers:
+        return options
+    place, agent = place_of_rows(options.get("store"), is_file=is_file), options.get("agent") or ""
+    ids = {each: id_of(options[each], ROWS[name][each], place, agent=agent) for each in numbers}
+    return {**options, **ids}
 
 
 def _invoke(name: str, arguments: list[str], *, is_own: bool) -> int:

@@ -16,6 +16,7 @@ from wakeful.service.operations.memory import (
     MemoryOwner,
     MemoryQuery,
 )
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
@@ -35,7 +36,9 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List what an agent remembers, the newest first: where each entry is from, and when it was last used."""
-    found = ask(LIST_MEMORY, MemoryQuery(agent, find, limit), place_to_ask(store))
+    place = place_to_ask(store)
+    found = ask(LIST_MEMORY, MemoryQuery(agent, find, limit), place)
+    remember("memory entries", [each.source_ref for each in found], place, of=agent)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

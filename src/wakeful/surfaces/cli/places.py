@@ -167,6 +167,11 @@ def any_place(named: Path | None) -> StoreAddress:
     return _place(named)
 
 
+def place_of_rows(named: Path | None, *, is_file: bool) -> StoreAddress:
+    """The place that a command is about, whether something is there or not: what was listed there is meant."""
+    return (None if is_file else _daemon_place(named)) or (place_to_check(named) if named is None else _place(named))
+
+
 def place_to_check(named: Path | None) -> StoreAddress:
     """The same for a report on settings that may be wrong: then it is the store of the home."""
     try:
@@ -199,7 +204,8 @@ def _daemon_place(named: Path | None) -> StoreAddress | None:
     found = daemon_of_home()
     if found is None:
         return None
-    _clients[found.address] = found
+    if _clients.setdefault(found.address, found) is not found:
+        found.close()  # this command is connected already
     return StoreAddress(found.store, True, found.address)
 
 

@@ -22,6 +22,7 @@ from wakeful.service.operations.client_requests import (
 )
 from wakeful.service.operations.operation import Operation
 from wakeful.service.operations.turns import TurnName
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, RequestArgument, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
@@ -44,6 +45,7 @@ def listed(
     """List the calls that a client has to run. Requests that have timed out are ended on the way."""
     place = place_to_ask(store)
     found = ask(LIST_REQUESTS, TurnName(turn), place)
+    remember("requests", [request.request_id for request in found], place)
     if json:
         out(json_text([request.named() for request in found], indent=2))
     elif found:

@@ -42,8 +42,9 @@ def notices(
     store: StoreOption = None,
 ) -> None:
     """List what people were told without asking, newest first: what it was, and whether it arrived."""
-    found = ask(LIST_NOTICES, NoticeQuery(agent, limit), place_to_ask(store))
-    remember("notices", [each.notice_id for each in found], store)
+    place = place_to_ask(store)
+    found = ask(LIST_NOTICES, NoticeQuery(agent, limit), place)
+    remember("notices", [each.notice_id for each in found], place, [each.agent for each in found])
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:
@@ -87,10 +88,12 @@ def timers(
     agent: OneAgent = None, json: JsonOption = False, wide: WideOption = False, store: StoreOption = None
 ) -> None:
     """List timers: the next due time, what became of the last one, failures in a row, and who set it."""
-    found = ask(LIST_TIMERS, AgentName(agent), place_to_ask(store))
+    place = place_to_ask(store)
+    found = ask(LIST_TIMERS, AgentName(agent), place)
     if agent is None:
         found.sort(key=lambda each: (each.next is None, each.next or 0.0))
-    remember("timers", [each.timer_id for each in found], store)
+    taken = [name for each in found for name in (each.name, each.agent)]
+    remember("timers", [each.timer_id for each in found], place, taken)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

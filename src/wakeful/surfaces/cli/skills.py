@@ -6,6 +6,7 @@ import typer
 
 from wakeful.service.operations.skills import LIST_SKILLS, SHOW_SKILL, SkillName, SkillsOf
 from wakeful.surfaces.cli.agent_control import AgentArgument
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns
@@ -14,7 +15,10 @@ from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
 
 def listed(agent: AgentArgument, json: JsonOption = False, wide: WideOption = False, store: StoreOption = None) -> None:
     """List the skills that an agent of the daemon would be told of now, and where each is from."""
-    found = ask(LIST_SKILLS, SkillsOf(agent), place_to_ask(store))
+    place = place_to_ask(store)
+    found = ask(LIST_SKILLS, SkillsOf(agent), place)
+    names = [each.name for each in found]
+    remember("skills", names, place, names, of=agent)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

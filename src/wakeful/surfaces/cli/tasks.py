@@ -35,8 +35,9 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List tasks that are not over: commands in the background, and child agents. The newest first."""
-    found = ask(LIST_TASKS, TaskQuery(agent, everything), place_to_ask(store))
-    remember("tasks", [each.task_id for each in found], store)
+    place = place_to_ask(store)
+    found = ask(LIST_TASKS, TaskQuery(agent, everything), place)
+    remember("tasks", [each.task_id for each in found], place)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -7,8 +7,9 @@ import typer
 
 from wakeful.service.operations.operation import NoRequest
 from wakeful.service.operations.templates import ADD_TEMPLATE, LIST_TEMPLATES, SHOW_TEMPLATE, NewTemplate, TemplateName
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, WideOption
-from wakeful.surfaces.cli.places import ask, place_without_store
+from wakeful.surfaces.cli.places import ask, place_of_rows, place_without_store
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.screen import columns
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
@@ -18,6 +19,8 @@ def listed(json: JsonOption = False, wide: WideOption = False) -> None:
     """List the templates that a home of an agent can be made from."""
     place = place_without_store()
     found = ask(LIST_TEMPLATES, NoRequest(), place)
+    names = [each.template for each in found]
+    remember("templates", names, place_of_rows(None, is_file=place.daemon is None), names)
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
         return

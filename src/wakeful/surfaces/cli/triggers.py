@@ -23,6 +23,7 @@ from wakeful.service.operations.triggers import (
     TriggerChange,
     TriggerDelivery,
 )
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose
@@ -44,7 +45,9 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List triggers: what they do, what came through them, and what was refused. Addresses are not shown."""
-    found = ask(LIST_TRIGGERS, AgentName(agent), place_to_ask(store))
+    place = place_to_ask(store)
+    found = ask(LIST_TRIGGERS, AgentName(agent), place)
+    remember("triggers", [each.external_trigger_id for each in found], place, [each.target_agent_id for each in found])
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -8,6 +8,7 @@ import typer
 
 from wakeful.service.operations.calls import LIST_UNKNOWN, RESOLVE, OutcomeOfCall
 from wakeful.service.operations.operation import NoRequest
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line, unknown_lines
 from wakeful.surfaces.cli.places import ask, place_to_ask
@@ -20,6 +21,7 @@ def listed(store: StoreOption = None, json: JsonOption = False) -> None:
     """List the calls with an unknown outcome, each with the commands that resolve it."""
     place = place_to_ask(store)
     rows = ask(LIST_UNKNOWN, NoRequest(), place)
+    remember("calls", [f"{row.turn_id}/{row.call_id}" for row in rows], place)
     if json:
         out(json_text([row.model_dump(mode="json") for row in rows], indent=2))
     elif rows:

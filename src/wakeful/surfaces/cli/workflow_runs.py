@@ -43,7 +43,7 @@ def runs(
         out(json_text(found.model_dump(mode="json"), indent=2)) if json else _tell(found, place)
         return
     listed = ask(LIST_WORKFLOW_RUNS, WorkflowRunQuery(limit), place)
-    remember("workflow runs", [each.run_id for each in listed], store)
+    remember("workflow runs", [each.run_id for each in listed], place)
     if json:
         out(json_text([each.model_dump(mode="json") for each in listed], indent=2))
     elif listed:

@@ -17,6 +17,7 @@ from wakeful.service.operations.workflow_runs import SAVE_WORKFLOW, WorkflowToSa
 from wakeful.service.operations.workflows import DELETE_WORKFLOW, LIST_WORKFLOWS, SHOW_WORKFLOW, WorkflowName
 from wakeful.surfaces.cli.agents import named_agent
 from wakeful.surfaces.cli.daemon_turns import check_options, check_own_run, daemon_for
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import (
     AgentOption,
     AgentOrFileOption,
@@ -42,6 +43,7 @@ def listed(json: JsonOption = False, wide: WideOption = False, store: StoreOptio
     """List the saved workflows, each with its newest revision."""
     place = place_to_ask(store, SAVES_ONE)
     saved = ask(LIST_WORKFLOWS, NoRequest(), place)
+    remember("workflows", [each.workflow_id for each in saved], place, [each.name for each in saved])
     if json:
         out(json_text([each.model_dump(mode="json") for each in saved], indent=2))
     elif not saved:

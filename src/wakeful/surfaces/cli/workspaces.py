@@ -20,7 +20,9 @@ from wakeful.service.operations.workspaces import (
     WorkspaceToUse,
     WorktreeToCleanUp,
 )
+from wakeful.service.queries.record_names import meant
 from wakeful.surfaces.cli.agent_control import AgentArgument
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose
@@ -33,7 +35,11 @@ WorkspaceArgument = Annotated[str, typer.Argument(metavar="WORKSPACE", help="Its
 
 def listed(agent: AgentArgument, json: JsonOption = False, wide: WideOption = False, store: StoreOption = None) -> None:
     """List the folders an agent may work in, the one it works in, its worktrees, and what confines its commands."""
-    known = ask(LIST_WORKSPACES, WorkspacesOf(agent), place_to_ask(store))
+    place = place_to_ask(store)
+    known = ask(LIST_WORKSPACES, WorkspacesOf(agent), place)
+    kept = [tree for tree in known.worktrees if tree.state == "kept"]
+    remember("workspaces", [each.workspace_id for each in known.attached_workspaces], place, of=agent)
+    remember("worktrees", [tree.worktree_id for tree in kept], place, of=agent)
     if json:
         out(json_text(known.model_dump(mode="json"), indent=2))
         return
@@ -47,11 +53,8 @@ def listed(agent: AgentArgument, json: JsonOption = False, wide: WideOption = Fa
     prose(f"works in {plain(entry.execution_root)}{missing}")
     if known.worktree_session is not None:
         prose(f"branch {plain(known.worktree_session.worktree_branch)} of {plain(entry.workspace_anchor)}")
-    for tree in known.worktrees:
-        if tree.state == "kept":
-            prose(
-                f"kept: {plain(tree.worktree_path)} ({_why(tree)}); wakeful workspace clean {agent} {tree.worktree_id}"
-            )
+    for tree in kept:
+        prose(f"kept: {plain(tree.worktree_path)} ({_why(tree)}); wakeful workspace clean {agent} {tree.worktree_id}")
     prose(_limits(known))
 
 
@@ -109,7 +112,8 @@ def clean(
 ) -> None:
     """Remove a worktree that was kept, if it is clean and its commits are merged by now."""
     known = ask(CLEAN_UP_WORKTREE, WorktreeToCleanUp(agent, worktree), place_to_ask(store))
-    kept = next((tree for tree in known.worktrees if tree.worktree_id == worktree), None)
+    there = {tree.worktree_id: tree for tree in known.worktrees}
+    kept = there.get(meant(worktree, there, "wt_", "worktrees"))
     words = f"{plain(worktree)} is removed"
     _told(known, json, words if kept is None else f"{plain(kept.worktree_path)} is kept: {_why(kept)}")
 
