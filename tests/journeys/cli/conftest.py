@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kit.surfaces.command_line import FAIL, REFUND, SHIP, SHOP, WAIT, Done, Wakeful, command_line
+from kit.surfaces.journey_calls import CALLS, Call
 from wakeful.surfaces.cli.main import main
 
 
@@ -34,6 +35,7 @@ def wakeful(folder: Path, capsys: pytest.CaptureFixture[str]) -> Wakeful:
             main(list(arguments))
         shown = capsys.readouterr()
         assert isinstance(end.value.code, int)
+        CALLS.append(Call(arguments, end.value.code))
         return Done(end.value.code, shown.out, shown.err)
 
     return call

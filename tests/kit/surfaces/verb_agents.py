@@ -1,11 +1,13 @@
 """Agents of the process that commands are tried on: those of `served_agents`, and some that leave what commands are
-about: a request to a client, an unknown outcome, a background command, something remembered."""
+about: a request to a client, an unknown outcome, a background command, an approval whose time ran out,
+something remembered."""
 
 import os
 from pathlib import Path
 from typing import Any
 
 from kit.surfaces.served_agents import agents as served
+from kit.surfaces.served_agents import refund
 from wakeful import Agent, OutcomeUnknown, tool
 from wakeful.ports import ModelRequest
 from wakeful.testing import scripted
@@ -46,6 +48,7 @@ WORK.mkdir(exist_ok=True)
 agents = [
     *served,
     Agent("picker", calling("client/pick_file", folder="/home"), tools=[pick_file]),
+    Agent("hasty", calling("refund", cents=5), tools=[refund], approval_expiry=0.05),
     Agent("shipper", calling("ship", order="A17"), tools=[ship]),
     Agent("builder", scripted(building), workspace=WORK),
     Agent("archivist", scripted(lambda _: "It is orca."), memory=True),
