@@ -3,6 +3,7 @@
 The process that serves is a real one, and so is the service that reaches the phone, on this machine.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -109,6 +110,28 @@ def about(ntfy: NtfyServer, topic: str, cents: int) -> dict[str, Any]:
         lambda: next((each for each in ntfy.shown(topic) if f"{cents}" in each["message"] and "actions" in each), None)
     )
     return found
+
+
+@pytest.mark.journey("channel test", "channel test --json", "channel test --store")
+def test_a_test_comes_to_the_phone_and_its_button_is_heard(home: ServedHome, ntfy: NtfyServer, topic: str) -> None:
+    file = ("--store", str(home.folder / "wakeful.db"))
+    names = [each["channel"] for each in json.loads(wakeful(home, "channel", "list", "--json"))]
+    row = str(names.index("phone") + 1)
+    for number, words in enumerate(((row,), ("phone", "--json"), ("phone", *file)), 1):
+        heard = channel(home, "phone")["heard_at"]
+        said = wakeful(home, "channel", "test", *words)
+        if "--json" in words:
+            assert json.loads(said)["channel"] == "phone"
+        else:
+            assert "press OK on the phone" in said
+        message = ntfy.until(lambda number=number: _tests(ntfy, topic)[number - 1 :])[0]
+        ntfy.press(message, "OK")
+        until(lambda heard=heard: channel(home, "phone")["heard_at"] != heard)
+
+
+def _tests(ntfy: NtfyServer, topic: str) -> list[dict[str, Any]]:
+    """The messages of tests on the phone, as they came."""
+    return [each for each in ntfy.shown(topic) if "This is a test" in each["message"]]
 
 
 def test_an_approval_is_given_on_a_phone_and_the_phone_then_says_so(

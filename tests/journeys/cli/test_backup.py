@@ -45,6 +45,7 @@ def restored(wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch, home: Path, file
     return found
 
 
+@pytest.mark.journey("backup", "restore --json")
 def test_a_home_comes_back_whole_paused_and_says_what_it_lacks(
     folder: Path, wakeful: Wakeful, backed_up: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,7 +111,12 @@ async def _get(store: Path, digest: str) -> bytes:
         return await opened.get_blob(digest)
 
 
-def test_a_final_backup_retires_the_home(folder: Path, wakeful: Wakeful, backed_up: Path) -> None:
+@pytest.mark.journey("backup --json", "restore")
+def test_a_final_backup_retires_the_home(
+    folder: Path, wakeful: Wakeful, backed_up: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = json.loads(wakeful("backup", "before.tar.gz", "--json").out)
+    assert Path(before["file"]).name == "before.tar.gz" and before["files"] > 0
     taken = wakeful("backup", "move.tar.gz", "--final")
     assert taken.code == 0, taken.err
     assert "it starts no more" in taken.out
@@ -122,6 +128,10 @@ def test_a_final_backup_retires_the_home(folder: Path, wakeful: Wakeful, backed_
     assert started.code != 0
     assert "was retired by a final backup" in started.err
     assert "hello" in wakeful("events").out  # it can be read
+    monkeypatch.setenv("WAKEFUL_HOME", str(folder / "moved"))
+    moved = wakeful("restore", "move.tar.gz")
+    assert moved.code == 0 and str(folder / "moved") in moved.out, moved
+    assert "hello" in wakeful("events").out
 
 
 @pytest.mark.parametrize("made", ["text", "nothing", "folder", "other_tar"])

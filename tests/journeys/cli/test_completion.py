@@ -18,6 +18,7 @@ def completed(script: Path, *words: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.journey("completion")
 def test_bash_completes_commands_options_and_names_of_agents(folder: Path, wakeful: Wakeful) -> None:
     script = folder / "completion.bash"
     script.write_text(wakeful("completion", "bash").out)

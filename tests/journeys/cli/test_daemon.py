@@ -64,6 +64,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 
 @pytest.mark.spec("HOL-DAEMON-01", "HOL-DAEMON-06", "HOL-DAEMON-07", "HOL-DAEMON-15")
+@pytest.mark.journey("daemon start --json", "daemon stop --json")
 def test_a_daemon_is_started_once_looked_at_and_stopped(home: Home) -> None:
     first = home.json("daemon", "start", *FREE)
     again = home.json("daemon", "start", *FREE)
@@ -87,6 +88,7 @@ def test_a_daemon_is_started_once_looked_at_and_stopped(home: Home) -> None:
 
 
 @pytest.mark.spec("HOL-DAEMON-02", "HOL-DAEMON-28", "HOL-DAEMON-29", "HOL-DAEMON-14")
+@pytest.mark.journey("serve")
 def test_serve_in_a_terminal_is_the_same_runtime_and_a_drain_stops_no_agent(home: Home) -> None:
     around = {**os.environ, "WAKEFUL_HOME": str(home.folder), "PYTHONPATH": str(TESTS)}
     command = [sys.executable, "-m", "wakeful.surfaces.cli", "serve", *FREE]
@@ -139,6 +141,7 @@ def test_options_are_checked_before_anything_is_launched(home: Home) -> None:
 
 
 @pytest.mark.spec("HOL-DAEMON-08", "HOL-DAEMON-09", "HOL-TROUBLE-06")
+@pytest.mark.journey("daemon restart --json")
 def test_stale_files_are_cleaned_by_the_next_command(home: Home) -> None:
     pid = home.json("daemon", "start", *FREE)["pid"]
     _kill(pid)
@@ -164,6 +167,7 @@ def test_a_socket_that_somebody_else_has_is_left_alone(home: Home) -> None:
 
 
 @pytest.mark.spec("HOL-DAEMON-11", "HOL-DAEMON-13")
+@pytest.mark.journey("daemon start", "daemon restart", "daemon stop")
 def test_a_restart_replaces_the_process_and_turns_go_on(home: Home) -> None:
     home.wakeful("daemon", "start", *FREE)
     sent = home.client.post("/agents/clerk/messages", {"text": "slow 1.5"}).body
@@ -173,6 +177,7 @@ def test_a_restart_replaces_the_process_and_turns_go_on(home: Home) -> None:
     with home.client.stream("/agents/clerk/events", last=seen[-1].id) as frames:
         frames.until("turn.completed")
     assert home.client.until_ended(sent)["state"] == "completed"
+    home.wakeful("daemon", "stop")
 
 
 @pytest.mark.spec("HOL-DAEMON-16", "HOL-DAEMON-17", "HOL-DAEMON-18", "HOL-DAEMON-19")

@@ -106,13 +106,32 @@ def test_send_is_stored_by_the_daemon_in_the_name_of_its_peer(wakeful: Wakeful, 
     assert "is stored for agent clerk" in ok(wakeful("send", "clerk", "again", "--thread", "letters"))
 
 
+@pytest.mark.journey("chat", "chat --json")
 def test_a_chat_is_a_line_and_its_answer(process: Wakeful) -> None:
     done = process("chat", "clerk", "--thread", "talk", stdin="one\n\ntwo\n")
     assert done.code == 0 and done.out.splitlines()[1::2] == ["one", "two"], done
     lines = process("chat", "clerk", "--json", stdin="three\n").out.splitlines()
     assert [json.loads(line)["output"].splitlines()[-1] for line in lines] == ["three"]
+    refused = process("chat", "clerk", "--store", "runs.db", stdin="one\n")
+    assert (refused.code, refused.out) == (2, "") and "talks to a daemon, not to a file" in refused.err
     missing = process("chat", "nobody", stdin="one\n")
     assert (missing.code, missing.out) == (2, "") and "no agent 'nobody'" in missing.err
+
+
+@pytest.mark.journey("stop", "stop --json", "stop --store")
+def test_everything_is_stopped_and_runs_again(
+    wakeful: Wakeful, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(tmp_path / "own") as own:
+        monkeypatch.setenv("WAKEFUL_HOME", str(own.folder))
+        assert "--all was not given" in wakeful("stop").err
+        for way in ((), ("--json",), ("--store", str(own.folder / "wakeful.db"))):
+            stopped = ok(wakeful("stop", "--all", "--reason", "wrong prices", *way))
+            assert json.loads(stopped)["control"] == "stopped" if way == ("--json",) else "stopped" in stopped
+            refused = wakeful("send", "clerk", "hello")
+            assert refused.code != 0 and "stopped" in refused.err, refused
+            ok(wakeful("resume", "--all"))
+            ok(wakeful("send", "clerk", "hello"))
 
 
 @pytest.mark.spec("CTL-WEB-07")

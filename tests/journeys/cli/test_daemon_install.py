@@ -14,23 +14,27 @@ from queue import SimpleQueue
 
 import pytest
 
+from kit.surfaces.command_line import command_line
 from kit.surfaces.served_home import ServedHome
 from wakeful.service.serving.autostart import start_file
 from wakeful.service.serving.options import ServeOptions
 
 
-def install(folder: Path, *words: str) -> dict[str, str]:
+def installed(folder: Path, *words: str) -> str:
+    """What the command says. It writes below this folder."""
     around = {**os.environ, "HOME": str(folder), "WAKEFUL_HOME": str(folder / "my home"), "COLUMNS": "80"}
     around.pop("XDG_CONFIG_HOME", None)
-    done = subprocess.run(
-        [sys.executable, "-m", "wakeful.surfaces.cli", "daemon", "install", *words, "--json"],
-        env=around, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    found: dict[str, str] = json.loads(done.stdout)
+    line = command_line("daemon", "install", *words)
+    return subprocess.run(line, env=around, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def install(folder: Path, *words: str) -> dict[str, str]:
+    found: dict[str, str] = json.loads(installed(folder, *words, "--json"))
     return found
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="launchd is here")
+@pytest.mark.journey("daemon install --json")
 def test_the_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
     found = install(tmp_path, "--port", "7000", "--tools", "shop:agents")
     unit = Path(found["path"])
@@ -49,9 +53,11 @@ def test_the_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
         assert "wakeful.service" not in checked.stderr, checked.stderr
 
 
+@pytest.mark.journey("daemon install")
 def test_printing_writes_nothing(tmp_path: Path) -> None:
     assert install(tmp_path, "--print")["written"] is False
-    assert not (tmp_path / ".config").exists()
+    assert installed(tmp_path, "--print") == install(tmp_path, "--print")["text"].rstrip() + "\n"
+    assert not any((tmp_path / name).exists() for name in (".config", "Library"))
 
 
 def test_launchd_gets_a_property_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,7 @@ def test_work_for_an_agent_of_the_daemon_is_run_by_it_and_shown_by_it(home: Serv
     assert wakeful("dispatch", "cancel", "books").out == "books has ended already: succeeded\n"
 
 
+@pytest.mark.journey("dispatch run --json")
 def test_a_run_that_waits_is_told_and_stopped_and_reading_it_writes_nothing(home: ServedHome, wakeful: Wakeful) -> None:
     waits = wakeful("dispatch", "run", "refund 5", "--agent", "clerk", "--run-id", "w1", "--session", "w")
     assert waits.code == 3 and "it waits for approval: wakeful approvals" in waits.err, waits

@@ -11,6 +11,7 @@ from kit.surfaces.command_line import Wakeful, command_line
 pytestmark = pytest.mark.timeout(300)  # each starts up to ten processes, one after another
 
 
+@pytest.mark.journey("demo crash")
 def test_the_crash_demo_kills_finishes_and_pays_once(folder: Path) -> None:
     (folder / "temporary").mkdir()
     done = subprocess.run(
@@ -43,6 +44,7 @@ def test_the_crash_demo_kills_finishes_and_pays_once(folder: Path) -> None:
     assert f"cd {left}" in lines
 
 
+@pytest.mark.journey("demo approve")
 def test_the_approval_demo_is_killed_while_it_waits_and_pays_what_was_approved_once(folder: Path) -> None:
     (folder / "temporary").mkdir()
     done = subprocess.run(
@@ -74,6 +76,7 @@ def test_the_approval_demo_is_killed_while_it_waits_and_pays_what_was_approved_o
     assert payment.endswith(" A17 4200")
 
 
+@pytest.mark.journey("demo")
 def test_the_list_of_demos_names_all_five(wakeful: Wakeful) -> None:
     listed = wakeful("demo")
     assert listed.code == 0
@@ -95,6 +98,7 @@ def test_the_demo_cleans_up_when_it_is_told_to(folder: Path) -> None:
     assert "What to try next" not in done.stdout, "there is no folder to try it in"
 
 
+@pytest.mark.journey("demo budget")
 def test_the_budget_demo_is_killed_among_its_subtasks_and_keeps_to_its_limit(folder: Path) -> None:
     (folder / "temporary").mkdir()
     done = subprocess.run(
@@ -119,6 +123,7 @@ def test_the_budget_demo_is_killed_among_its_subtasks_and_keeps_to_its_limit(fol
     assert sum("run_subtask" in line for line in lines) == 3
 
 
+@pytest.mark.journey("demo wake")
 def test_the_wake_demo_is_woken_by_webhooks_across_a_kill_of_the_daemon(folder: Path) -> None:
     done = _demo(folder, "wake")
     assert (done.returncode, done.stderr) == (0, "")
@@ -140,6 +145,7 @@ def test_the_wake_demo_is_woken_by_webhooks_across_a_kill_of_the_daemon(folder: 
     assert sum("The build failed" in line for line in lines) == 3  # one, then both
 
 
+@pytest.mark.journey("demo replay")
 def test_the_replay_demo_recomputes_a_run_and_notices_a_changed_bit(folder: Path) -> None:
     done = _demo(folder, "replay")
     assert (done.returncode, done.stderr) == (0, "")

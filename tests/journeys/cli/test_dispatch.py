@@ -4,6 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from kit.surfaces.command_line import Wakeful
 from wakeful.bootstrap.engines import new_engine
 from wakeful.bootstrap.stores import opened_store
@@ -27,6 +29,7 @@ def written(folder: Path, **more: object) -> str:
     return "clerk.json"
 
 
+@pytest.mark.journey("package import", "package import --json", "package import --store", "dispatch run")
 def test_an_agent_is_imported_and_does_a_task(wakeful: Wakeful, folder: Path) -> None:
     file = written(folder)
     assert "no targets" in wakeful("targets").out
@@ -35,6 +38,8 @@ def test_an_agent_is_imported_and_does_a_task(wakeful: Wakeful, folder: Path) ->
     assert missing.code == 1 and "runtime_bundle_register_failed" in missing.err and "look_up" in missing.err
     assert wakeful("package", "import", file, *CODE) == (0, "clerk registered\n", "")
     assert wakeful("package", "import", file, *CODE, "--on-conflict", "skip").out == "clerk skipped\n"
+    skipped = wakeful("package", "import", file, *CODE, "--on-conflict", "skip", "--json", "--store", "home/wakeful.db")
+    assert "skipped" in str(json.loads(skipped.out))
     there = wakeful("package", "import", file, *CODE, "--on-conflict", "error")
     assert there.code == 1 and "runtime_bundle_agent_exists" in there.err
     wrong = wakeful("package", "import", file, *CODE, "--on-conflict", "replace")
@@ -56,12 +61,17 @@ def test_an_agent_is_imported_and_does_a_task(wakeful: Wakeful, folder: Path) ->
     assert gone.code == 2 and "there is no dispatched run 'r9'" in gone.err
 
 
+@pytest.mark.journey("dispatch resume", "dispatch resume --json", "dispatch resume --store", "dispatch run --store")
 def test_a_task_that_was_killed_is_gone_on_with(wakeful: Wakeful, process: Wakeful, folder: Path) -> None:
     wakeful("package", "import", written(folder), *CODE)
     killed = process("dispatch", "run", "Refund it.", "--run-id", "r1", *CODE, crash=True)
     assert killed.code == -9
+    there = ("--store", "home/wakeful.db")
+    assert process("dispatch", "run", "Refund it.", "--run-id", "r2", *CODE, *there, crash=True).code == -9
     assert "r1" in wakeful("dispatch", "list").out
     assert "to continue: wakeful dispatch resume r1" in wakeful("dispatch", "show", "r1").out
+    other = wakeful("dispatch", "resume", "1", *CODE, *there, "--json")
+    assert (other.code, json.loads(other.out)["run_id"]) == (0, "r2"), "the newest is the first row"
     done = wakeful("dispatch", "resume", "r1", *CODE)
     assert (done.code, done.out.startswith("Done")) == (0, True)
     assert wakeful("dispatch", "show", "r1").out.startswith("r1  succeeded\n")
@@ -106,6 +116,7 @@ async def recorded(home: Path, run_id: str) -> PackageRunResult:
         return await PackageRuns(new_engine(store)).get(run_id)
 
 
+@pytest.mark.journey("package run", "package run --json", "package run --store")
 def test_an_imported_package_runs_rests_for_a_person_and_is_resumed(
     wakeful: Wakeful, process: Wakeful, folder: Path
 ) -> None:
@@ -117,7 +128,12 @@ def test_an_imported_package_runs_rests_for_a_person_and_is_resumed(
     assert rests.code == 3 and json.loads(rests.out)["status"] == "pending"
     turn = json.loads(rests.out)["metadata"]["turn_id"]
     assert f"to continue: wakeful resume {turn}" in rests.err
-    question = json.loads(wakeful("approvals", "--json").out)[0]["approval_id"]
+    (folder / "other.json").write_text(json.dumps({**INPUT, "workflow": {"id": "pay back"}, "run_id": "r2"}))
+    words = wakeful("package", "run", "other.json", *CODE)
+    assert words.code == 3 and "waits_for" in words.out and "to continue: wakeful resume turn_" in words.err
+    (folder / "third.json").write_text(json.dumps({**INPUT, "workflow": {"id": "pay back"}, "run_id": "r3"}))
+    assert wakeful("package", "run", "third.json", *CODE, "--store", "home/wakeful.db").code == 3
+    question = json.loads(wakeful("approvals", "--turn", turn, "--json").out)[0]["approval_id"]
     assert wakeful("approvals", "answer", question, "yes").code == 0
     assert process("resume", turn, *CODE, crash=True).code == -9
     bare = wakeful("resume", turn)

@@ -62,6 +62,7 @@ def mailbox() -> Iterator[tuple[str, list[bytes]]]:
     server.server_close()
 
 
+@pytest.mark.journey("init", "agent new")
 def test_a_home_is_set_up_by_flags_checked_started_and_its_owner_reached(
     home: Path,
     wakeful: Wakeful,
@@ -270,11 +271,14 @@ def test_a_new_agent_that_cannot_be_is_refused_with_what_would_be_right(
     assert not (home / "agents").exists()
 
 
+@pytest.mark.journey("agent new --json")
 def test_a_new_agent_without_a_daemon_says_how_to_start_one(home: Path, wakeful: Wakeful) -> None:
     done = wakeful("agent", "new", "ops", "--say", "Look around.", "--model", "scripted:demo")
     assert done.code == 0, done.err
     assert "may: talk; no files, no commands" in done.out
     assert "no daemon runs: wakeful daemon start" in done.out
+    told = json.loads(wakeful("agent", "new", "shop", "--say", "Look.", "--model", "scripted:demo", "--json").out)
+    assert (told["agent"], Path(told["file"]).name) == ("shop", "shop.yaml")
 
 
 def test_a_timer_that_is_not_there_is_named(home: Path, wakeful: Wakeful) -> None:
@@ -284,9 +288,13 @@ def test_a_timer_that_is_not_there_is_named(home: Path, wakeful: Wakeful) -> Non
     assert "wakeful timer list" in done.err
 
 
+@pytest.mark.journey("init --json")
 def test_the_path_of_a_script_stays_as_it_was_given(home: Path, folder: Path, process: Wakeful) -> None:
     script = folder / "replies.json"
     script.write_text('["Hello.", "Hello."]')
-    done = process("init", "--model", f"scripted:{script}", "--yes", "--no-start", "--no-autostart")
+    words = ("init", "--model", f"scripted:{script}", "--yes", "--no-start", "--no-autostart")
+    done = process(*words)
     assert done.code == 0, done.err
     assert f'model: "scripted:{script}"' in (home / "agents" / "main.yaml").read_text()
+    told = json.loads(process(*words, "--replace", "--json").out)
+    assert told["model"] == f"scripted:{script}"

@@ -1,13 +1,18 @@
 """`wakeful mcp`: servers of the owner's file, their tools, and changes that wait for the owner."""
 
 import json
+import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
 
 from kit.mcp_peers.asking import running_sdk_server
-from kit.surfaces.command_line import Wakeful
+from kit.mcp_peers.gate import Gate
+from kit.surfaces.command_line import Wakeful, command_line
+from kit.wires.loopback import free_port
 
 ODD = Path(__file__).resolve().parents[2] / "kit" / "mcp_peers" / "odd_server.py"
 SDK = ODD.with_name("sdk_server.py")
@@ -100,6 +105,7 @@ def test_a_server_none_of_whose_tools_are_offered_is_a_warning(wakeful: Wakeful,
     assert "warning: " in done.err and "down" in done.err
 
 
+@pytest.mark.journey("mcp tools", "mcp tools --json")
 def test_tools_are_shown_as_an_agent_would_get_them(wakeful: Wakeful, config: Path) -> None:
     done = wakeful("mcp", "tools", "odd")
     assert (done.code, done.err) == (0, "")
@@ -126,6 +132,7 @@ def test_a_server_that_is_down_is_a_failure_and_one_that_is_not_there_a_wrong_re
     assert "there is no MCP server 'odd' in" in wakeful("mcp", "tools", "odd").err
 
 
+@pytest.mark.journey("mcp approve", "mcp approve --json")
 def test_a_change_waits_for_the_owner_and_is_accepted_once(wakeful: Wakeful, config: Path) -> None:
     wakeful("mcp", "tools", "odd")
     pins = config.parent / "mcp" / "pins.json"
@@ -140,7 +147,28 @@ def test_a_change_waits_for_the_owner_and_is_accepted_once(wakeful: Wakeful, con
     assert accepted.out.startswith("accepted     reads")
     assert "Reads." in accepted.out
     assert wakeful("mcp", "approve", "odd").out == "no tools of odd have changed\n"
+    assert json.loads(wakeful("mcp", "approve", "odd", "--json").out) == []
     assert "offered" in next(line for line in wakeful("mcp", "tools", "odd").out.splitlines() if "odd/reads" in line)
+
+
+@pytest.mark.journey("mcp login")
+def test_a_person_logs_in_with_the_browser_and_is_remembered(
+    wakeful: Wakeful, folder: Path, httpserver: HTTPServer
+) -> None:
+    gate, port = Gate(httpserver), free_port()
+    server = {"type": "http", "url": gate.url, "allow_private": True, "oauth": {"redirect_port": port}}
+    (folder / "gate.json").write_text(json.dumps({"mcpServers": {"gate": server}}))
+    config = ("--config", "gate.json")
+    line = command_line("mcp", "login", "gate", *config, "--no-browser")
+    with subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr is not None
+        granted = gate.authorize(child.stderr.readline().removeprefix("open ").strip())
+        back = f"http://127.0.0.1:{port}/granted?code={granted.code}&state={granted.state}"
+        with urllib.request.urlopen(back) as page:
+            assert "You can close this window" in page.read().decode()
+        said, problems = child.communicate(timeout=60)
+    assert (child.returncode, said) == (0, "logged in to gate\n"), problems
+    assert "mcp.gate/whose" in wakeful("mcp", "tools", "gate", *config).out
 
 
 def test_a_server_without_a_login_says_so(wakeful: Wakeful, config: Path) -> None:

@@ -177,6 +177,7 @@ def test_a_reference_that_names_no_model_is_a_wrong_request(
 # --- test -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.journey("models test", "models test --json")
 def test_a_tiny_call_tells_what_came_back_how_long_it_took_and_what_it_cost(
     wakeful: Wakeful, claude: ProviderServer, settings: Callable[[str], None]
 ) -> None:

@@ -25,6 +25,7 @@ def kinds(wakeful: Wakeful, turn: str) -> list[str]:
     return [json.loads(line)["type"] for line in wakeful("events", turn, "--json").out.splitlines()]
 
 
+@pytest.mark.journey("resume", "resume --json")
 def test_a_killed_run_is_listed_and_goes_on_with_its_tools(process: Wakeful, wakeful: Wakeful) -> None:
     assert process(*REFUND, crash=True).code == KILLED
     turn = turn_of(wakeful)
@@ -39,6 +40,7 @@ def test_a_killed_run_is_listed_and_goes_on_with_its_tools(process: Wakeful, wak
     assert wakeful("replay", turn).code == 0
 
 
+@pytest.mark.journey("resume --store")
 def test_a_tool_that_is_not_supplied_is_named_with_the_line_to_type_and_nothing_changes(
     process: Wakeful, wakeful: Wakeful
 ) -> None:

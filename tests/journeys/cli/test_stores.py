@@ -110,6 +110,7 @@ def test_a_store_that_somebody_keeps_locked_is_given_up_on_with_words(wakeful: W
     assert "close whatever holds it" in done.err
 
 
+@pytest.mark.journey("doctor", "doctor --json")
 def test_doctor_reports_on_a_fresh_home_and_on_what_waits(process: Wakeful, wakeful: Wakeful) -> None:
     fresh = wakeful("doctor")
     assert fresh.code == 0
@@ -130,6 +131,7 @@ def test_doctor_reports_on_a_fresh_home_and_on_what_waits(process: Wakeful, wake
 # --- the end of the log -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.journey("doctor --store", "store forget --json")
 def test_a_store_that_is_older_than_it_was_is_refused_until_it_is_taken_as_it_is(
     wakeful: Wakeful, folder: Path
 ) -> None:
@@ -161,6 +163,7 @@ def test_a_store_that_is_gone_is_not_made_anew_unasked(wakeful: Wakeful, folder:
     assert wakeful("run", "two", "--store", "runs.db").code == 0
 
 
+@pytest.mark.journey("store forget")
 def test_forgetting_says_what_it_did_and_leaves_a_store_in_use_alone(wakeful: Wakeful, folder: Path) -> None:
     assert "nothing to do" in wakeful("store", "forget", "runs.db").out
     assert json.loads(wakeful("store", "forget", "--json").out)["agents"] == 0

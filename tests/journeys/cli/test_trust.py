@@ -35,6 +35,7 @@ def planted(folder: Path) -> Path:
 RUN = ("run", "go", "--model", "scripted:sends.yaml", "--tools", "post:send", "--workspace", ".")
 
 
+@pytest.mark.journey("trust", "trust --json")
 def test_a_planted_file_makes_no_agent_act_until_it_is_accepted(wakeful: Wakeful, folder: Path, planted: Path) -> None:
     assert "no trusted files" in wakeful("trust").out
     waits = wakeful(*RUN)

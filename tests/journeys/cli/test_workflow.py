@@ -123,6 +123,7 @@ def test_the_example_pays_nothing_when_the_person_refuses(wakeful: Wakeful, exam
     assert "letter" in shown and "paid back" not in shown
 
 
+@pytest.mark.journey("workflow run", "workflow run --json", "workflow run --store")
 def test_a_run_prints_its_outputs_and_a_key_gives_them_again(wakeful: Wakeful, example: Path) -> None:
     graph = json.loads(example.read_text())
     graph["nodes"] = [node for node in graph["nodes"] if node["id"] != "agreed"]
@@ -137,6 +138,7 @@ def test_a_run_prints_its_outputs_and_a_key_gives_them_again(wakeful: Wakeful, e
     assert wakeful(*run).out == done.out
     document = json.loads(wakeful(*run, "--json").out)
     assert document["result"]["status"] == "succeeded" and document["run"]["status"] == "completed"
+    assert wakeful(*run, "--store", "home/wakeful.db").out == done.out
 
 
 def test_a_run_that_fails_says_which_node_and_ends_with_1(wakeful: Wakeful, example: Path) -> None:

@@ -55,6 +55,7 @@ def tmux(home: ServedHome) -> Iterator[Tmux]:
 
 @needs_tmux
 @pytest.mark.spec("HOL-CONSOLE-01", "HOL-CONSOLE-03")
+@pytest.mark.journey("tui")
 def test_a_session_in_a_real_terminal(tmux: Tmux, client: HomeClient, home: ServedHome) -> None:
     tmux.start(f"{BIN}/wakeful tui --agent clerk --display 4")
     tmux.until("> to clerk:")
