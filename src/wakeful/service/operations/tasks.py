@@ -31,7 +31,7 @@ class TaskQuery:
 
 @dataclass(frozen=True, slots=True)
 class TaskName:
-    """One task."""
+    """One task by its id, or enough of its beginning."""
 
     task: str
 

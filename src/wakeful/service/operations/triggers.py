@@ -35,7 +35,7 @@ class TriggerChange:
     """A trigger to rotate or to revoke."""
 
     trigger: str
-    """Its id, AGENT/NAME, or AGENT."""
+    """Its id or enough of its beginning, AGENT/NAME, or AGENT."""
     by: str = ""
     reason: str = ""
 

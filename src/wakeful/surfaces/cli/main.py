@@ -72,7 +72,8 @@ def help_text(*, everything: bool = False) -> str:
         lines += [
             "",
             "TURN is a turn's id, the beginning of its id, or its key (--key).",
-            "A row number of the last list stands for an id: wakeful approve 1.",
+            "The beginning of an id stands for it, and so does the row number of the",
+            "last list: wakeful approve 1, wakeful memory show ops 3.",
             "The store is --store FILE, else $WAKEFUL_STORE, else store in wakeful.toml,",
             "else the database in $WAKEFUL_HOME.",
         ]

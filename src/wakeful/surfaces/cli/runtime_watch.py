@@ -104,7 +104,7 @@ def timers(
 
 
 def cancel_timer(
-    timer: Annotated[str, typer.Argument(metavar="TIMER", help="The timer's id.")],
+    timer: Annotated[str, typer.Argument(metavar="TIMER", help="The timer's id, or its beginning.")],
     reason: ReasonOption = "",
     json: JsonOption = False,
     store: StoreOption = None,

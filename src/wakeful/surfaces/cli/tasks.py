@@ -24,7 +24,7 @@ from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
 from wakeful.views.task_records import TaskRecord
 
-TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id, from wakeful task list.")]
+TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id, or its beginning.")]
 
 
 def listed(

@@ -31,7 +31,10 @@ from wakeful.surfaces.cli.shown_values import age_cell, json_text, one_line, out
 from wakeful.views.trigger_records import DeliveryReceipt, TriggerRecord
 
 TriggerArgument = Annotated[
-    str, typer.Argument(metavar="TRIGGER", help="Its id, AGENT/NAME, or AGENT for the agent's default trigger.")
+    str,
+    typer.Argument(
+        metavar="TRIGGER", help="Its id or its beginning, AGENT/NAME, or AGENT for the agent's default trigger."
+    ),
 ]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the log.")]
 REFUSED = 1

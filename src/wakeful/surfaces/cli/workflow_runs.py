@@ -30,7 +30,9 @@ EXITS = {"succeeded": COMPLETED, "failed": FAILED, "cancelled": FAILED}
 
 
 def runs(
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="One run, by its id or its row number.")] = None,
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="One run: its id, its beginning, or its row number.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many to list.")] = 20,
     json: JsonOption = False,
     wide: WideOption = False,
@@ -64,7 +66,7 @@ def runs(
 
 
 def cancel(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or its row number.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, or its row number.")],
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:

@@ -30,7 +30,7 @@ from wakeful.surfaces.cli.shown_values import json_text, out, plain
 from wakeful.views.execution_snapshot import AgentWorkspaces, WorktreeRecord
 
 PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="A folder.")]
-WorkspaceArgument = Annotated[str, typer.Argument(metavar="WORKSPACE", help="Its id, from wakeful workspace list.")]
+WorkspaceArgument = Annotated[str, typer.Argument(metavar="WORKSPACE", help="Its id, or its beginning.")]
 
 
 def listed(agent: AgentArgument, json: JsonOption = False, wide: WideOption = False, store: StoreOption = None) -> None:
@@ -72,7 +72,8 @@ def attach(
 def use(
     agent: AgentArgument,
     workspace: Annotated[
-        str | None, typer.Argument(metavar="WORKSPACE", help="Its id, or agent_home. Default: give --path.")
+        str | None,
+        typer.Argument(metavar="WORKSPACE", help="Its id or its beginning, or agent_home. Default: give --path."),
     ] = None,
     path: Annotated[str | None, typer.Option("--path", metavar="PATH", help="A folder, attached if it is not.")] = None,
     isolated: Annotated[
@@ -106,7 +107,7 @@ def detach(
 
 def clean(
     agent: AgentArgument,
-    worktree: Annotated[str, typer.Argument(metavar="WORKTREE", help="Its id, from wakeful workspace list.")],
+    worktree: Annotated[str, typer.Argument(metavar="WORKTREE", help="Its id, or its beginning.")],
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
