@@ -25,7 +25,7 @@ def kinds(wakeful: Wakeful, turn: str) -> list[str]:
     return [json.loads(line)["type"] for line in wakeful("events", turn, "--json").out.splitlines()]
 
 
-@pytest.mark.journey("resume", "resume --json")
+@pytest.mark.journey("resume")
 def test_a_killed_run_is_listed_and_goes_on_with_its_tools(process: Wakeful, wakeful: Wakeful) -> None:
     assert process(*REFUND, crash=True).code == KILLED
     turn = turn_of(wakeful)
@@ -33,8 +33,8 @@ def test_a_killed_run_is_listed_and_goes_on_with_its_tools(process: Wakeful, wak
     assert short(turn) in listed.out and "cut off" in listed.out, "nobody runs it any more"
     assert f"{short(turn)} (assistant) cut off" in wakeful("doctor").out
     assert f"continue: wakeful resume {short(turn)} --tools MODULE:" in listed.out
-    done = wakeful("resume", "--tools", "shop:both")
-    assert (done.code, done.out) == (0, "Done \\x1b[31mred.\n")
+    done = wakeful("resume", "--tools", "shop:both", "1")
+    assert (done.code, done.out) == (0, "Done \\x1b[31mred.\n"), "the first row of the list"
     assert wakeful("resume").err == "no unfinished turns\n"
     assert wakeful("resume", turn).out == "Done \\x1b[31mred.\n", "a finished turn is recalled"
     assert wakeful("replay", turn).code == 0
@@ -54,6 +54,7 @@ def test_a_tool_that_is_not_supplied_is_named_with_the_line_to_type_and_nothing_
     assert wakeful("events", turn, "--json", "--store", "runs.db").out == before
 
 
+@pytest.mark.journey("resume --json")
 def test_with_several_unfinished_turns_each_goes_on_that_can(process: Wakeful, wakeful: Wakeful) -> None:
     process(*REFUND, crash=True)
     process("run", "Ship A17.", "--model", "scripted:ship.yaml", "--tools", "shop:ship", crash=True)

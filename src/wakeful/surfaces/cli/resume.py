@@ -25,6 +25,7 @@ from wakeful.service.run_result import RunResult
 from wakeful.service.workflows.runs import runs_workflow, workflow_result
 from wakeful.surfaces.cli.agents import check_approved
 from wakeful.surfaces.cli.exit_codes import INTERRUPTED
+from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
 from wakeful.surfaces.cli.options import (
     AgentOption,
@@ -100,7 +101,9 @@ def command(
         return
     place = store_to_read(store)
     if list_only:
-        _list(*asyncio.run(_open(place)), json=json, wide=wide)
+        rows, states, go_on = asyncio.run(_open(place))
+        remember("turns", [row.turn_id for row in rows], place, [row.key for row in rows if row.key])
+        _list(rows, states, go_on, json=json, wide=wide)
         return
     loaded = load(tools or [])
     for words in loaded.notes:
