@@ -110,6 +110,10 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "unit/runtime/test_trigger_inversions.py::test_inversion_with_the_clock_at_its_time_an_old_delivery_is_taken",
     ),
     # --- memory
+    "no link, and nothing but a plain file, where the runtime reads and writes in an agent's home": (
+        "hostile/test_agent_homes.py::test_inversion_the_same_words_in_a_plain_file_are_found",
+        "hostile/test_agent_homes.py::test_inversion_the_plan_that_the_agent_wrote_is_read",
+    ),
     "whose entries a chat finds, and who finds all": (
         "unit/runtime/test_memory.py::test_a_chat_finds_what_is_its_own_and_main_finds_all",
     ),

@@ -47,7 +47,29 @@ def index_place(store: Store, agent_id: str) -> Path | None:
     if store.location == IN_MEMORY:
         return None
     name = hashlib.sha256(agent_id.encode()).hexdigest()[:32]
-    return Path(f"{Path(store.location).absolute()}{SUFFIX}") / f"{name}.sqlite3"
+    return _folder(store) / f"{name}.sqlite3"
+
+
+def _folder(store: Store) -> Path:
+    return Path(f"{Path(store.location).absolute()}{SUFFIX}")
+
+
+async def drop_index(store: Store, agent_id: str) -> None:
+    """Take an agent's index away, with all its words. A search makes it again, of what is on record then."""
+    place = index_place(store, agent_id)
+    if place is not None:
+        await asyncio.to_thread(discard_index, place)
+    elif (kept := _kept.get(store)) is not None and (index := kept.indexes.pop(agent_id, None)) is not None:
+        index.close()
+
+
+async def drop_deleted(store: Store) -> None:
+    """The same for agents that were deleted: a kill may have come between."""
+    if store.location == IN_MEMORY:
+        return
+    there = await asyncio.to_thread(lambda: {path.name for path in _folder(store).glob("*.sqlite3*")})
+    for agent_id in await store.deleted_agents() if there else ():
+        await drop_index(store, agent_id)
 
 
 class AgentMemory:
@@ -90,9 +112,9 @@ class AgentMemory:
         for last in (False, True):
             opened = await asyncio.to_thread(open_index, self._place, self._identity)
             try:
-                stale = await self._refresh(opened)
+                unread = await self._refresh(opened)
                 found = await asyncio.to_thread(look, opened.index)
-                return found, problem or opened.problem or stale
+                return found, "; ".join(filter(None, (problem or opened.problem, unread)))
             except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as damage:
                 if last:
                     raise
@@ -108,24 +130,28 @@ class AgentMemory:
             index = kept.indexes.get(self._agent_id)
             if index is None:
                 index = kept.indexes[self._agent_id] = open_index(None, self._identity).index
-            await self._refresh(OpenedIndex(index))
-            return look(index), ""
+            unread = await self._refresh(OpenedIndex(index))
+            return look(index), unread
 
     @property
     def _identity(self) -> str:
         return f"{self._store.runtime_id}/{self._agent_id}"
 
     async def _refresh(self, opened: OpenedIndex) -> str:
-        """Read what is new. What cannot be written now leaves the index as it was; says what is wrong."""
+        """Read what is new. What cannot be written leaves the index as it was. Says what is wrong, also with files."""
+        problems: list[str] = []
         index, marks = opened.index, await asyncio.to_thread(opened.index.marks)
         if not await fits(self._store, self._agent_id, marks):
             raise apsw.NotADBError("the store is not the one that this index was made from")
         try:
             async for step in steps_after(self._store, self._agent_id, self._home, marks):
-                await asyncio.to_thread(self._apply, index, step)
+                if step.entries or step.gone or step.marks != marks:
+                    await asyncio.to_thread(self._apply, index, step)
+                    marks = step.marks
+                problems += [step.problem] if step.problem else []
         except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.BusyError, apsw.LockedError) as problem:
-            return f"the index could not be brought up to date: {problem}"
-        return ""
+            problems.append(f"the index could not be brought up to date: {problem}")
+        return "; ".join(problems)
 
     def _apply(self, index: MemoryIndex, step: SourceStep) -> None:
         gone = list(step.gone)

@@ -1,20 +1,22 @@
 """Curated memory: `self.md` and `operator.md` of an agent's home, an entry a section, from one heading to the next.
 
-The agent may edit them like any other file where its workspace is its home; a person may, whenever they like.
+The agent may edit them like any other file where its workspace is its home; a person may, whenever they like. So what
+stands at their place may be anything: only a plain file is read and replaced there, and no link is followed.
 """
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.memory import OPERATOR_FILE, SELF_FILE, MemoryKind
+from wakeful.workspaces import Workspace
 
 FILES: Mapping[MemoryKind, str] = {"self": SELF_FILE, "operator": OPERATOR_FILE}
 _HEADING = re.compile(r"^#{1,6}\s+(.*)$")
-MAX_FILE = 1_000_000
-"""Characters of a file that are looked at."""
+MAX_FILE = 4_000_000
+"""Bytes. A larger file is no memory, and is not changed."""
 
 
 class Section(NamedTuple):
@@ -34,7 +36,7 @@ def sections(text: str) -> list[Section]:
     """The sections of a file that say something, in order."""
     starts: list[tuple[int, str]] = [(0, "")]
     at = 0
-    for line in text[:MAX_FILE].splitlines(keepends=True):
+    for line in text.splitlines(keepends=True):
         heading = _HEADING.match(line.rstrip("\r\n"))
         if heading is not None:
             starts.append((at, heading.group(1).strip()))
@@ -52,7 +54,25 @@ def sections(text: str) -> list[Section]:
     return found
 
 
-def replaced(text: str, name: str, words: str) -> str | None:
+class ReplacedText(NamedTuple):
+    """A file with other words in the place of a section."""
+
+    text: str
+    name: str | None
+    """What the section is called now; None: nothing of it says anything."""
+
+
+class MemoryText(NamedTuple):
+    """A memory file as it was read."""
+
+    text: str = ""
+    changed_at: int = 0
+    """Unix microseconds."""
+    problem: str = ""
+    """Why it is not read, though something is there."""
+
+
+def replaced(text: str, name: str, words: str) -> ReplacedText | None:
     """The file with other words in the place of a section; with none, without it. None: it has no such section.
 
     Words without a heading keep the one that is there.
@@ -65,31 +85,35 @@ def replaced(text: str, name: str, words: str) -> str | None:
     if kept and _HEADING.match(heading) is not None and _HEADING.match(kept.partition("\n")[0]) is None:
         kept = f"{heading}\n{kept}"
     before, behind = text[: found.begins], text[found.ends :]
-    return before + (f"{kept}\n" + ("\n" if behind.strip() else "") if kept else "") + behind
+    now = before + (f"{kept}\n" + ("\n" if behind.strip() else "") if kept else "") + behind
+    own = range(found.begins, found.begins + len(kept))
+    return ReplacedText(now, next((each.name for each in sections(now) if each.begins in own), None))
 
 
-def read_file(path: Path) -> tuple[str, int]:
-    """A memory file and when it changed (Unix microseconds); blank where there is none. Blocks on the disk."""
+def read_file(agent_home: Path, name: str) -> MemoryText:
+    """A memory file; blank where there is none. Blocks on the disk, and on nothing else that is put there."""
     try:
-        with path.open("rb") as file:
-            return file.read(4 * MAX_FILE).decode("utf-8", "replace"), path.stat().st_mtime_ns // 1_000
-    except OSError:
-        return "", 0
+        found = Workspace.of_agent(agent_home).read(name, MAX_FILE)
+    except InvalidConfig:  # the agent has no home
+        return MemoryText()
+    except ToolReported as report:
+        return MemoryText(problem="" if report.error.kind == "not_found" else report.error.message)
+    return MemoryText(found.data.decode("utf-8", "replace"), found.entry.modified_ns // 1_000)
 
 
-def change_section(agent_home: Path, kind: MemoryKind, name: str, words: str) -> bool:
-    """Put other words in the place of a section; none take it out. False: it is not there. Blocks on the disk.
+def change_section(agent_home: Path, kind: MemoryKind, name: str, words: str) -> str | None:
+    """Put other words in the place of a section; none take it out. Returns what the section is called from then on,
+    blank for one that was taken out; None: it is not there. Blocks on the disk.
 
-    A crash leaves the file as it was, or as it is to be.
+    A crash leaves the file as it was, or as it is to be. Raises ToolReported or InvalidConfig where a plain file cannot
+    be read and written there, UnicodeDecodeError for one that is no text, ValueError for words that come to no section:
+    then nothing was changed.
     """
-    path = agent_home / FILES[kind]
-    now = replaced(read_file(path)[0], name, words)
+    home, path = Workspace.of_agent(agent_home), FILES[kind]
+    now = replaced(home.read(path, MAX_FILE).data.decode("utf-8"), name, words)
     if now is None:
-        return False
-    unnamed = path.with_name(f".{path.name}.new")
-    with unnamed.open("w", encoding="utf-8") as file:
-        file.write(now)
-        file.flush()
-        os.fsync(file.fileno())
-    unnamed.replace(path)
-    return True
+        return None
+    if words and now.name is None:
+        raise ValueError("a heading without words")
+    home.write(path, now.text.encode(), tag="memory")
+    return now.name if words and now.name is not None else ""

@@ -39,6 +39,8 @@ class SourceStep(NamedTuple):
     """Up to where everything was read with it."""
     files: MemoryKind | None = None
     """These are all entries of one file: what else there is of its kind is gone."""
+    problem: str = ""
+    """Why the file is left out, though something is there."""
 
 
 def ref_of(store: Store, agent_id: str, key: str) -> str:
@@ -232,12 +234,12 @@ def _why(derived_from: str, what: str) -> str:
 async def _file(
     store: Store, agent_home: Path, kind: MemoryKind, name: str, marks: dict[str, Any]
 ) -> SourceStep | None:
-    """A file's entries, where it is another one than it was."""
-    text, changed = await asyncio.to_thread(read_file, agent_home / name)
+    """A file's entries, where it is another one than it was. One that cannot be read has none, and says so."""
+    text, changed, problem = await asyncio.to_thread(read_file, agent_home, name)
     root = await asyncio.to_thread(os.path.realpath, agent_home)
     why = await why_untrusted(store, root, [name]) if text else ""
     mark = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(), why]
-    if marks.get(kind, [hashlib.sha256(b"").hexdigest(), ""]) == mark:
+    if not problem and marks.get(kind, [hashlib.sha256(b"").hexdigest(), ""]) == mark:
         return None
     marks[kind] = mark
     entries = [
@@ -253,4 +255,4 @@ async def _file(
         )
         for section in sections(text)
     ]
-    return SourceStep(entries, [], dict(marks), kind)
+    return SourceStep(entries, [], dict(marks), kind, f"left out: {problem}" if problem else "")

@@ -18,6 +18,7 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.engine.trusted_files import SERVER_FILES, TrustedFiles
 from wakeful.settings.home import home
 from wakeful.tools.source import Offer, Surroundings, ToolSource
+from wakeful.workspaces.rooted_paths import open_plain
 
 if TYPE_CHECKING:
     from wakeful.tools.mcp.source import McpSource
@@ -65,7 +66,8 @@ def server_files(workspace: Path | None) -> list[ServerFile]:
         assert workspace is not None
         path = workspace / name
         if path.is_file() and path.resolve() != own.resolve():
-            content = path.read_bytes()
+            with open_plain(path) as opened:
+                content = opened.read()
             trusted = TrustedFiles().holds(str(path), f"sha256:{hashlib.sha256(content).hexdigest()}")
             found.append(ServerFile(path, trusted, _parsed(path, content) if trusted else _glanced(content)))
     return found

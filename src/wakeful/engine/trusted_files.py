@@ -19,6 +19,7 @@ from wakeful.skills.discovery import SKILL_MD
 from wakeful.skills.roots import PLACES
 from wakeful.tools.mcp.files import locked, read_json, write_json
 from wakeful.workspaces.protection import TRUSTED_FILE
+from wakeful.workspaces.rooted_paths import open_plain
 
 VERSION = 1
 GUIDANCE = ("AGENTS.md", "CLAUDE.md")
@@ -82,7 +83,7 @@ class TrustedFiles:
 def whole_digest(path: Path | str) -> str:
     """Of all that stands in the file. Raises InvalidConfig."""
     try:
-        with Path(path).open("rb") as file:
+        with open_plain(path) as file:
             return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InvalidConfig(f"{path} cannot be read: {error.strerror}", "Name a file or a folder.") from None

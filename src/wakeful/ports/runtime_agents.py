@@ -72,6 +72,11 @@ class RuntimeAgents(Rows, Protocol):
         row = await self.get_row(RUNTIME_AGENTS, agent_id)
         return row if row is not None and row.deleted_at is None else None
 
+    async def deleted_agents(self) -> list[str]:
+        """The names of those that were deleted: they are not given again."""
+        rows = await self.list_rows(RUNTIME_AGENTS, BY_AGE)
+        return [row.agent_id for row in rows if row.deleted_at is not None]
+
     async def runtime_agents(
         self, *, after: RuntimeAgentRow | None = None, limit: int | None = None
     ) -> list[RuntimeAgentRow]:

@@ -217,10 +217,10 @@ def _provenance(template: Template, now: int) -> dict[str, Any]:
 
 
 def _complete(home: Path, made: Path) -> None:
-    """Move over what the home has not."""
+    """Move over what the home has not. Nothing is put where a link leads: the agent may have made it."""
     for path in sorted(made.iterdir()):
         there = home / path.name
-        if path.is_dir() and not path.is_symlink() and there.is_dir():
+        if path.is_dir() and not path.is_symlink() and there.is_dir() and not there.is_symlink():
             _complete(there, path)
         elif not os.path.lexists(there):
             path.rename(there)

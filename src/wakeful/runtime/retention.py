@@ -1,7 +1,8 @@
 """Retention at work: what has reached its age leaves the store, a step at a time, between other work.
 
 The order of a pass: logs that were cut before, details of turns, rows of their logs, logs of temporary agents,
-idempotency keys, results that were kept whole, output of tasks, blobs that nothing refers to, rows of the feed, space.
+idempotency keys, results that were kept whole, output of tasks, blobs that nothing refers to, rows of the feed, indexes
+of deleted agents, space.
 Each walk goes along the turns by their end and notes how far it has come, so that a pass costs what is new since the
 last one; `everything` begins at the beginning. What may go is said by `decisions.retention`. Killed anywhere, the next
 pass goes on.
@@ -90,6 +91,7 @@ class RetentionPass:
         await self._sweep_blobs()
         await self._expire_feed()
         if not self._dry:
+            await _drop_indexes(self._store)
             left = 1
             while left:
                 left = await self._store.retention.release_space(SPACE_PAGES)
@@ -197,6 +199,8 @@ class RetentionPass:
             try:
                 if not await self._is_temporary(row.agent_id):
                     continue
+                if not self._dry:
+                    await _drop_indexes(self._store, row.agent_id)  # before its log: afterwards nobody comes by again
                 freed = await self._store.retention.cut_log(row.agent_id, now=self._now, before=cutoff, dry=self._dry)
             except (EventRefused, StoreDamaged):
                 continue  # something in it is open, or is asked for again, or it cannot be read
@@ -367,6 +371,14 @@ async def keep_retention(store: Store, clock: Clock, settings: Callable[[], Rete
                 await RetentionPass(store, clock, settings(), tasks_folder).run()
         except (StoreProblem, ForTheCaller, OSError) as problem:
             LOG.warning("retention could not run and tries again: %s", problem)
+
+
+async def _drop_indexes(store: Store, agent_id: str | None = None) -> None:
+    """The index of an agent's memory; without one, of all that were deleted."""
+    from wakeful.engine.agent_memory import drop_deleted, drop_index  # a start must not pay for it
+
+    with suppress(OSError):
+        await (drop_deleted(store) if agent_id is None else drop_index(store, agent_id))
 
 
 def _size_of(folder: Path) -> int:

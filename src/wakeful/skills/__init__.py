@@ -5,6 +5,6 @@ used (`decisions.skills`), and what a prompt says of it (`decisions.prompt_words
 kept: a model opens the file itself.
 """
 
-from wakeful.skills.discovery import SkillCatalogue, discover
+from wakeful.skills.discovery import SkillCatalogue, discover, read_skill
 
-__all__ = ["SkillCatalogue", "discover"]
+__all__ = ["SkillCatalogue", "discover", "read_skill"]

@@ -1,7 +1,8 @@
 """The catalogue of an agent's skills: what was found, what stands behind another of the same name, what cannot be used.
 
 Finding a skill does nothing: no code runs, and nothing is marked as used. A skill of a workspace is read from beneath
-the workspace; a link that leads out of it is left out. Users and agents may link to skills they keep elsewhere.
+the workspace, one of an agent from beneath its home, where the agent may write; a link that leads out is left out.
+Users may link to skills they keep elsewhere.
 """
 
 import hashlib
@@ -71,8 +72,8 @@ def discover(of: ExecutionRoots, kind: AgentKind = "named", given: Sequence[Path
     omissions: list[ContextOmission] = []
     places: list[tuple[SkillScope, Path]] = [("given", path) for path in given]
     for scope, root in [*places, *roots(of, kind)]:
-        beneath = Path(of.workspace_anchor) if scope == "workspace" and of.workspace_anchor is not None else None
-        for entry in _in_root(scope, root, beneath, omissions):
+        within = {"workspace": of.workspace_anchor, "agent": of.agent_home}.get(scope)
+        for entry in _in_root(scope, root, Path(within) if within is not None else None, omissions):
             if entry.name in skills:
                 shadowed.append(entry)
                 omissions.append(ContextOmission(ref=entry.entrypoint_path, reason="duplicate"))
@@ -88,7 +89,7 @@ def _in_root(
     for folder in folders[:MAX_SKILLS]:
         path = folder / SKILL_MD
         try:
-            data = _read(path, beneath if beneath is not None else folder)
+            data = read_skill(path, beneath if beneath is not None else folder)
         except FileNotFoundError:
             continue
         except (OSError, ToolReported, InvalidConfig) as problem:
@@ -114,8 +115,8 @@ def _folders(root: Path) -> list[Path]:
         return []
 
 
-def _read(path: Path, beneath: Path) -> bytes:
-    """A `SKILL.md`. Raises FileNotFoundError, or whatever else keeps it from being read."""
+def read_skill(path: Path, beneath: Path) -> bytes:
+    """A `SKILL.md`. Raises FileNotFoundError; ToolReported or InvalidConfig where no plain file beneath is read."""
     folder = Workspace.at(beneath)
     name = str(path.relative_to(beneath))
     if folder.stat(name) is None:

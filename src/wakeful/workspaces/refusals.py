@@ -20,6 +20,11 @@ _KINDS: dict[int, tuple[str, str, str]] = {
     errno.EEXIST: ("already_exists", "{path!r} exists already", "Choose another name, or delete it first."),
     errno.ENOTEMPTY: ("not_empty", "{path!r} is a directory that is not empty", "Delete what is in it first."),
     errno.ELOOP: ("invalid_path", "{path!r} leads through links that do not end", "Name the file itself."),
+    errno.EMLINK: (
+        "invalid_path",
+        "{path!r} is a link, or leads through one, and none is followed there",
+        "A plain file in plain folders has to stand there.",
+    ),
     errno.ENAMETOOLONG: ("invalid_path", "{path!r} is too long", "Choose a shorter name."),
     errno.EACCES: ("permission_denied", "{path!r} may not be used this way", "It needs other permissions."),
     errno.EPERM: ("permission_denied", "{path!r} may not be used this way", "It needs other permissions."),

@@ -6,7 +6,8 @@ known (every write), the path is walked: each part is opened from the handle of 
 links, a link is read and its parts are walked in turn, and `..` goes back to a handle that is held already. Links that
 stay inside are followed. An absolute link leads out by definition, also when it would come back in.
 
-Everything here raises OSError; EXDEV means that the path leads out.
+Everything here raises OSError; EXDEV means that the path leads out, EMLINK that it leads through a link and none
+was to be followed.
 """
 
 import ctypes
@@ -19,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 MAX_LINKS = 40
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -55,6 +56,15 @@ class RootedPlace:
         os.close(self.folder)
 
 
+def open_plain(path: str | os.PathLike[str]) -> BinaryIO:
+    """A file wherever its path leads, for reading. What is no plain file raises OSError: nobody waits at a pipe."""
+    handle = os.open(path, READ)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no plain file")
+    return os.fdopen(handle, "rb")
+
+
 def kernel_resolves() -> bool:
     """Does this machine have `openat2`, and may we call it?"""
     if not sys.platform.startswith("linux"):
@@ -74,35 +84,42 @@ def split(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", ".")]
 
 
-def open_beneath(root: int, parts: Iterable[str], flags: int = READ, *, kernel: bool) -> int:
-    """A handle of what the path names, links followed as long as they stay inside."""
+def open_beneath(root: int, parts: Iterable[str], flags: int = READ, *, kernel: bool, links: bool = True) -> int:
+    """A handle of what the path names, links followed as long as they stay inside; without `links`, none."""
     listed = list(parts)
     for attempt in range(_TRIES):
         try:
-            if kernel:
+            if kernel and links:
                 return _openat2(root, os.fsencode("/".join(listed) or "."), flags)
-            with walk(root, listed) as place:
+            with walk(root, listed, links=links) as place:
                 return os.open(place.name, flags | os.O_NOFOLLOW, dir_fd=place.folder)
         except OSError as error:
             # EAGAIN: the kernel saw a rename and cannot vouch for `..`. The others: what was a link when we looked is
             # none now, or the other way round.
-            again = error.errno == errno.EAGAIN or (not kernel and error.errno in (errno.ELOOP, errno.EINVAL))
+            walked = not (kernel and links)
+            again = error.errno == errno.EAGAIN or (walked and error.errno in (errno.ELOOP, errno.EINVAL))
             if not again or attempt == _TRIES - 1:
                 raise
     raise AssertionError("unreachable")
 
 
 def walk(
-    root: int, parts: Iterable[str], *, follow: bool = True, make: Callable[[tuple[str, ...]], None] | None = None
+    root: int,
+    parts: Iterable[str],
+    *,
+    follow: bool = True,
+    links: bool = True,
+    make: Callable[[tuple[str, ...]], None] | None = None,
 ) -> RootedPlace:
     """The place a path leads to. With `make`, missing folders on the way are made, once `make(the whole way)` agreed.
 
-    `follow` is about the last part: a link there is followed, or is itself what was meant.
+    `follow` is about the last part: a link there is followed, or is itself what was meant. Without `links`, none is
+    followed anywhere.
     """
     held = [os.dup(root)]
     names: list[str] = []
     todo = deque(parts)
-    links = 0
+    followed = 0
     try:
         while todo:
             part = todo.popleft()
@@ -122,8 +139,10 @@ def walk(
                 found = look(held[-1], part)
                 if found is None or not follow or not stat.S_ISLNK(found.st_mode):
                     return RootedPlace(held.pop(), part, (*names, part), found)
-            links += 1
-            if links > MAX_LINKS:
+            if not links:
+                raise OSError(errno.EMLINK, os.strerror(errno.EMLINK))
+            followed += 1
+            if followed > MAX_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             target = os.readlink(part, dir_fd=held[-1])
             if target.startswith("/"):

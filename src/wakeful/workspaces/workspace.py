@@ -65,6 +65,8 @@ class Workspace:
     """Files that are not even read, under whatever name: the runtime's own database."""
     kernel: bool = field(default_factory=kernel_resolves)
     """Let the kernel resolve what is read; else it is walked."""
+    links: bool = True
+    """Follow links that stay inside; else none."""
 
     @classmethod
     def at(
@@ -85,13 +87,21 @@ class Workspace:
         """The same root for the runtime's own files."""
         return replace(self, protected=())
 
+    @classmethod
+    def of_agent(cls, home: Path) -> "Workspace":
+        """The home of an agent, for files that the runtime itself reads and writes there. Raises InvalidConfig.
+
+        An agent whose workspace it is can put there what it likes: no link is followed, not even one that stays inside.
+        """
+        return replace(cls.at(home, protected=()), links=False)
+
     # --- reading ------------------------------------------------------------------------------------------------
 
     def read(self, path: str, limit: int = MAX_READ_BYTES) -> FileContent:
         """A whole file. Raises ToolReported: `not_found`, `is_a_directory`, `too_large`, `outside_workspace` ..."""
         parts = self._parts(path)
         with self._missing_named(path), explained(path, str(self.root)), self._opened() as root:
-            handle = open_beneath(root, parts, READ, kernel=self.kernel)
+            handle = open_beneath(root, parts, READ, kernel=self.kernel, links=self.links)
             with open(handle, "rb") as file:  # noqa: PTH123  (a handle, not a path)
                 found = os.fstat(handle)
                 if stat.S_ISDIR(found.st_mode):
@@ -115,14 +125,18 @@ class Workspace:
         """What is at a path, links followed; None when there is nothing."""
         with explained(path, str(self.root)), self._opened() as root:
             try:
-                with walk(root, self._parts(path)) as place:
+                with walk(root, self._parts(path), links=self.links) as place:
                     return None if place.found is None else _entry(place.parts, place.found)
             except FileNotFoundError:
                 return None
 
     def list(self, path: str = ".") -> list[Entry]:
         """What is in a folder, by name; links are shown as links."""
-        with explained(path, str(self.root)), self._opened() as root, walk(root, self._parts(path)) as place:
+        with (
+            explained(path, str(self.root)),
+            self._opened() as root,
+            walk(root, self._parts(path), links=self.links) as place,
+        ):
             if place.found is None:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             folder = os.open(place.name, FOLDER, dir_fd=place.folder)
@@ -286,7 +300,7 @@ class Workspace:
         def agree(parts: tuple[str, ...]) -> None:
             self._permit(path, parts)
 
-        place = walk(root, self._parts(path), follow=follow, make=agree if make else None)
+        place = walk(root, self._parts(path), follow=follow, links=self.links, make=agree if make else None)
         try:
             agree(place.parts)
             if place.name == ".":

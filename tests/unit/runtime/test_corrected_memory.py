@@ -68,6 +68,76 @@ async def test_an_entry_says_what_a_person_makes_of_it(tmp_path: Path, home: Pat
         assert (await store.working_memory(AGENT)).archived_episode_count == 0
 
 
+async def test_words_with_another_heading_make_it_another_entry(tmp_path: Path, home: Path) -> None:
+    file = home / "memory" / "self.md"
+    file.write_text("# Whale\nIt is an orca.\n\n# Tone\nBe brief.\n")
+    async with Runtime(tmp_path / "rt", agents=[Mind(searching).agent()], clock=FixedClock()) as rt:
+        memory = rt.memory(AGENT)
+        (whale,) = await memory.list("orca")
+        edited = await memory.edit(
+            whale.source_ref, "# Whales\n\n## North\nThey are belugas.\n# South\nNone.", by="ann"
+        )
+        assert (edited.title, edited.text, edited.edited_by) == ("North", "## North\nThey are belugas.", "ann")
+        assert await memory.show(edited.source_ref) == edited
+        assert file.read_text() == "# Whales\n\n## North\nThey are belugas.\n# South\nNone.\n\n# Tone\nBe brief.\n"
+        assert {each.title for each in await memory.list()} == {"North", "South", "Tone"}
+        before = file.read_bytes()
+        with pytest.raises(InvalidRequest, match="a heading without words"):
+            await memory.edit(edited.source_ref, "# North\n\n")
+        assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("behind", "wrong"),
+    [
+        (b"\n# Cafe\ncaf\xe9\n", "is not UTF-8: byte 28 begins no character"),
+        (
+            b"\n# Long\n" + b"x" * 4_000_000,
+            r"left out: 'memory/self.md' has 4,000,025 bytes; at most 4,000,000 are read",
+        ),
+    ],
+    ids=["not UTF-8", "too large"],
+)
+async def test_a_file_that_cannot_be_kept_as_it_is_is_not_changed(
+    tmp_path: Path, home: Path, behind: bytes, wrong: str
+) -> None:
+    file = home / "memory" / "self.md"
+    file.write_text("# Whale\nAn orca.\n")
+    async with Runtime(tmp_path / "rt", agents=[Mind(searching).agent()], clock=FixedClock()) as rt:
+        (whale,) = await rt.memory(AGENT).list("orca")
+        before = file.read_bytes() + behind
+        file.write_bytes(before)
+        for attempt in (
+            rt.memory(AGENT).edit(whale.source_ref, "A beluga."),
+            rt.memory(AGENT).forget(whale.source_ref),
+        ):
+            with pytest.raises(InvalidRequest, match=wrong):
+                await attempt
+        assert file.read_bytes() == before
+
+
+async def test_the_words_of_an_agent_that_is_deleted_are_in_no_index(tmp_path: Path) -> None:
+    """Also where a kill came before it was taken away: the next pass of retention does it."""
+    indexes = tmp_path / "rt" / "wakeful.db.memory"
+    definition = {"name": "ops", "model": "scripted:demo", "memory": True}
+    async with Runtime(tmp_path / "rt", agents=[Mind(searching).agent()], clock=FixedClock()) as rt:
+        await ask(rt, "the whale is ada's")
+        assert await rt.memory(AGENT).list("whale")
+        (of_ada,) = indexes.glob("*.sqlite3")
+        await rt.create(definition)
+        await rt.answer(await rt.send("ops", "hello"))
+        assert await rt.memory("ops").list()
+        (of_ops,) = [each for each in indexes.glob("*.sqlite3") if each != of_ada]
+        left = of_ops.read_bytes()
+        await rt.delete("ops", by="ann")
+        assert list(indexes.glob(f"{of_ops.name}*")) == []
+        with pytest.raises(AgentNotFound, match="was deleted"):
+            await rt.memory("ops").list()
+        of_ops.write_bytes(left)
+        await rt.compact()
+        assert not of_ops.exists() and of_ada.exists()
+
+
 async def test_a_tainted_entry_makes_the_turn_one_with_untrusted_input(tmp_path: Path) -> None:
     """W29: what a stranger's words came to is found again as what it is, and an effect because of it needs a person."""
     paid: list[int] = []

@@ -107,9 +107,11 @@ def test_an_agent_that_works_in_its_home_has_one_set_of_skills(tmp_path: Path) -
     assert [(entry.name, entry.scope) for entry in found.skills] == [("one", "agent")]
 
 
-def test_a_skill_of_a_workspace_that_leads_out_of_it_is_left_out(machine: Machine, tmp_path: Path) -> None:
+def test_a_skill_of_a_workspace_or_of_an_agent_that_leads_out_of_it_is_left_out(
+    machine: Machine, tmp_path: Path
+) -> None:
     elsewhere = skill(tmp_path / "private", "secret")
-    for scope in ("workspace", "user"):
+    for scope in ("workspace", "agent", "user"):
         root = getattr(machine, scope) / ".agents/skills"
         root.mkdir(parents=True)
         (root / "linked").symlink_to(elsewhere)
@@ -117,7 +119,7 @@ def test_a_skill_of_a_workspace_that_leads_out_of_it_is_left_out(machine: Machin
     assert [(entry.name, entry.scope) for entry in found.skills] == [("secret", "user")], (
         "a user may link where they like"
     )
-    assert [each.reason for each in found.omissions] == ["policy_blocked"]
+    assert [each.reason for each in found.omissions] == ["policy_blocked"] * 2
 
 
 def test_a_root_with_very_many_skills_says_what_is_not_listed(machine: Machine) -> None:

@@ -27,6 +27,7 @@ from wakeful.service.backups.contents import (
 from wakeful.settings.agent_homes import FOLDER as AGENTS
 from wakeful.settings.home_state import check_usable, clear_state, write_state
 from wakeful.views.home_backup import BackupReport
+from wakeful.workspaces.rooted_paths import FOLDER, READ, look
 
 STAGING = "backup-staging"
 _PIECE = 1 << 20
@@ -69,8 +70,7 @@ def back_up(
                 agents, tasks = inspect(database)
                 with database.open("rb") as opened:
                     archive.add(contents.database, opened)
-                for name, path in _plain_files(blobs, contents.blobs, left):
-                    _add(archive, name, path, left)
+                _add_folder(archive, contents.blobs, blobs, left)
                 _add_home(archive, home, left)
                 archive.end({"secrets": secrets, "left_out": left, "agents": [*agents], "tasks": [*tasks]})
             except BaseException:
@@ -136,31 +136,41 @@ def _add_home(archive: ArchiveWriter, home: Path, left: list[str]) -> None:
             continue  # it is listed among the secrets
         if path.is_symlink() or path.is_file():
             _add(archive, name, path, left)
-    for name, path in _plain_files(home / AGENTS, AGENTS, left):
-        _add(archive, name, path, left)
+    if (home / AGENTS).is_dir():
+        _add_folder(archive, AGENTS, home / AGENTS, left)
 
 
-def _plain_files(folder: Path, prefix: str, left: list[str]) -> Iterator[tuple[str, Path]]:
-    """Files below a folder, by name. Links and what is no file are left out, and said to be."""
+def _add_folder(
+    archive: ArchiveWriter, name: str, path: str | Path, left: list[str], inside: int | None = None
+) -> None:
+    """The files below a folder, by name. Links and what is no file are left out, and said to be.
+
+    From handle to handle: an agent that works there meanwhile cannot have a link followed that it puts in the way.
+    """
+    folder = os.open(path, FOLDER if inside is not None else FOLDER & ~os.O_NOFOLLOW, dir_fd=inside)
     try:
-        entries = sorted(os.scandir(folder), key=lambda each: each.name)
-    except FileNotFoundError:
-        return
-    for entry in entries:
-        name = f"{prefix}/{entry.name}"
-        if entry.is_symlink():
-            left.append(f"{name}: a link")
-        elif entry.is_dir(follow_symlinks=False):
-            yield from _plain_files(Path(entry.path), name, left)
-        elif entry.is_file(follow_symlinks=False):
-            yield name, Path(entry.path)
-        else:
-            left.append(f"{name}: no plain file")
+        for each in sorted(os.listdir(folder)):  # noqa: PTH208  (a handle, not a path)
+            within, found = f"{name}/{each}", look(folder, each)
+            if found is None:
+                continue  # gone since it was listed
+            if stat.S_ISLNK(found.st_mode):
+                left.append(f"{within}: a link")
+            elif stat.S_ISDIR(found.st_mode):
+                try:
+                    _add_folder(archive, within, each, left, folder)
+                except FileNotFoundError:
+                    continue
+                except NotADirectoryError:
+                    left.append(f"{within}: no plain file")
+            else:
+                _add(archive, within, each, left, folder)
+    finally:
+        os.close(folder)
 
 
-def _add(archive: ArchiveWriter, name: str, path: Path, left: list[str]) -> None:
+def _add(archive: ArchiveWriter, name: str, path: str | Path, left: list[str], inside: int | None = None) -> None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, READ | os.O_NOFOLLOW, dir_fd=inside)
     except FileNotFoundError:
         return  # gone since it was listed
     except OSError as error:

@@ -1,7 +1,8 @@
 """Put an agent away, or delete it. Neither is done while something of it is open: that is told, and has to end first.
 
 Both are facts. An archived agent is stopped and in no listing, and `resume` brings it back. A deleted one is no more:
-its log stays for audits, its home is moved aside, and its name is not given again.
+its log stays for audits, its home is moved aside, and its name is not given again. The index of its memory is taken
+away; where a kill comes before it, retention does it.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from wakeful.contracts.events import (
     TimerCancelled,
     TriggerRevoked,
 )
+from wakeful.engine.agent_memory import drop_index
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Store
 from wakeful.ports.runtime_agents import RuntimeAgentRow
@@ -65,6 +67,8 @@ async def delete_agent(engine: Engine, name: str, *, by: str, reason: str = "", 
     deleted = Fact(AgentDeleted(deleted_by=by, reason=reason), now)
     await engine.store.admit(name, [*over, Fact(_stopped(by, "deleted"), now), deleted])
     await asyncio.to_thread(_move_aside, engine.agent_home(name), engine.clock.now())
+    with contextlib.suppress(OSError):
+        await drop_index(engine.store, name)
 
 
 async def open_matters(engine: Engine, name: str) -> list[str]:

@@ -7,10 +7,11 @@ found and shown in its place from then on, or that nothing is.
 import asyncio
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.errors import InvalidConfig, InvalidRequest, ToolReported
 from wakeful.contracts.events import MemoryEntryEdited, MemoryEntryForgotten
 from wakeful.contracts.memory import MAX_ENTRY, MemoryEntry
 from wakeful.engine.memory_files import FILES, change_section
+from wakeful.engine.memory_sources import ref_of
 from wakeful.engine.run_request import Engine
 from wakeful.service.queries.memory import entry_of, home_of_agent, memory_entry
 from wakeful.views.memory_records import MemoryRecord
@@ -22,12 +23,13 @@ async def edit_memory(engine: Engine, agent: str, ref: str, text: str, *, by: st
         raise InvalidRequest("an entry without words", f"To take it out: wakeful memory forget {agent} {ref}")
     if len(text) > MAX_ENTRY:
         raise InvalidRequest(f"an entry of {len(text)} characters", f"Give at most {MAX_ENTRY}.")
-    found, entry = await entry_of(engine.store, agent, ref)
-    if entry.kind in FILES:
-        await _change_file(engine, agent, entry, text)
-    edited = MemoryEntryEdited(entry=entry.key, entry_kind=entry.kind, text=text, edited_by=by)
+    _, entry = await entry_of(engine.store, agent, ref)
+    key = entry.key
+    if entry.kind in FILES:  # words with another heading make it another entry
+        key = f"{entry.kind}:{await _change_file(engine, agent, entry, text)}"
+    edited = MemoryEntryEdited(entry=key, entry_kind=entry.kind, text=text, edited_by=by)
     await engine.store.admit(agent, [Fact(edited, engine.clock.now())])
-    return await memory_entry(engine.store, agent, found)
+    return await memory_entry(engine.store, agent, ref_of(engine.store, agent, key))
 
 
 async def forget_memory(engine: Engine, agent: str, ref: str, *, by: str) -> MemoryRecord:
@@ -41,15 +43,21 @@ async def forget_memory(engine: Engine, agent: str, ref: str, *, by: str) -> Mem
     return record
 
 
-async def _change_file(engine: Engine, agent: str, entry: MemoryEntry, words: str) -> None:
+async def _change_file(engine: Engine, agent: str, entry: MemoryEntry, words: str) -> str:
+    """Returns what the section is called from then on."""
     name = entry.key.partition(":")[2]
+    file = f"{entry.source_path} of agent {agent!r}"
     try:
-        is_there = await asyncio.to_thread(change_section, home_of_agent(engine.store, agent), entry.kind, name, words)
-    except OSError as problem:
+        now = await asyncio.to_thread(change_section, home_of_agent(engine.store, agent), entry.kind, name, words)
+    except (ToolReported, InvalidConfig) as problem:
+        raise InvalidRequest(f"{file} cannot be changed: {problem.message}", "Nothing was changed.") from None
+    except UnicodeDecodeError as problem:
         raise InvalidRequest(
-            f"{entry.source_path} of agent {agent!r} cannot be written: {problem}", "Nothing was changed."
+            f"{file} is not UTF-8: byte {problem.start} begins no character",
+            "Nothing was changed. Save the file as UTF-8, and edit the entry then.",
         ) from None
-    if not is_there:
-        raise InvalidRequest(
-            f"{entry.source_path} of agent {agent!r} has changed meanwhile", f"Look again: wakeful memory list {agent}"
-        )
+    except ValueError as problem:
+        raise InvalidRequest(f"an entry of {problem}", "Nothing was changed. Give words below the heading.") from None
+    if now is None:
+        raise InvalidRequest(f"{file} has changed meanwhile", f"Look again: wakeful memory list {agent}")
+    return now

@@ -1,21 +1,28 @@
 """An agent's memory for people: entries with their source and last use, and working memory."""
 
+import logging
 from pathlib import Path
 
-from wakeful.contracts.errors import CursorGone, InvalidRequest
+from wakeful.contracts.errors import AgentNotFound, CursorGone, InvalidRequest
 from wakeful.contracts.memory import EpisodeBuilder, MemoryEntry, WorkingMemoryDelta, WorkingMemorySnapshot
 from wakeful.engine.agent_memory import AgentMemory
 from wakeful.ports import Store
+from wakeful.ports.runtime_agents import RUNTIME_AGENTS
 from wakeful.retrieval.memory_index import EVERYTHING, MOST_RANKED
 from wakeful.service.queries.known_agents import check_known
 from wakeful.service.queries.record_names import SHORTEST, several
 from wakeful.settings.agent_homes import agent_home, home_of_store
 from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
 
+LOG = logging.getLogger(__name__)
+
 
 async def memory_of_agent(store: Store, agent: str) -> AgentMemory:
-    """Raises AgentNotFound for an agent that the store has nothing of."""
+    """Raises AgentNotFound for an agent that the store has nothing of, or that was deleted, and its memory with it."""
     await check_known(store, agent)
+    row = await store.get_row(RUNTIME_AGENTS, agent)
+    if row is not None and row.deleted_at is not None:
+        raise AgentNotFound(f"agent {agent!r} was deleted", "Its log stays in the store: wakeful store export FILE")
     return AgentMemory(store, agent, home_of_agent(store, agent))
 
 
@@ -35,7 +42,8 @@ async def memory_entries(
     gone = CursorGone(f"agent {agent!r} has no entry {after} to go on behind", "Begin again without a cursor.")
     if find is not None:
         most = limit if after is None else MOST_RANKED
-        found = [(each.ref, each.entry) for each in (await memory.search(find, EVERYTHING, most)).found]
+        answer = await memory.search(find, EVERYTHING, most)
+        found, problem = [(each.ref, each.entry) for each in answer.found], answer.problem
         refs = [ref for ref, _ in found]
         if after is not None and after not in refs:
             raise gone
@@ -44,7 +52,9 @@ async def memory_entries(
     else:
         if after is not None and await memory.get(after, EVERYTHING) is None:
             raise gone
-        found, _ = await memory.newest(limit, after)
+        found, problem = await memory.newest(limit, after)
+    if problem:
+        LOG.warning("memory of %s: %s", agent, problem)
     return [await _record(store, agent, ref, entry) for ref, entry in found]
 
 
@@ -64,8 +74,10 @@ async def entry_of(store: Store, agent: str, ref: str) -> tuple[str, MemoryEntry
         raise InvalidRequest(*several(ref, "memory entries", near))
     entry = await memory.get(near[0], EVERYTHING) if near else None
     if entry is None:
+        _, problem = await memory.newest(1)
         raise InvalidRequest(
-            f"agent {agent!r} has no memory entry {ref!r}", f"List what it remembers: wakeful memory list {agent}"
+            f"agent {agent!r} has no memory entry {ref!r}{f' ({problem})' if problem else ''}",
+            f"List what it remembers: wakeful memory list {agent}",
         )
     return near[0], entry
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import MAIN_THREAD
-from wakeful.contracts.errors import InvalidRequest, TurnNotFound
+from wakeful.contracts.errors import InvalidConfig, InvalidRequest, ToolReported, TurnNotFound
 from wakeful.contracts.events import ContextResolved, TurnConfigChanged, TurnStarted
 from wakeful.contracts.prompts import ExecutionRoots, InstructionSource, LoadedAgentsMd
 from wakeful.contracts.skills import SkillEntry
@@ -38,11 +38,13 @@ from wakeful.engine.run_request import Engine, RunRequest
 from wakeful.engine.state_loader import load_config
 from wakeful.guidance.guidance_files import AGENTS_MD
 from wakeful.ports import Store, TurnRow
+from wakeful.skills import read_skill
 from wakeful.tools.context import RunContext
 from wakeful.views.prompt_report import PromptReport, ShownBlock
 from wakeful.views.skill_records import SkillText
 from wakeful.workspaces import workspace_id
 
+HINT = "Look at the file: it is listed with its path."
 MOST_BYTES = 100_000
 """Of a skill that is shown."""
 
@@ -186,11 +188,15 @@ async def skill_text(engine: Engine, agent: Agent[Any, Any], name: str) -> Skill
         near = get_close_matches(name, known, n=3, cutoff=0.5) or [*known][:5]
         told = f"It has: {', '.join(near)}." if near else "It has none."
         raise InvalidRequest(f"agent {agent.name!r} has no skill {name!r}", told)
-    data = await asyncio.to_thread(_beginning, Path(known[name].entrypoint_path))
+    try:
+        data = await asyncio.to_thread(_read, known[name], agent, engine.agent_home(agent.name))
+    except (OSError, ToolReported, InvalidConfig) as problem:
+        raise InvalidRequest(f"skill {name!r} of agent {agent.name!r} cannot be read: {problem}", HINT) from None
     text = engine.keys().hide(data[:MOST_BYTES].decode("utf-8", "replace"))
     return SkillText(**known[name].model_dump(), text=text, is_cut=len(data) > MOST_BYTES)
 
 
-def _beginning(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MOST_BYTES + 1)
+def _read(skill: SkillEntry, agent: Agent[Any, Any], home: Path) -> bytes:
+    """As the catalogue was read: what became of the file since then may lead elsewhere."""
+    beneath = {"workspace": agent.workspace, "agent": home}.get(skill.scope)
+    return read_skill(Path(skill.entrypoint_path), Path(beneath if beneath is not None else skill.root))
