@@ -116,6 +116,7 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     ),
     "whose entries a chat finds, and who finds all": (
         "unit/runtime/test_memory.py::test_a_chat_finds_what_is_its_own_and_main_finds_all",
+        "unit/runtime/test_memory.py::test_a_strangers_message_finds_what_is_the_agents_own_and_nothing_of_its_people",
     ),
     "a tainted entry, and a turn that was shown none": (
         "unit/runtime/test_corrected_memory.py::test_a_tainted_entry_makes_the_turn_one_with_untrusted_input",

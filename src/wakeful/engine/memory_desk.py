@@ -1,11 +1,11 @@
 """The memory of a turn's agent: what its calls find, and which entries they were shown, told beside their results.
 
-A chat of somebody finds what is the agent's own and what came from that person; a turn that works for nobody in
-particular is the operator's, and finds all. An entry whose words are no instruction makes the turn one with untrusted
+A chat of somebody finds what is the agent's own and what came from that person; the operator's turns find all
+(`decisions.memory.readers`). An entry whose words are no instruction makes the turn one with untrusted
 input.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -36,9 +36,8 @@ from wakeful.tools.tool import Tool
 from wakeful.tools.turn_tool import Answer, TurnTool
 
 
-def reach_of(principal: str, workspace_id: str, *, everywhere: bool = False) -> Reach:
+def reach_of(whose: Collection[str] | None, workspace_id: str, *, everywhere: bool = False) -> Reach:
     """What a turn may find: of whom, and of which workspaces."""
-    whose = frozenset({"", principal}) if principal else None
     return Reach(whose, None if everywhere else frozenset({"", workspace_id}))
 
 
@@ -49,8 +48,8 @@ class MemoryDesk:
     memory: AgentMemory
     agent_id: str
     workspace_id: str
-    principal: str
-    """Whom the turn works for; blank: nobody in particular."""
+    whose: Collection[str] | None
+    """Of whom it finds entries; blank is the agent itself. None: everybody."""
     hide: Callable[[str], str]
     """Takes the runtime's own keys out of a text."""
     shown: dict[str, MemoryUsed] = field(default_factory=dict)
@@ -63,7 +62,7 @@ class MemoryDesk:
 
     async def _search(self, ctx: RunContext[Any], given: dict[str, Any]) -> dict[str, Any]:
         everywhere = given.get("include_all_workspaces", False)
-        reach = reach_of(self.principal, self.workspace_id, everywhere=everywhere)
+        reach = reach_of(self.whose, self.workspace_id, everywhere=everywhere)
         try:
             found, problem = await self.memory.search(given["query"], reach, given.get("limit") or SHOWN_RESULTS)
         except apsw.Error as damage:
@@ -75,7 +74,7 @@ class MemoryDesk:
     async def _get(self, ctx: RunContext[Any], given: dict[str, Any]) -> dict[str, Any]:
         ref, most = given["source_ref"], given.get("max_chars", SHOWN_CHARS)
         try:
-            entry = await self.memory.get(ref, reach_of(self.principal, self.workspace_id, everywhere=True))
+            entry = await self.memory.get(ref, reach_of(self.whose, self.workspace_id, everywhere=True))
         except apsw.Error as damage:
             raise _unavailable(damage) from None
         if entry is None:
@@ -101,7 +100,7 @@ class MemoryDesk:
 
     async def recall(self, question: str) -> "Recollection":
         """What is brought along for the turn's message. Raises `apsw.Error` where no index can be had."""
-        reach = reach_of(self.principal, self.workspace_id)
+        reach = reach_of(self.whose, self.workspace_id)
         found, problem = await self.memory.search(question, reach, RECALLED_ENTRIES)
         return recalled(found, self.hide, problem)
 

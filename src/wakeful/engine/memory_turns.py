@@ -28,6 +28,7 @@ from wakeful.contracts.memory import EpisodeBuilder, MemoryLine, TurnMemoryDelta
 from wakeful.contracts.work_items import ActiveWait
 from wakeful.decisions.briefs import failure_text
 from wakeful.decisions.memory.episodes import boundary
+from wakeful.decisions.memory.readers import belongs_to
 from wakeful.decisions.memory.working_memory import (
     WorkEvidence,
     brief_key,
@@ -64,7 +65,7 @@ async def memory_facts(
     home = agent_home(home_of_store(store.location), row.agent_name)
     plan = await asyncio.to_thread(read_plan, home, focus) if focus is not None else None
     waits = await _waits(work, events)
-    principal = conversation.messages[0].principal or ""
+    principal = belongs_to(conversation.messages[0])
     updates = [event for event in events if isinstance(event, WorkItemUpdated | WorkItemCreated)]
     turn = TurnMemoryDelta(
         turn_index=conversation.turn_index,

@@ -27,6 +27,7 @@ from wakeful.contracts.waking import CHECK_THREAD
 from wakeful.contracts.work_items import ActiveWait, WorkItem
 from wakeful.decisions.briefs import brief_visibility, turn_brief
 from wakeful.decisions.grants import left_after
+from wakeful.decisions.memory.readers import belongs_to
 from wakeful.decisions.policy.provenance import is_instruction
 from wakeful.decisions.waking.backoff import Sign, TurnSigns, is_self_started
 from wakeful.decisions.work_items.activation import activation, goes_on_by_itself, spacing_after, work_signs
@@ -95,7 +96,7 @@ def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], e
         "workspace_id": work.workspace_id,
         "related_message_id": conversation.messages[0].message_id,
         "related_task_id": conversation.messages[0].task_id,
-        "principal": conversation.messages[0].principal or "",
+        "principal": belongs_to(conversation.messages[0]),
         "derived_from": written_from(work.state),
     }
     reports = [event for event in events if isinstance(event, WorkItemCompleted) and event.text_ref is not None]

@@ -91,7 +91,7 @@ class WorkDesk:
     """Where plans are."""
     terms: ReminderTerms
     principal: str = ""
-    """Whom the turn works for; blank: nobody in particular."""
+    """Whose the turn's items and briefs are; blank: the agent's."""
     facts: dict[str, list[AnyEvent]] = field(default_factory=dict)
     """What calls that are under way will put on record, by the call."""
     reminded_in: int = 0

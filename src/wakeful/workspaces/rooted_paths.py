@@ -19,8 +19,9 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from io import BufferedReader
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 MAX_LINKS = 40
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -56,7 +57,7 @@ class RootedPlace:
         os.close(self.folder)
 
 
-def open_plain(path: str | os.PathLike[str]) -> BinaryIO:
+def open_plain(path: str | os.PathLike[str]) -> BufferedReader:
     """A file wherever its path leads, for reading. What is no plain file raises OSError: nobody waits at a pipe."""
     handle = os.open(path, READ)
     if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -231,6 +231,36 @@ async def test_a_chat_finds_what_is_its_own_and_main_finds_all(tmp_path: Path, h
         assert (await ask(rt, "find unicorn"))["results"], "what is the agent's own is found wherever it works"
 
 
+async def test_a_strangers_message_finds_what_is_the_agents_own_and_nothing_of_its_people(
+    tmp_path: Path, home: Path
+) -> None:
+    """W34: also what follows from it, and what the runtime shows without being asked."""
+    (home / "memory" / "operator.md").write_text("The unicorn is the operator's secret.\n")
+    (home / "memory" / "self.md").write_text("I once saw a unicorn.\n")
+    mind = Mind(lambda text, results: searching(text.rpartition("\n")[2], results))  # its header says who wrote
+    async with Runtime(tmp_path / "rt", agents=[mind.agent(work_items=True)], clock=FixedClock()) as rt:
+        await ask(rt, "my unicorn is called Zed")
+        await chat(rt, "Ann keeps a unicorn in the shed", "ann")
+
+        async def hears(**how: Any) -> set[str]:
+            answered = await rt.answer(await rt.receive(AGENT, "find unicorn", **how))
+            shown = " ".join(
+                [mind.requests[-1].frame.system_prompt, *(each.text for each in mind.requests[-1].history)]
+            )
+            assert "Zed" not in shown and "shed" not in shown, "working memory is cut, too"
+            return {each["kind"] for each in json.loads(answered.output)["results"]}
+
+        assert await hears(channel="mail", sender="eve@example.org", thread="mail") == {"self"}
+        assert await hears(webhook="ci", verified=True, thread="ci") >= {"self"}
+        (of_operator,) = [each for each in await rt.memory(AGENT).list("Zed") if each.kind == "brief"]
+        assert of_operator.principal == "operator"
+        get = await rt.answer(await rt.receive(AGENT, f"get {of_operator.source_ref}", channel="mail", thread="mail"))
+        assert json.loads(get.output)["kind"] == "memory_entry_not_found"
+        inversion = (await ask(rt, "find unicorn"))["results"]
+        assert {each["kind"] for each in inversion} >= {"self", "operator", "brief"}, "the operator finds all"
+        assert {"Zed" in each["snippet"] for each in inversion} == {True, False}
+
+
 def everywhere(text: str, results: list[Any]) -> Any:
     if text.startswith("all ") and not results:
         return calls(("memory_search", {"query": text[4:], "include_all_workspaces": True}))

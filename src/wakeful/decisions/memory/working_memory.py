@@ -115,11 +115,10 @@ def without(snapshot: WorkingMemorySnapshot, keys: Collection[str]) -> WorkingMe
     return snapshot.model_copy(update=changed)
 
 
-def for_reader(snapshot: WorkingMemorySnapshot, principal: str) -> WorkingMemorySnapshot:
-    """What a turn for somebody is shown: what is the agent's own or came from that person. Blank: the operator's."""
-    if not principal:
+def for_reader(snapshot: WorkingMemorySnapshot, own: Collection[str] | None) -> WorkingMemorySnapshot:
+    """What a turn is shown that may find entries of these; blank is the agent itself. None: everything."""
+    if own is None:
         return snapshot
-    own = ("", principal)
     changed: dict[str, object] = {
         name: tuple(line for line in getattr(snapshot, name) if line.principal in own)
         for name in ("recent_decisions", "pending_followups")

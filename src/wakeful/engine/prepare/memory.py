@@ -60,7 +60,7 @@ async def _working_memory(store: Store, desk: MemoryDesk, thread_id: str) -> tup
     before = await store.prompted_memory(desk.agent_id, thread_id)
     knows = before is not None and before.snapshot_revision == held.snapshot_revision
     since = before.revision if knows and before is not None else held.snapshot_revision
-    current = for_reader(WorkingMemorySnapshot.model_validate(held.current), desk.principal)
+    current = for_reader(WorkingMemorySnapshot.model_validate(held.current), desk.whose)
     delta = delta_since(current, held.field_revisions, since, held.revision, held.turn_index, "a turn begins")
     projected = MemoryProjected(
         snapshot_revision=held.snapshot_revision,
@@ -69,7 +69,7 @@ async def _working_memory(store: Store, desk: MemoryDesk, thread_id: str) -> tup
         changed_fields=delta.changed_fields if delta is not None else (),
         text=desk.hide(delta_words(delta)) if delta is not None else "",
     )
-    snapshot = for_reader(WorkingMemorySnapshot.model_validate(held.snapshot), desk.principal)
+    snapshot = for_reader(WorkingMemorySnapshot.model_validate(held.snapshot), desk.whose)
     return desk.hide(snapshot_words(snapshot)), projected
 
 

@@ -10,7 +10,7 @@ Each builder returns a value, and each thing is worked out once. What follows fr
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -26,6 +26,7 @@ from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.events import AnswerAccepted, AnswerRejected, MessageAdmitted
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.workspaces import USE_WORKSPACE
+from wakeful.decisions.memory.readers import EVERYBODY, belongs_to, whose
 from wakeful.decisions.prompt import AssembledPrompt
 from wakeful.decisions.spawn_terms import Family
 from wakeful.decisions.state import TurnState
@@ -120,7 +121,7 @@ async def prepare(
     found = await gather(agent, home, folded, lambda text: engine.keys().hide_keys(text), bound.roots, lives=lives)
     if before is None and agent.work_items and not request.host.prompt_is_whole:
         found = replace(found, work_items=await projection_of(store, agent, home, row.agent_id, engine.clock.now()))
-    memory_desk = memory_desk_of(engine, bound, row.agent_id, given.principal) if agent.memory else None
+    memory_desk = memory_desk_of(engine, bound, row.agent_id, whose(admitted)) if agent.memory else None
     if before is None and memory_desk is not None and not request.host.prompt_is_whole:
         question = "\n".join(message.item.text or message.prompt_preview for message in conversation.messages)
         recalls = any(message.memory_enabled for message in conversation.messages)
@@ -165,8 +166,8 @@ async def prepare(
 
     known = KnownFacts(row.agent_id, of_turn, _reader(store, row, of_turn))
     place = TurnPlace(store, claim, row, known, folded.thread.call_ids, folded.state)
-    whose = given.principal.id if given.principal is not None else ""
-    work_desk = _work_desk(engine, bound, place, lambda: place.state, whose) if agent.work_items else None
+    of_whom = belongs_to(admitted)
+    work_desk = _work_desk(engine, bound, place, lambda: place.state, of_whom) if agent.work_items else None
     for desk_of_turn in (work_desk, memory_desk):
         if desk_of_turn is not None:
             tools = {**tools, **{name: tool for name, tool in desk_of_turn.tools().items() if name in tools}}
@@ -257,13 +258,15 @@ def _work_desk(
     )
 
 
-def memory_desk_of(engine: Engine, bound: BoundAgent, agent_id: str, principal: Principal | None) -> MemoryDesk:
-    """The memory of an agent, as a turn for somebody works with it."""
+def memory_desk_of(
+    engine: Engine, bound: BoundAgent, agent_id: str, found: Collection[str] | None = EVERYBODY
+) -> MemoryDesk:
+    """The memory of an agent, as a turn works with it that finds entries of these."""
     return MemoryDesk(
         AgentMemory(engine.store, agent_id, engine.agent_home(bound.agent.name)),
         agent_id,
         bound.workspace_id,
-        principal.id if principal is not None else "",
+        found,
         lambda text: engine.keys().hide_keys(text),
     )
 

@@ -65,7 +65,7 @@ async def prompt_of_agent(engine: Engine, agent: Agent[Any, Any]) -> PromptRepor
         items = await projection_of(engine.store, agent, home, agent.name, engine.clock.now())
         found = replace(found, work_items=items)
     if engine.surroundings.wakes and agent.memory:
-        desk = memory_desk_of(engine, bound, agent.name, None)
+        desk = memory_desk_of(engine, bound, agent.name)
         found = replace(found, memory=await memory_of(engine.store, desk, MAIN_THREAD, None))
     async with AsyncExitStack() as stack:
         now = engine.clock.now() / 1_000_000
