@@ -29,6 +29,7 @@ from wakeful.contracts.events import (
     StoreSizeNoticed,
     TimerMissed,
     TurnFailed,
+    WaitCreated,
 )
 from wakeful.contracts.notices import MOST_WORDS, NoticeKind
 from wakeful.contracts.retention import GB
@@ -51,7 +52,7 @@ class NoticeText(NamedTuple):
     kind: NoticeKind
     words: str
     about: str = ""
-    """The approval, timer or provider it is about; blank: the turn or the agent."""
+    """The approval, wait, timer or provider it is about; blank: the turn or the agent."""
 
 
 def notice_of(event: AnyEvent) -> NoticeText | None:
@@ -65,7 +66,7 @@ def is_for_parent(event: AnyEvent) -> bool:
     are. People are still told what only they can do: decide about a call, give money, bring back its code."""
     if isinstance(event, AgentStateChanged):
         return event.cause == "failure"
-    return isinstance(event, BriefCreated | TurnFailed | ProgressStalled)
+    return isinstance(event, BriefCreated | TurnFailed | ProgressStalled | WaitCreated)
 
 
 def _text(event: AnyEvent) -> NoticeText | None:
@@ -82,6 +83,8 @@ def _text(event: AnyEvent) -> NoticeText | None:
             )
             words += f"again: wakeful approvals reask {event.action_id}"
             return NoticeText("action_required", words, event.action_id)
+        case WaitCreated(wake="operator_input", is_sleep=False):
+            return NoticeText("action_required", f"waits for your answer: {event.reason}", event.wait_id)
         case TurnFailed() if event.status != "cancelled" and not _parks(event):
             return NoticeText("failure", f"{failure_text(event)} {event.message}".strip())
         case BudgetNoticed():

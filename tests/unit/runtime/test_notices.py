@@ -14,6 +14,7 @@ from wakeful.contracts.approvals import Approve
 from wakeful.errors import InvalidConfig, InvalidValue
 from wakeful.service.commands.agents import reask
 from wakeful.service.commands.approvals import decide
+from wakeful.service.queries.overview import overview
 from wakeful.testing import FixedClock, scripted
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -322,3 +323,26 @@ async def test_an_expired_approval_can_be_asked_for_again(tmp_path: Path) -> Non
         await rt.settled()
         with pytest.raises(InvalidValue, match="was approved by program"):
             await reask(engine, pending[0].action_id, by="operator")
+
+
+async def test_an_agent_that_waits_for_its_operator_says_so_and_needs_somebody(tmp_path: Path) -> None:
+    question = {"name": "wait_for", "arguments": {"reason": "Refund A or B?", "wake": "operator_input"}}
+    ops = Agent("ops", scripted(lambda request: "done" if len(request.history) > 1 else {"calls": [question]}))
+    async with (
+        receiving() as there,
+        Runtime(tmp_path, agents=[ops], notify={"to": there.url}, clock=FixedClock()) as rt,
+    ):
+        await rt.answer(await rt.send("ops", "Refund the order."))
+        await rt.settled()
+        (notice,) = await rt.notices()
+        assert (notice.kind, notice.cause, notice.text) == (
+            "action_required",
+            "wait.created",
+            "waits for your answer: Refund A or B?",
+        )
+        seen = await overview(rt._here.engine, None)
+        assert [(each.agent, each.needs) for each in seen.agents] == [("ops", ("asks you: Refund A or B?",))]
+        await rt.answer(await rt.send("ops", "A."))
+        await rt.settled()
+        assert [each.needs for each in (await overview(rt._here.engine, None)).agents] == [()]
+    assert [each["kind"] for each in there.got] == ["action_required"]

@@ -4,8 +4,10 @@ Of the agents that are not shown nothing is looked up but how they stand.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 
+from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.engine.run_request import Engine
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.waits import WaitRow
@@ -14,8 +16,11 @@ from wakeful.service.queries.agent_records import is_listed, running_threads
 from wakeful.service.queries.costs import costs_of
 from wakeful.views.agent_state import StatusFacts, status_of
 from wakeful.views.overview import AgentLine, AgentsOverview
+from wakeful.views.presentation.plain_text import one_line
 
 OF_A_RUN = "run"
+QUESTION = 80
+"""Characters of what an agent waits for."""
 BY_ITSELF = ("operator", "runtime")
 """Causes of a pause that no person has to mend."""
 
@@ -34,8 +39,8 @@ async def overview(engine: Engine, limit: int | None) -> AgentsOverview:
     for wait in await store.open_waits():
         waits.setdefault(wait.agent_id, []).append(wait)
     needs = {
-        name: tuple(_needs(lives.get(name), asked[name], lost[name]))
-        for name in {*asked, *lost, *(row.agent_id for row in await store.held_agents())}
+        name: tuple(_needs(lives.get(name), asked[name], lost[name], waits.get(name, ())))
+        for name in {*asked, *lost, *waits, *(row.agent_id for row in await store.held_agents())}
     }
     order = sorted(
         {*listed, *names, *(name for name in needs if name in lives and needs[name])},
@@ -72,15 +77,22 @@ def _state(row: RuntimeAgentRow, is_running: bool, waits: list[WaitRow]) -> str:
     return status_of(StatusFacts(row.control, bool(row.revision), is_running, [wait.wake for wait in waits]))
 
 
-def _needs(row: RuntimeAgentRow | None, approvals: int, unknown: int) -> list[str]:
+def _needs(row: RuntimeAgentRow | None, approvals: int, unknown: int, waits: Sequence[WaitRow]) -> list[str]:
     found = []
     if approvals:
         found.append(f"{approvals} to decide")
     if unknown:
         found.append(f"{unknown} to resolve")
+    is_for_people = row is not None and row.ownership == "self_owned"  # a private child asks its parent
+    asks = [wait for wait in waits if is_for_people and wait.wake == "operator_input" and not wait.is_sleep]
+    found += [f"asks you{_in_thread(wait)}: {one_line(wait.reason, QUESTION)}" for wait in asks]
     if row is not None and row.control != "running" and row.cause not in BY_ITSELF:
         found.append(row.reason or row.cause)
     return found
+
+
+def _in_thread(wait: WaitRow) -> str:
+    return "" if wait.thread_id == MAIN_THREAD else f" (--thread {wait.thread_id})"
 
 
 async def _owner(engine: Engine, turn_id: str) -> str:

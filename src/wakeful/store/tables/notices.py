@@ -34,6 +34,7 @@ from wakeful.contracts.events import (
     StoreSizeNoticed,
     TimerMissed,
     TurnFailed,
+    WaitCreated,
 )
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.notices import NoticeState
@@ -151,6 +152,7 @@ CAUSES: Final = (
     StoreSizeNoticed,
     TimerMissed,
     TurnFailed,
+    WaitCreated,
 )
 """Facts that people may be told of."""
 NOTICE_RULES: Rules = {
