@@ -109,6 +109,10 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "unit/runtime/test_trigger_inversions.py::test_inversion_without_an_id_each_copy_counts",
         "unit/runtime/test_trigger_inversions.py::test_inversion_with_the_clock_at_its_time_an_old_delivery_is_taken",
     ),
+    "an address that is made after a backup does not follow from it": (
+        "unit/runtime/test_trigger_inversions.py"
+        "::test_inversion_without_a_salt_the_next_address_follows_from_an_older_copy",
+    ),
     # --- memory
     "no link, and nothing but a plain file, where the runtime reads and writes in an agent's home": (
         "hostile/test_agent_homes.py::test_inversion_the_same_words_in_a_plain_file_are_found",

@@ -131,6 +131,7 @@ def _telemetry(engine: Engine) -> "TelemetryReader | None":
 def _channel(store: Store, row: "ChannelRow") -> "Channel":
     """The service that a channel is reached by. Raises InvalidConfig for a token that is not there."""
     from wakeful.decisions.channels import topic_of
+    from wakeful.decisions.salted_secrets import salted
     from wakeful.tools.channels.ntfy import NtfyChannel
     from wakeful.tools.channels.service_calls import ServiceCalls
     from wakeful.tools.channels.telegram import TelegramChannel
@@ -143,7 +144,8 @@ def _channel(store: Store, row: "ChannelRow") -> "Channel":
         )
     if row.kind == "telegram":
         return TelegramChannel(ServiceCalls(row.server, row.allow_private, hides=(token,)), token)
-    topics = [topic_of(store.secret, row.name, row.generation, which) for which in ("out", "in")]
+    secret = salted(store.secret, row.salt)
+    topics = [topic_of(secret, row.name, row.generation, which) for which in ("out", "in")]
     headers = {"authorization": f"Bearer {token}"} if token else {}
     calls = ServiceCalls(row.server, row.allow_private, headers, hides=(*topics, token))
     return NtfyChannel(calls, topics[0], topics[1], since=row.added_at // 1_000_000)

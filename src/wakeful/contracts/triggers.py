@@ -1,7 +1,7 @@
 """External triggers as values: an address through which a program outside reaches one agent, and how it is guarded.
 
 An address is the id of a trigger and a code over that id and its generation. The code is made with the secret of the
-runtime whenever somebody may see the address: nothing secret is stored, and another generation is another address.
+runtime and a salt whenever somebody may see the address: no address is stored, and another generation is another one.
 """
 
 from collections.abc import Mapping

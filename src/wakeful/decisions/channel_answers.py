@@ -11,6 +11,7 @@ from base64 import b32encode
 from typing import Final, NamedTuple
 
 from wakeful.contracts.channels import ChannelVerb
+from wakeful.decisions.salted_secrets import SaltedSecret
 
 _PURPOSE: Final = b"wakeful channel answer"
 _HALF: Final = "[A-Za-z2-7]{4}"
@@ -40,13 +41,13 @@ class DecidingWords(NamedTuple):
     words: str
 
 
-def answer_code(secret: bytes, channel: str, generation: int, action_id: str, binding: str) -> str:
+def answer_code(secret: SaltedSecret, channel: str, generation: int, action_id: str, binding: str) -> str:
     """Short enough to be typed: `7F3K-92QD`."""
     which = which_question(secret, channel, generation, action_id)
     return f"{which}-{_half(secret, 'proof', channel, str(generation), action_id, binding)}"
 
 
-def which_question(secret: bytes, channel: str, generation: int, action_id: str) -> str:
+def which_question(secret: SaltedSecret, channel: str, generation: int, action_id: str) -> str:
     """The first half of a code, which needs nothing but the question's name."""
     return _half(secret, "which", channel, str(generation), action_id)
 
@@ -89,7 +90,7 @@ def words_from_outside(resolver: str, reason: str, answer: object, choices: tupl
     return f"words of {resolver}" if is_free and resolver.startswith(_CHANNEL) else ""
 
 
-def _half(secret: bytes, *parts: str) -> str:
+def _half(secret: SaltedSecret, *parts: str) -> str:
     key = hmac.digest(secret, _PURPOSE, "sha256")
     made = hmac.digest(key, "\0".join(parts).encode("utf-8", "surrogatepass"), "sha256")
     return b32encode(made)[:4].decode()

@@ -1,8 +1,8 @@
 """What a channel is told, which codes its buttons carry, and what comes back means.
 
-Nothing secret is stored. Topics, pairing codes and codes of buttons follow from the secret of the store. The code of a
-button is bound to the channel, to the approval, to its arguments and to what it decides; it is good while the approval
-is pending, and once.
+None of them is stored. Topics, pairing codes and codes of buttons follow from the secret of the store and the salt of
+their channel. The code of a button is bound to the channel, to the approval, to its arguments and to what it decides;
+it is good while the approval is pending, and once.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from wakeful.contracts.channels import Button, ChannelMessage, ChannelVerb
 from wakeful.contracts.envelope import iso
 from wakeful.decisions.channel_answers import answer_code
+from wakeful.decisions.salted_secrets import SaltedSecret
 
 _PURPOSE: Final = b"wakeful channel"
 _CODE: Final = re.compile(r"(?P<subject>[A-Za-z0-9_-]{1,34})\.(?P<verb>[arpk]|[0-9])\.(?P<mac>[A-Za-z0-9_-]{22})")
@@ -59,12 +60,12 @@ class ChannelQuestion(NamedTuple):
     expires_at: int
 
 
-def topic_of(secret: bytes, channel: str, generation: int, which: str) -> str:
+def topic_of(secret: SaltedSecret, channel: str, generation: int, which: str) -> str:
     """A topic that nobody guesses: `out` is read by the phone, `in` by the runtime."""
     return "wk" + _digest(secret, "topic", channel, str(generation), which)[:30].replace("-", "x").replace("_", "y")
 
 
-def pairing_code(secret: bytes, channel: str, generation: int, peer: str, until: int) -> str:
+def pairing_code(secret: SaltedSecret, channel: str, generation: int, peer: str, until: int) -> str:
     """Shown on a phone, typed in the terminal: `7F3K-92QD`."""
     key = hmac.digest(secret, _PURPOSE, "sha256")
     digest = hmac.digest(key, "\0".join(("pairing", channel, str(generation), peer, str(until))).encode(), "sha256")
@@ -78,7 +79,7 @@ def same_pairing_code(given: str, code: str) -> bool:
     return hmac.compare_digest(plain.encode("utf-8", "replace"), code.replace("-", "").encode())
 
 
-def code_of(secret: bytes, channel: str, generation: int, subject: str, binding: str, letter: str) -> str:
+def code_of(secret: SaltedSecret, channel: str, generation: int, subject: str, binding: str, letter: str) -> str:
     """At most 64 bytes: what a button of Telegram may carry."""
     mac = _digest(secret, "code", channel, str(generation), subject, binding, letter)[:22]
     return f"{subject.removeprefix(_PREFIX)}.{letter}.{mac}"
@@ -99,7 +100,7 @@ def action_of(code: Code) -> str:
     return code.subject if code.subject.startswith(_QUESTION) else f"{_PREFIX}{code.subject}"
 
 
-def is_genuine(secret: bytes, channel: str, generation: int, subject: str, binding: str, code: Code) -> bool:
+def is_genuine(secret: SaltedSecret, channel: str, generation: int, subject: str, binding: str, code: Code) -> bool:
     """Was this code made here, for this? In constant time."""
     made = code_of(secret, channel, generation, subject, binding, code.letter)
     return hmac.compare_digest(made.rpartition(".")[2], code.mac)
@@ -122,7 +123,7 @@ def read_words(text: str) -> Words | None:
 
 
 def question_for(
-    asked: ChannelQuestion, secret: bytes, channel: str, generation: int, *, buttons: int, how: str
+    asked: ChannelQuestion, secret: SaltedSecret, channel: str, generation: int, *, buttons: int, how: str
 ) -> ChannelMessage:
     """An approval or a question on a phone, and how to answer it in words. Where no button may be shown, it says what
     to type in the terminal."""
@@ -169,7 +170,7 @@ def cut(text: str, most: int = MOST_TEXT) -> str:
     return text if len(text) <= most else f"{text[: most - 20]} ... (cut here)"
 
 
-def _digest(secret: bytes, *parts: str) -> str:
+def _digest(secret: SaltedSecret, *parts: str) -> str:
     key = hmac.digest(secret, _PURPOSE, "sha256")
     made = hmac.digest(key, "\0".join(parts).encode("utf-8", "surrogatepass"), "sha256")
     return urlsafe_b64encode(made).rstrip(b"=").decode()

@@ -78,6 +78,8 @@ class ChannelRow(NamedTuple):
     """Why the last test or code could not be sent."""
     trouble: str
     """Why it cannot be listened to."""
+    salt: str | None
+    """Drawn for its topics and codes; None: they are from before there were salts."""
 
     @property
     def caller(self) -> str:

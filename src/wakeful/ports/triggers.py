@@ -8,7 +8,7 @@ from wakeful.ports.tables import RowQuery, Rows, Table, TableIndex
 
 
 class TriggerRow(NamedTuple):
-    """A trigger. Its address follows from its id, its generation and the secret of the runtime."""
+    """A trigger. Its address follows from its id, its generation, its salt and the secret of the runtime."""
 
     trigger_id: str
     agent_id: str
@@ -30,6 +30,8 @@ class TriggerRow(NamedTuple):
     last_delivery: str | None
     """The message or the hint that it became."""
     last_source: str | None
+    salt: str | None
+    """Drawn for its address; None: that is from before there were salts."""
 
 
 class DeliveryRow(NamedTuple):

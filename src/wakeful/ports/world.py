@@ -34,7 +34,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """New names. Unique for ever, and of no other meaning."""
+    """New names. Unique for ever, of no other meaning, and such that nobody can guess the next one."""
 
     def new(self, prefix: str) -> str: ...
 

@@ -19,6 +19,7 @@ from wakeful.decisions.channel_answers import (
     which_question,
 )
 from wakeful.decisions.channels import Code, action_of, input_id_of, is_genuine, read_code, read_words
+from wakeful.decisions.salted_secrets import salted
 from wakeful.engine.run_request import Engine
 from wakeful.ports import ActionRow
 from wakeful.ports.channels import ChannelRow
@@ -50,7 +51,7 @@ class ChannelInputs:
         return event
 
     async def _pressed(self, row: ChannelRow, code: Code, input_id: str) -> ChannelInputReceived | None:
-        secret, name, generation = self.engine.store.secret, row.name, row.generation
+        secret, name, generation = salted(self.engine.store.secret, row.salt), row.name, row.generation
         if code.verb == "ok":
             if not is_genuine(secret, name, generation, code.subject, "test", code):
                 return None
@@ -84,7 +85,7 @@ class ChannelInputs:
         reply = read_reply(update.text, update.reply_to)
         if reply is None or "decide" not in row.scopes:
             return UnfitWords(HOW_TO_SPEAK)
-        secret, which = self.engine.store.secret, (row.name, row.generation)
+        secret, which = salted(self.engine.store.secret, row.salt), (row.name, row.generation)
         for action in await self.engine.store.actions(pending_only=True):
             begins = which_question(secret, *which, action.action_id)
             if not reply.code.startswith(begins) or not self._is_undecided(action):

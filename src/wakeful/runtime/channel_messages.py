@@ -17,6 +17,7 @@ from wakeful.contracts.events import ActionRequired, ActionResolved, ChannelMess
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.decisions.channels import ChannelQuestion, code_of, cut, decided_words, pairing_code, question_for
 from wakeful.decisions.notices import pause_before
+from wakeful.decisions.salted_secrets import SaltedSecret, salted
 from wakeful.engine.run_request import Engine
 from wakeful.ports import ActionRow, WakeRow
 from wakeful.ports.channels import ChannelFailure, ChannelRow
@@ -122,13 +123,13 @@ class ChannelMessages:
     # --- words -------------------------------------------------------------------------------------------------------
 
     def _pairing(self, row: ChannelRow, peer: str) -> ChannelMessage:
-        code = pairing_code(self.engine.store.secret, row.name, row.generation, peer or TOPIC, row.pairing_until)
+        code = pairing_code(self._secret(row), row.name, row.generation, peer or TOPIC, row.pairing_until)
         words = f"The pairing code is {code}\n\nType it where wakeful runs:\nwakeful channel pair {row.name} {code}"
         return ChannelMessage("wakeful", words)
 
     def _test(self, row: ChannelRow) -> ChannelMessage:
         subject = f"t{self.engine.clock.now()}"  # each test has codes of its own
-        code = code_of(self.engine.store.secret, row.name, row.generation, subject, "test", "k")
+        code = code_of(self._secret(row), row.name, row.generation, subject, "test", "k")
         return ChannelMessage("wakeful", "This is a test: messages arrive. Press OK.", (Button("OK", code),))
 
     async def _pending(self, row: NoticeRow) -> ActionRow | None:
@@ -153,7 +154,7 @@ class ChannelMessages:
             expires_at=action.expires_at,
         )
         may_decide = "decide" in channel.scopes and (not event.approvers or channel.caller in event.approvers)
-        secret, buttons = self.engine.store.secret, BUTTONS[channel.kind] if may_decide else 0
+        secret, buttons = self._secret(channel), BUTTONS[channel.kind] if may_decide else 0
         how = HOW_TO_ANSWER[channel.kind]
         return self._hidden(question_for(asked, secret, channel.name, channel.generation, buttons=buttons, how=how))
 
@@ -165,6 +166,9 @@ class ChannelMessages:
             if isinstance(event, ActionResolved):
                 note, status = event.reason, "answered" if event.decision == "answer" else status
         return decided_words(action.tool_name, status, action.decided_by or "", note)
+
+    def _secret(self, row: ChannelRow) -> SaltedSecret:
+        return salted(self.engine.store.secret, row.salt)
 
     def _hidden(self, message: ChannelMessage) -> ChannelMessage:
         hide = self.engine.keys().hide

@@ -31,6 +31,7 @@ from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.tasks import OpenStatus
 from wakeful.decisions.child_ends import ChildStanding, end_of_child, next_step
 from wakeful.decisions.grants import nothing_of
+from wakeful.decisions.salted_secrets import SALT
 from wakeful.decisions.spawn_terms import bootstrap, delegation, notice, question, taken, task_of
 from wakeful.decisions.task_ends import TaskParent, result_message
 from wakeful.engine.run_request import Engine
@@ -256,6 +257,7 @@ class RuntimeChildren:
                 lineage_parent_agent_id=row.agent_id,
                 source="agent",
                 created_by=row.agent_id,
+                salt=self._engine.ids.new(SALT),
             )
             try:
                 places = await workspaces_for_child(self._engine, row, spec)
@@ -292,7 +294,11 @@ class RuntimeChildren:
         stream = await self._store.read(spec.agent_id, limit=1)
         if not stream:
             created = AgentCreated(
-                agent_name=spec.agent_id, lineage_parent_agent_id=row.agent_id, source="agent", created_by=maker
+                agent_name=spec.agent_id,
+                lineage_parent_agent_id=row.agent_id,
+                source="agent",
+                created_by=maker,
+                salt=self._engine.ids.new(SALT),
             )
             facts = [Fact(created, now)]
             facts += [Fact(event, now, MAIN_THREAD) for event in await workspaces_for_child(self._engine, row, spec)]

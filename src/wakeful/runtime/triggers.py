@@ -19,6 +19,7 @@ from wakeful.contracts.triggers import (
     Signature,
     TriggerEntry,
 )
+from wakeful.decisions.salted_secrets import SALT, salted
 from wakeful.decisions.waking.trigger_addresses import path_of, trigger_id_of
 from wakeful.engine.run_request import Engine
 from wakeful.ports.triggers import TriggerRow
@@ -68,6 +69,7 @@ async def create_trigger(engine: Engine, agent_id: str, terms: TriggerTerms) -> 
         signature=terms.signature,
         signing_env=terms.signing_env,
         created_by=terms.created_by,
+        salt=engine.ids.new(SALT),
     )
     return await _changed(engine, agent_id, event)
 
@@ -89,7 +91,13 @@ async def _with_signature(engine: Engine, row: TriggerRow, terms: TriggerTerms) 
 
 async def rotate_trigger(engine: Engine, row: TriggerRow, *, by: str, reason: str = "") -> TriggerRow:
     """Another address; the one before is refused. Raises InvalidRequest for a trigger that was revoked."""
-    event = TriggerRotated(trigger_id=row.trigger_id, generation=row.generation + 1, rotated_by=by, reason=reason)
+    event = TriggerRotated(
+        trigger_id=row.trigger_id,
+        generation=row.generation + 1,
+        rotated_by=by,
+        reason=reason,
+        salt=engine.ids.new(SALT),
+    )
     return await _changed(engine, row.agent_id, event)
 
 
@@ -150,7 +158,7 @@ async def give_url(
         trigger_id=row.trigger_id, generation=row.generation, given_to=to, turn_id=turn_id, purpose=purpose[:500]
     )
     await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now())])
-    path = path_of(engine.store.secret, row.trigger_id, row.generation, row.mode)
+    path = path_of(salted(engine.store.secret, row.salt), row.trigger_id, row.generation, row.mode)
     return TriggerCapability(
         external_trigger_id=row.trigger_id,
         trigger_url=f"{base.rstrip('/')}{path}",

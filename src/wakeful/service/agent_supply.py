@@ -29,6 +29,7 @@ from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.triggers import TriggerEntry
 from wakeful.contracts.waking import WakeEntry
 from wakeful.contracts.workflows import WorkflowGraph
+from wakeful.decisions.salted_secrets import SALT
 from wakeful.decisions.workflows.children import agent_names
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
@@ -51,10 +52,11 @@ from wakeful.settings.agent_homes import default_agent_id
 from wakeful.tools.tool import Tool
 
 
-def created_agent(name: str, source: AgentSource, by: str, template: str | None = None) -> AgentCreated:
+def created_agent(engine: Engine, name: str, source: AgentSource, by: str, template: str | None = None) -> AgentCreated:
     """The fact about a new public agent that belongs to nobody but its owner."""
     kind: AgentKind = "default" if name == default_agent_id() else "named"
-    return AgentCreated(agent_name=name, agent_kind=kind, source=source, created_by=by, template=template)
+    salt = engine.ids.new(SALT)
+    return AgentCreated(agent_name=name, agent_kind=kind, source=source, created_by=by, template=template, salt=salt)
 
 
 @dataclass(slots=True)
@@ -232,7 +234,7 @@ class AgentSupply:
         name = entry.agent.name
         if await self.engine.store.runtime_agent(name) is not None:
             raise AgentNameTaken(f"there is an agent called {name!r} already", "Give the new agent another name.")
-        created = created_agent(name, "api", by, template)
+        created = created_agent(self.engine, name, "api", by, template)
         async with new_home(self.engine, name, template):
             await create_agent(self.engine, created)
         await self._introduce(entry)
@@ -298,7 +300,7 @@ class AgentSupply:
         store = self.engine.store
         row = await store.runtime_agent(problem.agent)
         if row is None and problem.field and problem.field != "name" and self.roster.get(problem.agent) is None:
-            row = await create_agent(self.engine, created_agent(problem.agent, "file", "file"))
+            row = await create_agent(self.engine, created_agent(self.engine, problem.agent, "file", "file"))
         if row is None or row.source != "file" or self.roster.get(problem.agent) is not None:
             return
         try:
@@ -313,7 +315,7 @@ class AgentSupply:
         store, name = self.engine.store, entry.agent.name
         row = await store.runtime_agent(name)
         if row is None:
-            row = await create_agent(self.engine, created_agent(name, entry.source, entry.source))
+            row = await create_agent(self.engine, created_agent(self.engine, name, entry.source, entry.source))
         if row.kind == "default" and row.source != "api":
             await guide_default(self.engine, name)
         if row.revision != entry.revision:

@@ -11,8 +11,10 @@ import pytest
 
 from kit.surfaces.command_line import Wakeful
 from kit.surfaces.served_home import AGENTS, served
+from wakeful import Agent, Runtime
 from wakeful.bootstrap.stores import opened_store
 from wakeful.service.serving.options import ServeOptions
+from wakeful.testing import scripted
 
 LARGE = b"a large word " * 200_000
 
@@ -132,6 +134,48 @@ def test_a_final_backup_retires_the_home(
     moved = wakeful("restore", "move.tar.gz")
     assert moved.code == 0 and str(folder / "moved") in moved.out, moved
     assert "hello" in wakeful("events").out
+
+
+def test_addresses_that_are_made_after_a_backup_do_not_follow_from_it(
+    folder: Path, wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever got the file has the secret of the store, and can do with the copy what its owner does here."""
+
+    def at_work(*agents: str) -> None:
+        async def once() -> None:
+            async with Runtime(os.environ["WAKEFUL_HOME"], agents=[Agent(name, scripted(["fine"])) for name in agents]):
+                pass
+
+        asyncio.run(once())
+
+    def addresses(*agents: str) -> list[str]:
+        triggers = [wakeful("trigger", "url", name).out.strip() for name in ("ops", "ops/ci", "ops/build", *agents)]
+        return [*triggers, json.loads(wakeful("channel", "pair", "phone", "--json").out)["subscribe"]]
+
+    def renewed() -> list[str]:
+        """Every address replaced, and an agent made that was not there."""
+        for line in ("trigger rotate ops", "trigger rotate ops/ci", "trigger revoke ops/build"):
+            assert wakeful(*line.split()).code == 0
+        for line in ("trigger create ops build", "channel remove phone", "channel add ntfy phone"):
+            assert wakeful(*line.split()).code == 0
+        at_work("ops", "later")
+        return addresses("later")
+
+    at_work("ops")
+    for line in ("trigger create ops ci", "trigger create ops build", "channel add ntfy phone"):
+        assert wakeful(*line.split()).code == 0
+    before = addresses()
+    assert wakeful("backup", "home.tar.gz").code == 0
+    live = renewed()
+    assert not {*live} & {*before}
+    restored(wakeful, monkeypatch, folder / "stolen", folder / "home.tar.gz")
+    assert addresses() == before, "a restored home keeps its addresses"
+    made_there = renewed()
+    assert not {*live} & {*made_there}
+    monkeypatch.setenv("WAKEFUL_HOME", str(folder / "home"))
+    for address in (*before[:-1], *made_there[:-1]):
+        assert "unknown_trigger" in wakeful("trigger", "deliver", address).out
+    assert wakeful("trigger", "deliver", live[0]).out.startswith("accepted")
 
 
 @pytest.mark.parametrize("made", ["text", "nothing", "folder", "other_tar"])

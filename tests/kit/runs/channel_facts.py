@@ -28,9 +28,14 @@ from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.ports import Store
 
 
-def added(name: str, kind: Any = "ntfy", generation: int = 1) -> ChannelAdded:
+def added(name: str, kind: Any = "ntfy", generation: int = 1, salt: str | None = None) -> ChannelAdded:
     return ChannelAdded(
-        channel=name, channel_kind=kind, server=f"https://{kind}.example", generation=generation, added_by="ada"
+        channel=name,
+        channel_kind=kind,
+        server=f"https://{kind}.example",
+        generation=generation,
+        added_by="ada",
+        salt=salt,
     )
 
 
@@ -66,7 +71,7 @@ CHANNELS: list[list[AnyEvent]] = [
     [wanted("inp_1"), wanted("inp_2"), ChannelPolled(channel="phone", cursor="m2")],
     [ChannelInputSettled(channel="phone", input_id="inp_1", outcome="done")],
     [added("old"), ChannelRemoved(channel="old", removed_by="ada")],
-    [added("old", generation=2), ChannelRemoved(channel="old", removed_by="ada")],
+    [added("old", generation=2, salt="salt_o"), ChannelRemoved(channel="old", removed_by="ada")],
     [ChannelMessageAttempted(channel="old", purpose="test")],
     [HeartbeatChanged(ok=False, error="HTTP 503"), PackageReplaced(running="0.1.0", installed="0.2.0")],
 ]

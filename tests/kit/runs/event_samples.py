@@ -681,7 +681,12 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     TranscriptOverflowArchived(**FOLDED, archive_id="archive-0123456789abcdef", archived_count=29),
     TranscriptClosed(turn=1, message_count=2, tool_results=0, run_outcome=RunOutcome.of("completed")),
     AgentCreated(
-        agent_name="ops", agent_kind="child", lineage_parent_agent_id="lead", source="file", template="wakeful-default"
+        agent_name="ops",
+        agent_kind="child",
+        lineage_parent_agent_id="lead",
+        source="file",
+        template="wakeful-default",
+        salt="salt_1",
     ),
     AgentModelChanged(model="openai:gpt-5.5", changed_by="ada"),
     AgentArchived(archived_by="ada", reason="summer"),
@@ -747,6 +752,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         signature="hub_sha256",
         signing_env="CI_SECRET",
         created_by="ada",
+        salt="salt_2",
     ),
     TriggerDelivered(
         trigger_id="trg_1",
@@ -765,7 +771,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     ),
     TriggerRevised(trigger_id="trg_1", say="Look twice.", revised_by="file"),
     TriggerRevoked(trigger_id="trg_1", revoked_by="ada", reason="not used any more"),
-    TriggerRotated(trigger_id="trg_1", generation=2, rotated_by="ada", reason="it was in a log"),
+    TriggerRotated(trigger_id="trg_1", generation=2, rotated_by="ada", reason="it was in a log", salt="salt_3"),
     TriggerUrlGiven(trigger_id="trg_1", generation=2, given_to="agent", turn_id="turn_1", purpose="for the CI"),
     WakeHintStored(
         hint_id="hint_1",
@@ -846,6 +852,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         allow_private=True,
         generation=2,
         added_by="local:1000",
+        salt="salt_4",
     ),
     ChannelPairingOpened(channel="phone", until=NOON, opened_by="local:1000"),
     ChannelPeerSeen(channel="phone", peer="17"),

@@ -34,7 +34,9 @@ def delivered(delivery_id: str = "d1", name: str = "ci", at: int = NOON + 5, **f
 
 
 def rotated(generation: int = 2, name: str = "ci") -> Fact:
-    event = TriggerRotated(trigger_id=trigger_id_of(RECEIVER, name), generation=generation, rotated_by="ada")
+    event = TriggerRotated(
+        trigger_id=trigger_id_of(RECEIVER, name), generation=generation, rotated_by="ada", salt="salt_r"
+    )
     return Fact(event, NOON + 6)
 
 
@@ -55,7 +57,7 @@ TRIGGERED: list[list[Fact]] = [
     [rotated()],
     [revoked()],
     [trigger_made(generation=3)],
-    [trigger_made("deploy")],
+    [trigger_made("deploy", salt="salt_d")],
     [refused(), refused(4, at=NOON + 9)],
     [refused(door=CI, reason="late")],
 ]

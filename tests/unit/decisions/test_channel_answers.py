@@ -13,8 +13,9 @@ from wakeful.decisions.channel_answers import (
     which_question,
     words_from_outside,
 )
+from wakeful.decisions.salted_secrets import salted
 
-SECRET = b"s" * 32
+SECRET = salted(b"s" * 32, "salt_1")
 CODE = answer_code(SECRET, "phone", 1, "appr_1", "b1")
 
 
@@ -30,13 +31,23 @@ def test_inversion_the_code_of_this_question_is_taken() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        answer_code(b"t" * 32, "phone", 1, "appr_1", "b1"),
+        answer_code(salted(b"t" * 32, "salt_1"), "phone", 1, "appr_1", "b1"),
+        answer_code(salted(b"s" * 32, "salt_2"), "phone", 1, "appr_1", "b1"),
+        answer_code(salted(b"s" * 32, None), "phone", 1, "appr_1", "b1"),
         answer_code(SECRET, "tablet", 1, "appr_1", "b1"),
         answer_code(SECRET, "phone", 2, "appr_1", "b1"),
         answer_code(SECRET, "phone", 1, "appr_2", "b1"),
         answer_code(SECRET, "phone", 1, "appr_1", "b2"),
     ],
-    ids=["another store", "another channel", "a channel that was added again", "another question", "other arguments"],
+    ids=[
+        "another store",
+        "another salt",
+        "no salt",
+        "another channel",
+        "a channel that was added again",
+        "another question",
+        "other arguments",
+    ],
 )
 def test_a_code_is_bound_to_store_channel_question_and_arguments(other: str) -> None:
     assert not same_code(other, CODE)

@@ -19,8 +19,9 @@ from wakeful.decisions.channels import (
     same_pairing_code,
     topic_of,
 )
+from wakeful.decisions.salted_secrets import SaltedSecret, salted
 
-SECRET = b"s" * 32
+SECRET = salted(b"s" * 32, "salt_1")
 HOW = "reply, or write"
 APPROVAL = "appr_01KA8Z6Q0M3V5T7W9Y1B2C4D6E"
 QUESTION = "ask_01KA8Z6Q0M3V5T7W9Y1B2C4D6E"
@@ -39,7 +40,7 @@ ASKED = ChannelQuestion(
 
 
 def genuine(
-    code: str, secret: bytes = SECRET, channel: str = "phone", generation: int = 1, binding: str = "b1"
+    code: str, secret: SaltedSecret = SECRET, channel: str = "phone", generation: int = 1, binding: str = "b1"
 ) -> bool:
     found = read_code(code)
     return found is not None and is_genuine(secret, channel, generation, action_of(found), binding, found)
@@ -67,8 +68,14 @@ def test_inversion_the_code_of_this_approval_with_these_arguments_is_taken() -> 
 
 @pytest.mark.parametrize(
     "other",
-    [{"secret": b"t" * 32}, {"channel": "tablet"}, {"generation": 2}, {"binding": "b2"}],
-    ids=["another store", "another channel", "a channel that was added again", "other arguments"],
+    [
+        {"secret": salted(b"t" * 32, "salt_1")},
+        {"secret": salted(b"s" * 32, "salt_2")},
+        {"channel": "tablet"},
+        {"generation": 2},
+        {"binding": "b2"},
+    ],
+    ids=["another store", "another salt", "another channel", "a channel that was added again", "other arguments"],
 )
 def test_a_code_is_bound_to_store_channel_and_arguments(other: dict[str, object]) -> None:
     assert not any(genuine(each.code, **other) for each in buttons())  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """What goes wrong where a check of deliveries is not there: each is what keeps the other test of it true."""
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -7,6 +8,10 @@ import pytest
 
 from kit.runs.deliveries import JSON, NOON, Ears, events, hub, standard
 from wakeful import Runtime
+from wakeful.bootstrap.stores import opened_store
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import TriggerRotated
+from wakeful.decisions.waking.trigger_addresses import trigger_id_of
 from wakeful.testing import FixedClock
 
 
@@ -66,3 +71,25 @@ async def test_inversion_with_the_clock_at_its_time_an_old_delivery_is_taken(
     async with Runtime(tmp_path, agents=[Ears().agent()], clock=FixedClock(old + timedelta(minutes=4))) as rt:
         assert (await rt.deliver(url, b"{}", headers)).outcome == "accepted"
         assert (await rt.deliver(url, b"{}", {**headers, **JSON})).outcome == "duplicate"
+
+
+async def test_inversion_without_a_salt_the_next_address_follows_from_an_older_copy(tmp_path: Path) -> None:
+    live, copy = tmp_path / "live", tmp_path / "copy"
+    async with Runtime(live, agents=[Ears().agent()]) as rt:
+        await rt.create_trigger("ops", "ci")
+        await rt.create_trigger("ops", "build")
+    shutil.copytree(live, copy)
+    saltless = [
+        Fact(TriggerRotated(trigger_id=trigger_id_of("ops", name), generation=2, rotated_by="ada"), 1)
+        for name in ("ci", "build")
+    ]
+    async with opened_store(str(live / "wakeful.db")) as store:
+        await store.admit("ops", saltless[:1])
+    async with Runtime(live, agents=[Ears().agent()]) as rt:
+        await rt.rotate_trigger("ops/build")
+        async with opened_store(str(copy / "wakeful.db")) as store:
+            await store.admit("ops", saltless)
+        async with Runtime(copy, agents=[Ears().agent()]) as stolen:
+            found = {name: await stolen.trigger_url(f"ops/{name}") for name in ("ci", "build")}
+        assert (await rt.deliver(found["ci"], b"planted")).outcome == "accepted"
+        assert (await rt.deliver(found["build"], b"planted")).reason == "unknown_trigger"

@@ -34,6 +34,8 @@ class AgentCreated(RuntimeFact):
     created_by: str = "operator"
     template: str | None = None
     """What its home was made from, as it was named; None: from nothing."""
+    salt: str | None = None
+    """Drawn for the address of its default trigger: no older copy of the store has it."""
 
 
 class AgentRevised(RuntimeFact):

@@ -1,7 +1,7 @@
 """Facts about channels: a phone that is told, and that may decide. They stand in the runtime's own stream.
 
-No address, token or code stands in them: topics and codes follow from the secret of the store, and tokens are named by
-their variable.
+No address, token or code stands in them: topics and codes follow from the secret of the store and a salt, and tokens
+are named by their variable.
 """
 
 from typing import ClassVar
@@ -30,6 +30,8 @@ class ChannelAdded(_ChannelFact):
     generation: int = 1
     """Which of its topics and codes hold."""
     added_by: str
+    salt: str | None = None
+    """Drawn for these topics and codes: no older copy of the store has it."""
 
 
 class ChannelPairingOpened(_ChannelFact):

@@ -35,6 +35,8 @@ class TriggerCreated(_TriggerFact):
     signing_env: str | None = None
     """The environment variable that holds the secret of its sender."""
     created_by: str
+    salt: str | None = None
+    """Drawn for this address: no older copy of the store has it."""
 
 
 class TriggerRevised(_TriggerFact):
@@ -57,6 +59,8 @@ class TriggerRotated(_TriggerFact):
     generation: int
     rotated_by: str
     reason: str = ""
+    salt: str | None = None
+    """Drawn for this address: no older copy of the store has it."""
 
 
 class TriggerRevoked(_TriggerFact):

@@ -7,6 +7,7 @@ from base64 import urlsafe_b64encode
 from typing import Final, NamedTuple
 
 from wakeful.contracts.triggers import DEFAULT_NAME, MODE_PATHS
+from wakeful.decisions.salted_secrets import SaltedSecret
 
 PREFIX: Final = "wkt_"
 """So that readers of logs recognise an address, and hide it."""
@@ -27,14 +28,14 @@ def trigger_id_of(agent_id: str, name: str = DEFAULT_NAME) -> str:
     return "trg_" + hashlib.sha256(named).hexdigest()[:24]
 
 
-def token_of(secret: bytes, trigger_id: str, generation: int) -> str:
+def token_of(secret: SaltedSecret, trigger_id: str, generation: int) -> str:
     """The part of an address that is secret."""
     key = hmac.digest(secret, _PURPOSE, "sha256")
     code = hmac.digest(key, f"{trigger_id}\0{generation}".encode(), "sha256")
     return f"{PREFIX}{trigger_id.removeprefix('trg_')}.{urlsafe_b64encode(code).rstrip(b'=').decode()}"
 
 
-def path_of(secret: bytes, trigger_id: str, generation: int, mode: str) -> str:
+def path_of(secret: SaltedSecret, trigger_id: str, generation: int, mode: str) -> str:
     return f"/callbacks/{MODE_PATHS[mode]}/{token_of(secret, trigger_id, generation)}"
 
 
@@ -44,6 +45,6 @@ def presented(address: str) -> PresentedAddress | None:
     return None if found is None else PresentedAddress(f"trg_{found['number']}", found["code"])
 
 
-def is_genuine(secret: bytes, shown: PresentedAddress, generation: int) -> bool:
+def is_genuine(secret: SaltedSecret, shown: PresentedAddress, generation: int) -> bool:
     """Is it the address of this generation? In constant time."""
     return hmac.compare_digest(token_of(secret, shown.trigger_id, generation).rpartition(".")[2], shown.code)

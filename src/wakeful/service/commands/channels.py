@@ -31,6 +31,7 @@ from wakeful.contracts.messages import ChannelOrigin
 from wakeful.decisions.channels import pairing_code, same_pairing_code, topic_of
 from wakeful.decisions.ingress import Arrival
 from wakeful.decisions.network_addresses import is_loopback
+from wakeful.decisions.salted_secrets import SALT, salted
 from wakeful.engine.run_request import Engine
 from wakeful.ports.channels import ChannelInputRow, ChannelRow, Channels
 from wakeful.runtime.channel_listeners import InputSettlement
@@ -82,6 +83,7 @@ async def add_channel(
         allow_private=allow_private,
         generation=1 if known is None else known.generation + 1,
         added_by=by,
+        salt=engine.ids.new(SALT),
     )
     try:
         await append_to_runtime(engine, Fact(added, engine.clock.now()), _opened(engine, name, by))
@@ -107,7 +109,7 @@ async def pair_channel(engine: Engine, name: str, code: str, *, by: str) -> Chan
             f"the channel {name} is not open for pairing", f"Get another code: wakeful channel pair {name}"
         )
     peers = (TOPIC,) if row.kind == "ntfy" else row.candidates
-    secret = engine.store.secret
+    secret = salted(engine.store.secret, row.salt)
     fitting = [
         peer
         for peer in peers
@@ -169,7 +171,7 @@ def subscription(engine: Engine, row: ChannelRow) -> str | None:
     """Of ntfy: the address that a phone subscribes to. It is secret."""
     if row.kind != "ntfy":
         return None
-    return f"{row.server}/{topic_of(engine.store.secret, row.name, row.generation, 'out')}"
+    return f"{row.server}/{topic_of(salted(engine.store.secret, row.salt), row.name, row.generation, 'out')}"
 
 
 async def carry_out(engine: Engine, row: ChannelInputRow) -> InputSettlement:

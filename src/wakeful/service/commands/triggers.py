@@ -22,6 +22,7 @@ from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.triggers import Refusal
 from wakeful.decisions.ingress import MAX_BODY_BYTES, Arrival, classify
 from wakeful.decisions.message_header import body_text
+from wakeful.decisions.salted_secrets import salted
 from wakeful.decisions.waking.delivery_bodies import BodyProblem, read_body
 from wakeful.decisions.waking.trigger_addresses import is_genuine, presented
 from wakeful.decisions.waking.webhook_signatures import SignatureProblem, check_signature, digest_of
@@ -69,7 +70,7 @@ async def deliver(
     """Take in what came to an address: a token, a path or a whole URL. Raises nothing that its sender caused."""
     shown = presented(address)
     row = await engine.store.trigger(shown.trigger_id) if shown is not None else None
-    if shown is None or row is None or not is_genuine(engine.store.secret, shown, row.generation):
+    if shown is None or row is None or not is_genuine(salted(engine.store.secret, row.salt), shown, row.generation):
         return DeliveryReceipt(outcome="refused", reason="unknown_trigger", message="there is no such trigger")
     found = await _checked(engine, row, raw, {name.lower(): value for name, value in headers.items()}, environ)
     receipt = found if isinstance(found, DeliveryReceipt) else await _stored(engine, found)

@@ -81,6 +81,7 @@ def _added(entry: LogEntry, event: ChannelAdded, rows: AtHand) -> list[ChannelRo
             refused=0,
             sent_error="",
             trouble="",
+            salt=event.salt,
         )
     ]
 

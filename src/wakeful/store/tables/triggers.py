@@ -54,6 +54,7 @@ def _provisioned(entry: LogEntry, event: AgentCreated, rows: AtHand) -> list[Tri
             last_delivered_at=None,
             last_delivery=None,
             last_source=None,
+            salt=event.salt,
         )
     ]
 
@@ -85,6 +86,7 @@ def _created(entry: LogEntry, event: TriggerCreated, rows: AtHand) -> list[Trigg
             last_delivered_at=known.last_delivered_at if known is not None else None,
             last_delivery=known.last_delivery if known is not None else None,
             last_source=known.last_source if known is not None else None,
+            salt=event.salt,
         )
     ]
 
@@ -102,7 +104,7 @@ def _rotated(entry: LogEntry, event: TriggerRotated, rows: AtHand) -> list[Trigg
             f"{row.generation}",
             "Look at the trigger again: somebody else rotated it.",
         )
-    return [row._replace(generation=event.generation)]
+    return [row._replace(generation=event.generation, salt=event.salt)]
 
 
 def _revoked(entry: LogEntry, event: TriggerRevoked, rows: AtHand) -> list[TriggerRow]:
