@@ -155,9 +155,39 @@ def test_the_replay_demo_recomputes_a_run_and_notices_a_changed_bit(folder: Path
     assert any(line.endswith("everything is what was written") for line in lines)
 
 
-def _demo(folder: Path, name: str) -> "subprocess.CompletedProcess[str]":
+@pytest.mark.parametrize("name", ["crash", "approve", "budget", "wake", "replay"])
+def test_a_demo_neither_reads_nor_writes_what_is_the_users(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, store = folder / "home", folder / "mine.db"
+    home.mkdir()
+    (home / "wakeful.toml").write_text("[budget]\nper_day = {usd = 0.000001}\n")
+    for variable, value in {
+        "WAKEFUL_STORE": store,
+        "WAKEFUL_CONNECT": folder / "nowhere.sock",
+        "WAKEFUL_CONFIG": folder / "no-such.toml",
+        "WAKEFUL_AGENT_ID": "mine",
+    }.items():
+        monkeypatch.setenv(variable, str(value))
+    done = _demo(folder, name)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not store.exists()
+    assert [path.name for path in home.iterdir()] == ["wakeful.toml"]
+
+
+def test_what_to_type_next_takes_away_what_leads_to_the_users_own_store(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setenv("WAKEFUL_STORE", str(folder / "mine.db"))
+    done = _demo(folder, "replay", "--keep")
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("  unset ")]
+    assert "WAKEFUL_STORE" in line.split() and "WAKEFUL_HOME" not in line.split()
+
+
+def _demo(folder: Path, name: str, keep: str = "--no-keep") -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        command_line("demo", name, "--no-keep"),
+        command_line("demo", name, keep),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,

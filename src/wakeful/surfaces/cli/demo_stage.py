@@ -1,7 +1,8 @@
 """The stage of a demo: a temporary folder, commands that are printed before they are run, and their output.
 
 Everything that is shown was run, and can be typed again in the demo's folder. A line that ends otherwise than the demo
-says stops it.
+says stops it. The commands have a home of their own and no setting of wakeful's from around them: a demo neither reads
+nor writes the store of whoever looks on.
 """
 
 import os
@@ -27,6 +28,9 @@ from wakeful.surfaces.cli.screen import folded, width
 from wakeful.surfaces.cli.shown_values import plain
 
 KILLED = -signal.SIGKILL
+HOME = "home"
+OWN, OWN_HOME = "WAKEFUL_", "WAKEFUL_HOME"
+"""How variables that wakeful reads begin, and the one that each demo has of its own."""
 COMMAND_SECONDS = 120
 INDENT = "  "
 KeepOption: TypeAlias = Annotated[bool, typer.Option("--keep/--no-keep", help="Keep the folder, to try more in it.")]
@@ -36,9 +40,7 @@ class Stage:
     """One demo's folder and screen."""
 
     def __init__(self, folder: Path, *, keep: bool) -> None:
-        self.folder, self._keep = folder, keep
-        self.around: dict[str, str] = {}
-        """Variables of the commands, beside those of this process."""
+        self.folder, self.home, self._keep = folder, folder / HOME, keep
         self._console = Console(highlight=False, soft_wrap=True)
 
     def program(self, name: str) -> str:
@@ -66,8 +68,8 @@ class Stage:
             [sys.executable, *program, *line[1:]],
             cwd=self.folder,
             env={
-                **without_keys(os.environ),
-                **self.around,
+                **{name: value for name, value in without_keys(os.environ).items() if not name.startswith(OWN)},
+                OWN_HOME: str(self.home),
                 "CRASH": "1" if crash else "",
                 "COLUMNS": str(width() - len(INDENT)),
             },
@@ -99,7 +101,7 @@ class Stage:
         if not self._keep:
             return
         self.title("Try next")
-        for words in (f"cd {self.folder}", *_path_lines(), *lines):
+        for words in (f"cd {self.folder}", *_path_lines(), *_unset_lines(), *lines):
             self._console.print(Text(f"  {words}"))
 
 
@@ -109,6 +111,12 @@ def _path_lines() -> Iterator[str]:
     found = shutil.which("wakeful")
     if (found is None or Path(found).parent != here) and (here / "activate").exists():
         yield f". {shlex.quote(str(here / 'activate'))}"
+
+
+def _unset_lines() -> Iterator[str]:
+    """The line that takes away what would lead the next commands elsewhere."""
+    if named := sorted(name for name in os.environ if name.startswith(OWN) and name != OWN_HOME):
+        yield f"unset {' '.join(named)}"
 
 
 @contextmanager

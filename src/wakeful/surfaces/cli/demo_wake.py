@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from wakeful.surfaces.cli.demo_stage import KeepOption, Stage, staged
 from wakeful.surfaces.cli.problems import NeedsPerson
 
-HOME, REPLIES, HOOK = "home", "replies.yaml", "webhook.py"
+REPLIES, HOOK = "replies.yaml", "webhook.py"
 SECONDS = 30.0
 
 
@@ -20,7 +20,6 @@ def command(keep: KeepOption = True) -> None:
     Offline: a daemon of its own on this machine, a scripted model, a temporary folder. No key, no question.
     """
     with staged(keep=keep) as stage:
-        stage.around["WAKEFUL_HOME"] = str(stage.folder / HOME)
         _prepare(stage)
         with _daemon(stage):
             stage.title("1. The daemon runs, and the agent sleeps: it makes no call to a model")
@@ -39,7 +38,7 @@ def command(keep: KeepOption = True) -> None:
             stage.say("Two webhooks, two reports. A delivery is stored before its sender gets an answer.", "green")
         stage.what_next(
             (
-                f"export WAKEFUL_HOME={stage.folder / HOME}",
+                f"export WAKEFUL_HOME={stage.home}",
                 "wakeful daemon start --port 0",
                 'wakeful agent new nightly --at "weekdays 07:00" --say "Check the backups."',
                 "wakeful timer run nightly && wakeful tail nightly",
@@ -50,14 +49,14 @@ def command(keep: KeepOption = True) -> None:
 def _prepare(stage: Stage) -> None:
     (stage.folder / REPLIES).write_text(stage.program("wake.txt"))
     (stage.folder / HOOK).write_text(stage.program("webhook.txt"))
-    agents = stage.folder / HOME / "agents"
+    agents = stage.home / "agents"
     agents.mkdir(parents=True)
     (agents / "ops.yaml").write_text(
         f"name: ops\nmodel: scripted:{stage.folder / REPLIES}\ninstructions: Look after the builds.\n"
         'wake: [{trigger: ci, say: "A build reported in."}]\n'
     )
     stage.say(f"An agent that a webhook wakes, as a file:\n  {agents / 'ops.yaml'}")
-    stage.say(f"$ export WAKEFUL_HOME={stage.folder / HOME}", "bold cyan")
+    stage.say(f"$ export WAKEFUL_HOME={stage.home}", "bold cyan")
 
 
 @contextmanager
