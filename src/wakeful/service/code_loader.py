@@ -47,16 +47,17 @@ class LoadedCode:
             )
 
 
-def load(names: Sequence[str]) -> LoadedCode:
-    """Import what is named. Raises UnknownTool with what was probably meant."""
+def load(names: Sequence[str], folder: str = "") -> LoadedCode:
+    """Import what is named. Modules are found in the folder, too; blank: in the current one. Raises UnknownTool with
+    what was probably meant."""
     loaded = LoadedCode()
-    if names and "" not in sys.path:
-        sys.path.append("")  # the current folder, after what is installed: no file in it takes the place of a library
+    if names and folder not in sys.path:
+        sys.path.append(folder)  # after what is installed: no file in it takes the place of a library
     for named in names:
         module_name, _, name = named.partition(":")
         if not module_name or not name:
             raise UnknownTool(f"--tools {named} is not MODULE:NAME", f"write it like this: --tools {_example(named)}")
-        loaded.add(named, _attribute(_module(module_name, name), module_name, name))
+        loaded.add(named, _attribute(_module(module_name, name, folder), module_name, name))
     return loaded
 
 
@@ -72,7 +73,7 @@ def _example(named: str) -> str:
     return f"{stem}:refund"
 
 
-def _module(module_name: str, name: str) -> ModuleType:
+def _module(module_name: str, name: str, folder: str) -> ModuleType:
     if module_name.endswith(".py"):
         dotted = ".".join(Path(module_name).with_suffix("").parts)
         raise UnknownTool(f"--tools takes a module, not the file {module_name}", f"write --tools {dotted}:{name}")
@@ -82,9 +83,13 @@ def _module(module_name: str, name: str) -> ModuleType:
         missing = error.name or ""
         if missing != module_name and not module_name.startswith(f"{missing}."):
             raise _broken(module_name, error) from error  # it is there, and misses something itself
-        here = sorted(file.stem for file in Path().glob("*.py"))
+        here = sorted(file.stem for file in Path(folder).glob("*.py"))
         near = get_close_matches(module_name, here, n=3, cutoff=0.5)
-        hint = f"did you mean {_ways(near, name)}?" if near else f"looked in {Path.cwd()} and the installed packages"
+        hint = (
+            f"did you mean {_ways(near, name)}?"
+            if near
+            else f"looked in {folder or Path.cwd()} and the installed packages"
+        )
         raise UnknownTool(f"there is no module {missing!r} (from --tools {module_name}:{name})", hint) from None
     except Exception as error:
         raise _broken(module_name, error) from error

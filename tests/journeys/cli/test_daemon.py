@@ -140,6 +140,46 @@ def test_options_are_checked_before_anything_is_launched(home: Home) -> None:
     assert (restarted["http_addr"], restarted["pid"] != before["pid"]) == (None, True), "with the options given now"
 
 
+def test_a_restart_keeps_the_code_it_was_started_with_wherever_it_is_typed(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    for folder, agent in ((project, "shopper"), (elsewhere, "impostor")):
+        folder.mkdir()
+        (folder / "shop.py").write_text(f'from wakeful import Agent\nagents = [Agent("{agent}", "scripted:demo")]\n')
+    (elsewhere / "other.py").write_text('from wakeful import Agent\nagents = [Agent("other", "scripted:demo")]\n')
+
+    def at_work() -> list[str]:
+        agents = json.loads(home.wakeful("agent", "list", "--json").stdout)
+        return [each["agent"] for each in agents if each["control"] == "running"]
+
+    monkeypatch.chdir(project)
+    home.wakeful("daemon", "start", "--listen", "none", "--tools", "shop:agents", "--model", "scripted:demo")
+    monkeypatch.chdir(elsewhere)
+    said = home.wakeful("daemon", "restart", "--listen", "none").stdout
+    assert "kept     --tools shop:agents --model scripted:demo" in said and "dropped" not in said
+    assert at_work() == ["shopper"]
+    _kill(home.json("daemon", "status")["pid"])
+    told = home.json("daemon", "restart", "--listen", "none")
+    assert told["kept_options"] == ["--tools shop:agents", "--model scripted:demo"], "also of one that was killed"
+    assert home.json("daemon", "status")["fingerprint_matches"] is True
+    other = home.json("daemon", "restart", "--listen", "none", "--tools", "other:agents")
+    assert other["kept_options"] == ["--model scripted:demo"]
+    (elsewhere / "other.py").unlink()
+    failed = home.wakeful("daemon", "restart", "--listen", "none", expect=1)
+    assert "daemon start --listen none --tools other:agents --model" in " ".join(failed.stderr.split())
+
+
+@pytest.mark.spec("HOL-DAEMON-10")
+def test_a_restart_says_which_access_options_it_was_not_given_again(home: Home) -> None:
+    reached = ("--advertise", "https://hooks.example.org")
+    home.wakeful("daemon", "start", "--listen", "none", *reached)
+    assert "dropped" not in home.wakeful("daemon", "restart", "--listen", "none", *reached).stdout
+    assert "dropped  --advertise https://hooks.example.org (give" in (
+        home.wakeful("daemon", "restart", "--listen", "none").stdout
+    )
+
+
 @pytest.mark.spec("HOL-DAEMON-08", "HOL-DAEMON-09", "HOL-TROUBLE-06")
 @pytest.mark.journey("daemon restart --json")
 def test_stale_files_are_cleaned_by_the_next_command(home: Home) -> None:

@@ -16,7 +16,7 @@ from wakeful.contracts.values import Value
 from wakeful.service.access import NewTokenRecord, create_token, list_tokens
 from wakeful.service.serving.control import ask_process, is_listening
 from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer, NobodyThere
-from wakeful.service.serving.options import ServeOptions, fingerprint
+from wakeful.service.serving.options import KeptOptions, ServeOptions, fingerprint, keep_options, words_of
 from wakeful.service.serving.run_files import (
     LOGS,
     ProcessRecord,
@@ -68,6 +68,15 @@ class DaemonStatus(Value):
     last_failure: ProcessFailure | None = None
     problems: tuple[str, ...] = ()
     next_step: str = ""
+
+
+class RestartedDaemon(DaemonStatus):
+    """A daemon that took the place of another."""
+
+    kept_options: tuple[str, ...] = ()
+    """What the other one was started with and this one too, as it is typed."""
+    dropped_options: tuple[str, ...] = ()
+    """What the other one was started with and this one was not."""
 
 
 class DaemonLogs(Value):
@@ -147,7 +156,7 @@ def start_daemon(options: ServeOptions) -> tuple[DaemonStatus, bool]:
         if found.fingerprint_matches is False:
             raise DaemonConflict(
                 f"a daemon runs for {home()} with other settings (process {found.pid})",
-                "To replace it: wakeful daemon restart",
+                f"To replace it: wakeful daemon restart{words_of(options)}",
             )
         return found, False
     if found.running:
@@ -194,10 +203,21 @@ def stop_daemon() -> bool:
     return True
 
 
-def restart_daemon(options: ServeOptions) -> DaemonStatus:
+def options_of_restart(given: ServeOptions) -> KeptOptions:
+    """What the daemon is started with in the place of the one that runs, or was killed."""
+    record = read_record()
+    return keep_options(given, record.options if record is not None else ServeOptions())
+
+
+def restart_daemon(terms: KeptOptions) -> RestartedDaemon:
     """The whole process is replaced. Turns that run are cut off and go on in the new one."""
     stop_daemon()
-    return start_daemon(options)[0]
+    try:
+        status = start_daemon(terms.options)[0]
+    except DaemonProblem as problem:  # nothing says any more what the other one was started with
+        again = f"wakeful daemon start{words_of(terms.options)}"
+        raise DaemonProblem(problem.message, f"{problem.hint}   Then: {again}") from problem
+    return RestartedDaemon(**status.model_dump(), kept_options=terms.kept, dropped_options=terms.dropped)
 
 
 def daemon_logs(lines: int = LOG_LINES) -> DaemonLogs:

@@ -4,9 +4,10 @@ import hashlib
 import ipaddress
 import json
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from wakeful.contracts.errors import InvalidRequest
@@ -39,6 +40,8 @@ class ServeOptions(Value):
     """The model of the default agent."""
     tools: tuple[str, ...] = ()
     """Code, as MODULE:NAME: agents, and tools that files name."""
+    folder: str = ""
+    """Where the modules of `tools` are found, beside those that are installed; blank: the folder of the process."""
 
     @property
     def address(self) -> str | None:
@@ -87,7 +90,55 @@ def checked_options(
         token_digest=_digest(token, token_file),
         model=model,
         tools=tuple(tools),
+        folder=str(Path.cwd()) if tools else "",
     )
+
+
+class KeptOptions(NamedTuple):
+    """Options of a process that takes the place of another, and what became of those of the other one."""
+
+    options: ServeOptions
+    kept: tuple[str, ...]
+    """As they are typed."""
+    dropped: tuple[str, ...]
+    """As they are typed. Where a process listens, and for whom, is said anew at each start."""
+
+
+def keep_options(given: ServeOptions, before: ServeOptions) -> KeptOptions:
+    """Code and model are those of before where none are given; where it listens is what is given, or the default."""
+    update: dict[str, Any] = {}
+    if before.tools and not given.tools:
+        update |= {"tools": before.tools, "folder": before.folder}
+    if before.model is not None and given.model is None:
+        update["model"] = before.model
+    said_anew = {field for field, _ in _access_words(given)}
+    kept = [word for field, word in _code_words(before) if field in update]
+    dropped = [word for field, word in _access_words(before) if field not in said_anew]
+    return KeptOptions(given.model_copy(update=update), tuple(kept), tuple(dropped))
+
+
+def words_of(options: ServeOptions) -> str:
+    """What differs from the defaults, as it is typed behind `wakeful daemon start`."""
+    return "".join(f" {word}" for _, word in (*_access_words(options), *_code_words(options)))
+
+
+def _code_words(options: ServeOptions) -> list[tuple[str, str]]:
+    """The field that each option is kept in, and how it is typed."""
+    words = [("tools", f"--tools {shlex.quote(each)}") for each in options.tools]
+    return words + ([("model", f"--model {shlex.quote(options.model)}")] if options.model is not None else [])
+
+
+def _access_words(options: ServeOptions) -> list[tuple[str, str]]:
+    """The same, of where it listens and for whom."""
+    words = [("access", f"--access {options.access}")] if options.access != "local" else []
+    if options.host is None:
+        words.append(("host", f"--listen {NOWHERE}"))
+    else:
+        if options.access == "tailnet" or options.host != _host_of(options.access):
+            words.append(("host", f"--host {options.host}"))
+        if options.port != DEFAULT_PORT:
+            words.append(("host", f"--port {options.port}"))
+    return words + ([("advertise", f"--advertise {shlex.quote(options.advertise)}")] if options.advertise else [])
 
 
 def fingerprint(options: ServeOptions) -> str:
@@ -96,7 +147,7 @@ def fingerprint(options: ServeOptions) -> str:
     said = {
         "home": str(home().resolve()),
         "store": str(default_store().resolve()),
-        "options": options.model_dump(mode="json", exclude={"token_digest"}),
+        "options": options.model_dump(mode="json", exclude={"token_digest", "folder"}),
         "models": owners.data.get("models"),
         "providers": owners.data.get("providers"),
         "default_agent": os.environ.get("WAKEFUL_AGENT_ID", ""),

@@ -9,6 +9,7 @@ from wakeful.service.serving.lifecycle import (
     DaemonStatus,
     daemon_logs,
     daemon_status,
+    options_of_restart,
     restart_daemon,
     start_daemon,
     stop_daemon,
@@ -25,6 +26,7 @@ from wakeful.surfaces.cli.serving_options import (
     PortOption,
     TokenFileOption,
     TokenOption,
+    restart_lines,
     show_first_token,
 )
 from wakeful.surfaces.cli.shown_values import ago, json_text, out, plain
@@ -64,10 +66,16 @@ def restart(
     tools: ToolsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Stop the daemon and start another process, with the options given here. Turns continue in the new one."""
-    options = _options(access, host, port, listen, advertise, token, token_file, model, tools)
-    show_first_token(options)
-    _told(restart_daemon(options), "restarted", json=json)
+    """Stop the daemon and start another process. Turns continue in the new one.
+
+    --tools and --model stay what they were unless others are given. Where it listens is what is given here.
+    """
+    terms = options_of_restart(_options(access, host, port, listen, advertise, token, token_file, model, tools))
+    show_first_token(terms.options)
+    restarted = restart_daemon(terms)
+    _told(restarted, "restarted", json=json)
+    if not json:
+        out(restart_lines(restarted))
 
 
 def stop(json: JsonOption = False) -> None:

@@ -5,9 +5,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from wakeful.service.serving.lifecycle import first_token
+from wakeful.service.serving.lifecycle import RestartedDaemon, first_token
 from wakeful.service.serving.options import ServeOptions
 from wakeful.surfaces.cli.problems import note
+from wakeful.surfaces.cli.shown_values import plain
 
 AccessOption: TypeAlias = Annotated[
     str, typer.Option("--access", metavar="MODE", help="local (default), lan, tunnel or tailnet.")
@@ -35,6 +36,16 @@ TokenFileOption: TypeAlias = Annotated[
 DefaultModelOption: TypeAlias = Annotated[
     str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="The model of the default agent.")
 ]
+
+
+def restart_lines(restarted: RestartedDaemon) -> list[str]:
+    """What became of the options of the daemon before."""
+    lines = []
+    if restarted.kept_options:
+        lines.append(f"  kept     {plain(' '.join(restarted.kept_options))}")
+    if restarted.dropped_options:
+        lines.append(f"  dropped  {plain(' '.join(restarted.dropped_options))} (give it again where it is wanted)")
+    return lines
 
 
 def show_first_token(options: ServeOptions) -> None:

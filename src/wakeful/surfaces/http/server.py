@@ -94,7 +94,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
     """Serve the home until somebody ends it. `announce` tells a person what they need to know."""
     make_run_folder()
     PeerProtocol.network = NetworkConnections(raise_file_limit())
-    code = load(options.tools)
+    code = load(options.tools, options.folder)
     for note in code.notes:
         announce(note)
     listening = socket_path()
