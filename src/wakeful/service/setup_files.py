@@ -159,33 +159,40 @@ def write_new(path: Path, text: str, *, replace: bool = False) -> None:
         unnamed.unlink()
 
 
-def add_secrets(path: Path, new: Mapping[str, str]) -> list[str]:
-    """Add variables that the file does not have yet; those that were added. Lines that are there stay as they are."""
+def keep_secrets(path: Path, new: Mapping[str, str], *, replace: bool = False) -> list[str]:
+    """Write variables that the file does not have yet, and with `replace` those it has; the names of those that were
+    written. Other lines stay as they are."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         text = ""
-    known = {line.strip().removeprefix("export ").partition("=")[0].strip() for line in text.splitlines()}
-    added = {name: value for name, value in new.items() if name not in known}
-    if not added:
+    lines = [(_variable_of(line), line) for line in text.splitlines()]
+    known = {name for name, _ in lines}
+    written = {name: value for name, value in new.items() if replace or name not in known}
+    if not written:
         return []
-    if any(not value or "\n" in value or "'" in value for value in added.values()):
+    if any(not value or "\n" in value or "'" in value for value in written.values()):
         raise InvalidRequest(
             "a secret that is empty, or holds a quote or a line break, cannot be kept", "Give another."
         )
-    lines = [*text.splitlines(), *(f"{name}='{value}'" for name, value in added.items())]
+    kept = [line for name, line in lines if name not in written]
+    made = [f"{name}='{value}'" for name, value in written.items()]
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unnamed = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     descriptor = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
+            file.write("\n".join((*kept, *made)) + "\n")
             file.flush()
             os.fsync(descriptor)
         unnamed.replace(path)
     finally:
         unnamed.unlink(missing_ok=True)
-    return [*added]
+    return [*written]
+
+
+def _variable_of(line: str) -> str:
+    return line.strip().removeprefix("export ").partition("=")[0].strip()
 
 
 def model_of(home: Path, name: str) -> str | None:

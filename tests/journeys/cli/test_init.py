@@ -110,6 +110,40 @@ def test_a_home_is_set_up_by_flags_checked_started_and_its_owner_reached(
     assert "is there already" in twice.err
 
 
+def test_a_home_that_is_set_up_again_goes_by_what_is_said_now(
+    home: Path,
+    wakeful: Wakeful,
+    process: Wakeful,
+    provider: ProviderServer,
+    mailbox: tuple[str, list[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address, got = mailbox
+    given = ("--model", "anthropic", "--base-url", provider.url, "--no-autostart")
+    home.mkdir()
+    (home / "secrets.env").write_text("OTHER='stays'\n")
+    (home / "secrets.env").chmod(0o600)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    first = process("init", *given, "--spend", "5", "--reach", f"{address}-one", "--listen", "none")
+    assert first.code == 0 and "daemon up, process" in first.out, first.err
+    old = json.loads(wakeful("daemon", "status", "--json").out)["pid"]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", f"{KEY}-new")
+    again = process("init", *given, "--spend", "7", "--reach", f"{address}-two", "--replace")
+    assert again.code == 0, again.err
+    assert "spend a day: $7" in again.out and "test notice delivered" in again.out
+    assert "daemon restarted with what was written, process" in again.out
+    assert "  kept     --listen none" in again.out
+    assert len(got) == 2
+    status = json.loads(wakeful("daemon", "status", "--json").out)
+    assert (status["pid"] != old, status["http_addr"]) == (True, None), "it listens where it did"
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    written = f"OTHER='stays'\nANTHROPIC_API_KEY='{KEY}-new'\nNOTIFY_URL='{address}-two'\n"
+    assert (home / "secrets.env").read_text() == written
+    assert (home / "secrets.env").stat().st_mode & 0o777 == 0o600
+    (limit,) = json.loads(wakeful("budget", "--json").out)
+    assert limit["limit_usd"] == "7"
+
+
 def test_a_key_that_is_refused_leaves_nothing_behind(
     home: Path, wakeful: Wakeful, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

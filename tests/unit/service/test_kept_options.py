@@ -2,7 +2,7 @@
 
 import pytest
 
-from wakeful.service.serving.options import ServeOptions, checked_options, keep_options, words_of
+from wakeful.service.serving.options import ServeOptions, checked_options, keep_options, typed
 
 REACHED = ServeOptions(access="lan", host="0.0.0.0", port=9000, advertise="https://hooks.example.org")
 CODE = ServeOptions(tools=("shop:agents", "shop:refund"), model="scripted:demo", folder="/srv/shop")
@@ -35,11 +35,11 @@ def test_where_it_listens_is_the_default_where_nothing_is_given_and_what_is_give
     ("options", "words"),
     [
         (ServeOptions(), ""),
-        (REACHED, " --access lan --port 9000 --advertise https://hooks.example.org"),
-        (ServeOptions(host=None), " --listen none"),
-        (ServeOptions(access="tailnet", host="100.64.0.7"), " --access tailnet --host 100.64.0.7"),
-        (CODE, " --tools shop:agents --tools shop:refund --model scripted:demo"),
+        (REACHED, "--access lan --port 9000 --advertise https://hooks.example.org"),
+        (ServeOptions(host=None), "--listen none"),
+        (ServeOptions(access="tailnet", host="100.64.0.7"), "--access tailnet --host 100.64.0.7"),
+        (CODE, "--tools shop:agents --tools shop:refund --model scripted:demo"),
     ],
 )
 def test_options_are_shown_as_they_are_typed(options: ServeOptions, words: str) -> None:
-    assert words_of(options) == words
+    assert " ".join(typed(options)) == words

@@ -7,7 +7,15 @@ import pytest
 import yaml
 
 from wakeful.contracts.errors import InvalidRequest
-from wakeful.service.setup_files import WayToOwner, add_secrets, agent_file, agent_text, owner_text, reach_of, write_new
+from wakeful.service.setup_files import (
+    WayToOwner,
+    agent_file,
+    agent_text,
+    keep_secrets,
+    owner_text,
+    reach_of,
+    write_new,
+)
 
 
 def test_the_owners_file_says_what_was_answered() -> None:
@@ -73,12 +81,22 @@ def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:
 def test_secrets_are_added_and_lines_that_are_there_stay(tmp_path: Path) -> None:
     path = tmp_path / "secrets.env"
     path.write_text("# mine\nexport A=old\n")
-    assert add_secrets(path, {"A": "new", "B": "b c"}) == ["B"]
+    assert keep_secrets(path, {"A": "new", "B": "b c"}) == ["B"]
     assert path.read_text() == "# mine\nexport A=old\nB='b c'\n"
     assert path.stat().st_mode & 0o777 == 0o600
-    assert add_secrets(path, {"A": "new"}) == []
+    assert keep_secrets(path, {"A": "new"}) == []
     with pytest.raises(InvalidRequest, match="cannot be kept"):
-        add_secrets(path, {"C": "two\nlines"})
+        keep_secrets(path, {"C": "two\nlines"})
+
+
+def test_secrets_are_replaced_where_that_is_asked_for_and_others_stay(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.env"
+    path.write_text("# A=mine\nexport A=old\nOTHER='stays'\nA=older\n")
+    path.chmod(0o600)
+    assert keep_secrets(path, {"A": "new", "B": "b"}, replace=True) == ["A", "B"]
+    assert path.read_text() == "# A=mine\nOTHER='stays'\nA='new'\nB='b'\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in tmp_path.iterdir()] == ["secrets.env"], "no copy of the old ones"
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a b"])

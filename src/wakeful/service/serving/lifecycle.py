@@ -16,7 +16,7 @@ from wakeful.contracts.values import Value
 from wakeful.service.access import NewTokenRecord, create_token, list_tokens
 from wakeful.service.serving.control import ask_process, is_listening
 from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer, NobodyThere
-from wakeful.service.serving.options import KeptOptions, ServeOptions, fingerprint, keep_options, words_of
+from wakeful.service.serving.options import KeptOptions, ServeOptions, fingerprint, keep_options, typed
 from wakeful.service.serving.run_files import (
     LOGS,
     ProcessRecord,
@@ -156,7 +156,7 @@ def start_daemon(options: ServeOptions) -> tuple[DaemonStatus, bool]:
         if found.fingerprint_matches is False:
             raise DaemonConflict(
                 f"a daemon runs for {home()} with other settings (process {found.pid})",
-                f"To replace it: wakeful daemon restart{words_of(options)}",
+                f"To replace it: {' '.join(('wakeful daemon restart', *typed(options)))}",
             )
         return found, False
     if found.running:
@@ -209,13 +209,20 @@ def options_of_restart(given: ServeOptions) -> KeptOptions:
     return keep_options(given, record.options if record is not None else ServeOptions())
 
 
+def options_as_before() -> KeptOptions:
+    """All that the daemon that runs was started with. A token that it was given is on no file, and not among it."""
+    record = read_record()
+    before = record.options if record is not None else ServeOptions()
+    return KeptOptions(before, typed(before), ())
+
+
 def restart_daemon(terms: KeptOptions) -> RestartedDaemon:
     """The whole process is replaced. Turns that run are cut off and go on in the new one."""
     stop_daemon()
     try:
         status = start_daemon(terms.options)[0]
     except DaemonProblem as problem:  # nothing says any more what the other one was started with
-        again = f"wakeful daemon start{words_of(terms.options)}"
+        again = " ".join(("wakeful daemon start", *typed(terms.options)))
         raise DaemonProblem(problem.message, f"{problem.hint}   Then: {again}") from problem
     return RestartedDaemon(**status.model_dump(), kept_options=terms.kept, dropped_options=terms.dropped)
 

@@ -117,9 +117,9 @@ def keep_options(given: ServeOptions, before: ServeOptions) -> KeptOptions:
     return KeptOptions(given.model_copy(update=update), tuple(kept), tuple(dropped))
 
 
-def words_of(options: ServeOptions) -> str:
+def typed(options: ServeOptions) -> tuple[str, ...]:
     """What differs from the defaults, as it is typed behind `wakeful daemon start`."""
-    return "".join(f" {word}" for _, word in (*_access_words(options), *_code_words(options)))
+    return tuple(word for _, word in (*_access_words(options), *_code_words(options)))
 
 
 def _code_words(options: ServeOptions) -> list[tuple[str, str]]:

@@ -21,16 +21,24 @@ from wakeful.service.operations.runtime import (
     NoticeQuery,
 )
 from wakeful.service.serving.autostart import start_file
-from wakeful.service.serving.lifecycle import DaemonStatus, start_daemon
-from wakeful.service.serving.options import checked_options
+from wakeful.service.serving.lifecycle import (
+    DaemonStatus,
+    RestartedDaemon,
+    daemon_status,
+    options_as_before,
+    options_of_restart,
+    restart_daemon,
+    start_daemon,
+)
+from wakeful.service.serving.options import ServeOptions, checked_options
 from wakeful.service.serving.run_files import SECRETS, home_folder, read_secrets
 from wakeful.service.setup_files import (
     INSTRUCTIONS,
     REACH_VARIABLE,
     WayToOwner,
-    add_secrets,
     agent_file,
     agent_text,
+    keep_secrets,
     owner_text,
     reach_of,
     write_new,
@@ -40,7 +48,7 @@ from wakeful.surfaces.cli.options import JsonOption
 from wakeful.surfaces.cli.phone_setup import TOKEN_VARIABLE, PhoneState, bot_token, pair_phone
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import Failure, NeedsPerson, WrongRequest, note
-from wakeful.surfaces.cli.serving_options import ListenOption, show_first_token
+from wakeful.surfaces.cli.serving_options import ListenOption, restart_lines, show_first_token
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 from wakeful.surfaces.cli.terminal_approver import is_attended
 
@@ -91,7 +99,11 @@ def command(
     start: Annotated[bool, typer.Option("--start/--no-start", help="Start the daemon.")] = True,
     listen: ListenOption = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace files that are there; they are kept as *.old.")
+        bool,
+        typer.Option(
+            "--replace",
+            help="Replace files that are there (kept as *.old) and what secrets.env says otherwise.",
+        ),
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -121,7 +133,7 @@ def command(
             "--base-url is the address of a provider, and --model names none", "give --model PROVIDER:MODEL"
         )
     options = checked_options(listen=listen) if start else None
-    answers = _answers(model, spend, reach, autostart, base_url, attended=attended)
+    answers = _answers(model, spend, reach, autostart, base_url, attended=attended, replace=replace)
     if answers.reach.phone is not None and not start:
         raise WrongRequest(
             "a phone is paired through the daemon, and --no-start was given",
@@ -132,10 +144,7 @@ def command(
     report = check_home(None)
     if not report.valid:
         raise Failure("\n".join(problem_lines(report.problems)), "the files are written; mend them: wakeful check")
-    status: DaemonStatus | None = None
-    if options is not None:
-        show_first_token(options)
-        status, _ = start_daemon(options)
+    status = _started(options, listen) if options is not None else None
     phone: PhoneState | None = None
     if status is not None and answers.reach.phone is not None:
         phone = pair_phone(answers.reach.phone, place_to_ask(None), attended=attended)
@@ -152,6 +161,7 @@ def command(
             "test_notice": sent or None,
             "phone": None if phone is None else phone._asdict(),
             "daemon_pid": status.pid if status is not None else None,
+            "daemon_restarted": isinstance(status, RestartedDaemon),
             "autostart_commands": list(at_boot),
         }
         out(json_text(told, indent=2))
@@ -170,8 +180,22 @@ def command(
         out(["to start it at boot:", *(f"  {line}" for line in at_boot)])
     if status is not None:
         where = f", http://{status.http_addr}" if status.http_addr else ""
-        out(f"daemon up, process {status.pid}{where}")
+        is_new = not isinstance(status, RestartedDaemon)
+        out(f"daemon {'up' if is_new else 'restarted with what was written'}, process {status.pid}{where}")
+    if isinstance(status, RestartedDaemon):
+        out(restart_lines(status))
     out('next: wakeful send main "hello"   wakeful tail main   wakeful tui')
+
+
+def _started(options: ServeOptions, listen: str | None) -> DaemonStatus:
+    """Start the daemon. One that runs has read the files as they were before: another one takes its place, and listens
+    where it did unless something else was said."""
+    if not daemon_status().running:
+        show_first_token(options)
+        return start_daemon(options)[0]
+    terms = options_of_restart(options) if listen is not None else options_as_before()
+    show_first_token(terms.options)
+    return restart_daemon(terms)
 
 
 def _answers(
@@ -182,6 +206,7 @@ def _answers(
     base_url: str | None,
     *,
     attended: bool,
+    replace: bool,
 ) -> Answers:
     named = _provider_part(model)
     if base_url is not None and named:
@@ -207,7 +232,7 @@ def _answers(
                 f"--model {provider_name} names no model", f"give one of its models: --model {provider_name}:MODEL"
             )
     reference = f"{provider_name}:{model_name}"
-    key = _key(provider, attended=attended)
+    key = _key(provider, attended=attended, replace=replace)
     if spend is None:
         spend = (
             typer.prompt("Spend a day, in dollars (or none)", default=f"{SPEND:g}", err=True)
@@ -220,7 +245,7 @@ def _answers(
     if autostart is None:
         autostart = typer.confirm("Start when the machine starts?", default=True, err=True) if attended else False
     way = reach_of(str(reach))
-    token = bot_token(way.phone, attended=attended)
+    token = bot_token(way.phone, attended=attended, replace=replace)
     return Answers(reference, provider, key, _money(str(spend)), way, autostart, base_url, token)
 
 
@@ -246,14 +271,14 @@ def _asked_model(providers: dict[str, ProviderState], *, attended: bool) -> str:
     return default
 
 
-def _key(provider: ProviderState, *, attended: bool) -> str:
-    """The key to keep; blank where none is needed or `secrets.env` has it. Raises NeedsPerson."""
+def _key(provider: ProviderState, *, attended: bool, replace: bool) -> str:
+    """The key to keep; blank where none is needed or `secrets.env` has one that stays. Raises NeedsPerson."""
     variable = provider.key_variable
     if provider.key == "not_needed" or variable is None:
         return ""
     kept = read_secrets().get(variable)
     if provider.key == "found":
-        return "" if kept else os.environ[variable]
+        return "" if kept and not replace else os.environ[variable]
     if kept:
         os.environ[variable] = kept
         return ""
@@ -303,7 +328,7 @@ def _write(home: Path, answers: Answers, files: list[Path], *, replace: bool) ->
         kept[REACH_VARIABLE] = answers.reach.address
     if answers.token:
         kept[TOKEN_VARIABLE] = answers.token
-    add_secrets(home / SECRETS, kept)
+    keep_secrets(home / SECRETS, kept, replace=replace)
     os.environ.update(kept)
     base = (answers.provider.name, answers.base_url) if answers.base_url is not None else None
     owner, agent = files

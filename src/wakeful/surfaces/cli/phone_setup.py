@@ -39,11 +39,14 @@ class PhoneState(NamedTuple):
     """Lines that are left to type."""
 
 
-def bot_token(phone: PhoneToPair | None, *, attended: bool) -> str:
-    """The token to keep; blank where none is needed or `secrets.env` has it. Raises NeedsPerson."""
-    if phone is None or phone.kind != "telegram" or read_secrets().get(TOKEN_VARIABLE):
+def bot_token(phone: PhoneToPair | None, *, attended: bool, replace: bool) -> str:
+    """The token to keep; blank where none is needed or `secrets.env` has one that stays. Raises NeedsPerson."""
+    if phone is None or phone.kind != "telegram":
         return ""
-    if found := os.environ.get(TOKEN_VARIABLE, ""):
+    kept, found = read_secrets().get(TOKEN_VARIABLE), os.environ.get(TOKEN_VARIABLE, "")
+    if kept and not (replace and found):
+        return ""
+    if found:
         return found
     if not attended:
         raise NeedsPerson(
