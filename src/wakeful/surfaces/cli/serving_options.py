@@ -39,7 +39,7 @@ DefaultModelOption: TypeAlias = Annotated[
 
 
 def restart_lines(restarted: RestartedDaemon) -> list[str]:
-    """What became of the options of the daemon before."""
+    """Lines about the options of the daemon before: which were kept, and which were not."""
     lines = []
     if restarted.kept_options:
         lines.append(f"  kept     {plain(' '.join(restarted.kept_options))}")
