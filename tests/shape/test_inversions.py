@@ -27,6 +27,10 @@ WORLDS = "unit/runtime/test_simulation.py"
 
 CONTROLS: dict[str, tuple[str, ...]] = {
     # --- the daemon
+    "no command operates the daemon, whatever holds it and whatever network it has": (
+        "hostile/test_commands_and_the_daemon.py::test_inversion_the_same_program_without_a_wall_reaches_all_of_it",
+        "hostile/test_commands_and_the_daemon.py::test_inversion_landlock_without_the_filter_leaves_the_socket_open",
+    ),
     "a daemon that is killed under load: what breaks a promise is seen": (
         "crash/test_daemon_kills.py::test_inversion_a_store_that_forgets_is_caught",
         "crash/test_daemon_kills.py::test_inversion_clients_without_keys_and_cursors_are_caught",

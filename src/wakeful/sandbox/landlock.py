@@ -81,7 +81,7 @@ def _ruleset(libc: ctypes.CDLL, version: int, rights: int, network: bool) -> int
     if version >= 4:
         fields.append(0 if network else _NET_BIND_AND_CONNECT_TCP)
     if version >= 6:
-        fields.append(_SCOPE_SIGNAL | (0 if network else _SCOPE_ABSTRACT_UNIX))
+        fields.append(_SCOPE_SIGNAL | _SCOPE_ABSTRACT_UNIX)
     attributes = ctypes.create_string_buffer(struct.pack(f"={len(fields)}Q", *fields), 8 * len(fields))
     made = libc.syscall(_CREATE, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint(0))
     if made < 0:

@@ -2,21 +2,24 @@
 
 Always refused: what reaches past namespaces and folders (keyrings, kernel modules, BPF, io_uring, which would slip by
 every check of an argument, new user namespaces, typing into a terminal), and the setuid bit, which stays on a file of
-the workspace when the sandbox is gone. Sockets: with namespaces around it a command keeps the usual families, without
-them and without network it gets none. Without namespaces it also shares processes and System V IPC with everybody of
-the same user: limits and priorities are its own only, and IPC objects are refused.
+the workspace when the sandbox is gone. Sockets: with namespaces around it a command keeps the usual families. Without
+them, nothing covers the sockets of other programs, the runtime's own among them: a command gets no unix socket, only
+pairs whose ends are connected to each other and to nobody else, and without network it gets no socket at all. Without
+namespaces it also shares processes and System V IPC with everybody of the same user: limits and priorities are its own
+only, and IPC objects are refused.
 """
 
 import ctypes
 import os
 import struct
+from collections.abc import Iterable
 from functools import cache
 
 PR_SET_NO_NEW_PRIVS = 38
 PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
 
-_LOAD, _JEQ, _JSET, _JGE, _RET = 0x20, 0x15, 0x45, 0x35, 0x06
+_LOAD, _AND, _JEQ, _JSET, _JGE, _RET = 0x20, 0x54, 0x15, 0x45, 0x35, 0x06
 _ALLOW = 0x7FFF0000
 _ERRNO = 0x00050000
 _NR, _ARCH, _ARGS = 0, 4, 16
@@ -33,6 +36,7 @@ _ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X86 = {
     "ioctl": 16,
     "socket": 41,
+    "socketpair": 53,
     "clone": 56,
     "clone3": 435,
     "unshare": 272,
@@ -104,6 +108,7 @@ _X86 = {
 _ARM = {
     "ioctl": 29,
     "socket": 198,
+    "socketpair": 199,
     "clone": 220,
     "clone3": 435,
     "unshare": 97,
@@ -179,10 +184,15 @@ _SHARED_OBJECTS = frozenset(
     | {"msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}
 )
 """System V IPC and POSIX message queues."""
-_JUDGED_BY_ARGUMENTS = {"ioctl", "socket", "clone", "clone3", "openat2", *_MODE_AT, *_OPEN_AT}
+_JUDGED_BY_ARGUMENTS = {"ioctl", "socket", "socketpair", "clone", "clone3", "openat2", *_MODE_AT, *_OPEN_AT}
 _JUDGED_BY_ARGUMENTS |= {*_OF_ONE_PROCESS, *_OF_SOME_PROCESSES, *_SHARED_OBJECTS}
-FAMILIES = (1, 2, 10, 16)
-"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: what a network namespace holds. AF_VSOCK and others it does not."""
+_UNIX = 1
+_OF_THE_NETWORK = (2, 10, 16)
+"""AF_INET, AF_INET6, AF_NETLINK: with AF_UNIX, what a network namespace holds. AF_VSOCK and others it does not."""
+_CONNECTED = (1, 5)
+"""SOCK_STREAM and SOCK_SEQPACKET: the ends of a pair stay connected. One of datagrams could send to any socket."""
+_KIND_OF_SOCKET = 0xF
+"""What is left of a type without SOCK_CLOEXEC and SOCK_NONBLOCK."""
 
 
 def supported() -> bool:
@@ -191,8 +201,8 @@ def supported() -> bool:
 
 @cache
 def program(*, sockets: bool, namespaces: bool = False) -> bytes:
-    """The filter as BPF. With `sockets`, the usual families; without, none at all. With `namespaces`, for a command
-    that has its own processes and IPC around it."""
+    """The filter as BPF. With `sockets`, the families of the network; without, none at all. With `namespaces`, for a
+    command that has its own processes, IPC and mounts around it: it may have unix sockets too."""
     machine = os.uname().machine
     numbers = _X86 if machine == "x86_64" else _ARM
     made = [_step(_LOAD, k=_ARCH), _step(_JEQ, 1, 0, _ARCHES[machine]), _refuse(_EPERM), _step(_LOAD, k=_NR)]
@@ -206,8 +216,11 @@ def program(*, sockets: bool, namespaces: bool = False) -> bytes:
     made += _on(numbers["clone"], _argument(0), _step(_JSET, 0, 1, _CLONE_NEWUSER), _refuse(_EPERM), _allow())
     tricks = [step for trick in _TERMINAL_TRICKS for step in (_step(_JEQ, 0, 1, trick), _refuse(_EPERM))]
     made += _on(numbers["ioctl"], _argument(1), *tricks, _allow())
-    families = [step for family in FAMILIES for step in (_step(_JEQ, 0, 1, family), _allow())] if sockets else []
-    made += _on(numbers["socket"], _argument(0), *families, _refuse(_EACCES))
+    families = (*_OF_THE_NETWORK, *((_UNIX,) if namespaces else ())) if sockets else ()
+    made += _on(numbers["socket"], _argument(0), *_allow_each(families), _refuse(_EACCES))
+    if not namespaces:
+        kind = (_argument(1), _step(_AND, k=_KIND_OF_SOCKET))
+        made += _on(numbers["socketpair"], *kind, *_allow_each(_CONNECTED), _refuse(_EACCES))
     made += _without_setuid(numbers)
     made += _ipc_of_its_own(numbers) if namespaces else _nobody_elses(numbers)
     return b"".join([*made, _allow()])
@@ -273,6 +286,10 @@ def _step(code: int, true: int = 0, false: int = 0, k: int = 0) -> bytes:
 def _on(number: int, *steps: bytes) -> list[bytes]:
     """The steps for one system call. Their last one decides; for every other call they are skipped."""
     return [_step(_JEQ, 0, len(steps), number), *steps]
+
+
+def _allow_each(values: Iterable[int]) -> list[bytes]:
+    return [step for value in values for step in (_step(_JEQ, 0, 1, value), _allow())]
 
 
 def _argument(index: int) -> bytes:
