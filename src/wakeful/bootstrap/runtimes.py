@@ -87,6 +87,7 @@ async def open_runtime(
                 notify,
                 public_url,
             )
+            runtime.grace = grace
             owner.hold()
             try:
                 runtime.telemetry = _telemetry(engine)
@@ -94,7 +95,7 @@ async def open_runtime(
                 try:
                     yield runtime
                 finally:
-                    await runtime.close(grace=grace)
+                    await runtime.close()
             finally:
                 owner.release()
 

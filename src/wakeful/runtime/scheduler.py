@@ -182,15 +182,18 @@ class Scheduler:
         self._stirred.set()
         await rest
 
+    def begin_nothing_more(self) -> None:
+        self._draining = True
+
     async def drain(self) -> None:
         """Begin nothing more, and wait until what runs rests."""
-        self._draining = True
+        self.begin_nothing_more()
         while self._running:
             await asyncio.wait(self._running.values())
 
     async def abandon(self) -> None:
         """Let go of what runs, as a kill would: the log knows where each turn is."""
-        self._draining = True
+        self.begin_nothing_more()
         for task in self._running.values():
             task.cancel()
         await self.drain()

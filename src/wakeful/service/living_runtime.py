@@ -98,6 +98,8 @@ class LivingRuntime:
     """Where programs outside reach the runtime; blank: nowhere."""
     default_model: str | None = None
     """The model of the default agent, which is made when it is first sent something."""
+    grace: float | None = 10.0
+    """How many seconds what runs has to come to rest when it is closed. None: as long as it takes."""
     telemetry: "TelemetryReader | None" = None
     """Reads the log for traces and metrics, where the owner's file wants them."""
     _loops: "list[asyncio.Task[None]]" = field(default_factory=list)
@@ -119,10 +121,10 @@ class LivingRuntime:
             watching = watch_files(self.supply.folder, self.supply.owner.is_changed, self.supply.reload)
             self._loops.append(asyncio.create_task(watching))
 
-    async def close(self, *, grace: float | None = 10.0) -> None:
-        """Begin nothing more; wait so many seconds for what runs, then let go of it. None: as long as it takes."""
+    async def close(self) -> None:
+        """Begin nothing more; give what runs its grace, then let go of it."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(grace):
+            async with asyncio.timeout(self.grace):
                 await self.scheduler.drain()
         await self.scheduler.abandon()
         for loop in self._loops:

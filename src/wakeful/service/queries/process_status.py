@@ -1,5 +1,6 @@
 """The process that runs the agents: what it was started with, what it is at, and the newest failure."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -33,6 +34,8 @@ class ServingProcess:
     refused: Callable[[], dict[str, int]] = field(default=dict)
     examine: Callable[[], Awaitable[DoctorReport]] | None = None
     """Look at everything and say how it is."""
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it ends: nobody waits any longer."""
 
 
 async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStatus:

@@ -87,6 +87,8 @@ def wait_for(message: str, place: StoreAddress, go_on: str) -> None:
 
 def turn_of_daemon(asked: MessageToAgent, place: StoreAddress, *, quiet: bool = False) -> DaemonTurn:
     """Send a message and wait until its turn has ended, or rests until somebody acts. Ctrl-C ends the waiting alone."""
+    from wakeful.service.serving.daemon_client import NoAnswer
+
     sent = ask(SEND, asked, place)
     watching = _watch(sent.message_id, place) if sys.stderr.isatty() and not quiet else None
     try:
@@ -97,6 +99,9 @@ def turn_of_daemon(asked: MessageToAgent, place: StoreAddress, *, quiet: bool = 
     except KeyboardInterrupt:
         note(f"\nThe daemon goes on with it: wakeful transcript {sent.agent}{place.flag}")
         raise typer.Exit(INTERRUPTED) from None
+    except NoAnswer as lost:
+        later = f"The message is kept. Once the daemon runs again: wakeful why {sent.message_id}{place.flag}"
+        raise NoAnswer(lost.message, later) from None
     return DaemonTurn(sent, RunResult.from_dict(found.result))
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from wakeful.contracts import errors as known
 from wakeful.contracts.errors import WakefulError
+from wakeful.service.operations.answers import SHUTTING_DOWN
 
 
 class ErrorWords(BaseModel):
@@ -82,10 +83,12 @@ BY_CODE: Mapping[str, int] = {
     "task_run_not_found": 404,
     "task_run_already_started": 409,
     "runtime_bundle_agent_exists": 409,
+    SHUTTING_DOWN: 503,
 }
 """Statuses that a code alone decides."""
 RETRYABLE = (known.AgentBusy, known.StoreLocked, known.StoreFull, known.StoreReadOnly)
 UNDER_WAY = "request_under_way"
+LATER = frozenset({UNDER_WAY, SHUTTING_DOWN})
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -106,7 +109,7 @@ def problem_of(error: Exception) -> HttpProblem:
 
 def is_retryable(error: WakefulError) -> bool:
     """May the same request succeed later?"""
-    return isinstance(error, RETRYABLE) or getattr(error, "code", None) == UNDER_WAY
+    return isinstance(error, RETRYABLE) or getattr(error, "code", None) in LATER
 
 
 def problem(status: int, code: str, message: str, hint: str = "", *, retryable: bool = False) -> HttpProblem:

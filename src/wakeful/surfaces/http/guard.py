@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from wakeful._version import __version__
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.service.access import Caller, TokenBook, local_caller
+from wakeful.service.operations.answers import SHUTTING_DOWN
 from wakeful.surfaces.http.error_answers import HttpProblem, problem
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -86,15 +87,28 @@ class Guard:
     refused: "Counter[str]" = field(default_factory=Counter)
     """What was refused, by code."""
     body_seconds: float = BODY_SECONDS
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server ends: a request that is cut off then was cut off by that."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        marked = MarkedSend(send)
+        try:
+            await self._let_in(scope, receive, marked)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or not self.closing.is_set():
+                raise
+            task.uncancel()
+            if not marked.has_begun:
+                await answer(marked, cut_off())
+
+    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
         state = scope.setdefault("state", {})
         state[REFUSALS] = self.refused
         headers = state[HEADERS] = _headers(scope)
-        send = _marked(send)
         if b"%2f" in (raw := scope.get("raw_path", b"").lower()) and raw.isascii():
             scope["path"] = unquote(_ENCODED_SLASH.sub(SLASH, scope["raw_path"].decode("ascii")))
         refusal = _ambiguous(scope, headers) or self._foreign(scope, headers) or self._unknown(scope, headers)
@@ -207,6 +221,17 @@ class Guard:
             )
 
 
+def cut_off() -> HttpProblem:
+    """The server ends and can wait no longer: nobody says whether the request had its effect."""
+    return problem(
+        503,
+        SHUTTING_DOWN,
+        "the daemon is shutting down, and this request was not done in time",
+        "Ask again once it runs; with the same Idempotency-Key it is done once.",
+        retryable=True,
+    )
+
+
 def _too_large() -> HttpProblem:
     return problem(413, "too_large", f"the body is larger than {MAX_BODY:,} bytes", "Send less.")
 
@@ -309,15 +334,20 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return read
 
 
-def _marked(send: Send) -> Send:
+class MarkedSend:
     """Every answer says which interface and which version it is of, and is kept by nobody."""
 
-    async def marked(message: Message) -> None:
+    __slots__ = ("_send", "has_begun")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self.has_begun = True
             headers = [*message.get("headers", ()), *MARKS]
             if b"cache-control" not in [name for name, _ in headers]:
                 headers.append((b"cache-control", b"no-store"))
             message = {**message, "headers": headers}
-        await send(message)
-
-    return marked
+        await self._send(message)

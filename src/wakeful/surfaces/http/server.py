@@ -1,18 +1,17 @@
 """The serving process: one store, one runtime on it, a socket for this machine and an address for tokens.
 
-It ends in order: no new connection, streams told to come back, turns let go of at a step, the store closed.
+It ends in order: no new connection and no new turn, streams and waiting answers told to come back, turns let go of at a
+step, the store closed.
 """
 
 import asyncio
 import contextlib
 import logging
 import os
-import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 
 import uvicorn
 
@@ -43,10 +42,10 @@ from wakeful.service.serving.run_files import (
 from wakeful.service.serving.socket_place import socket_path
 from wakeful.surfaces.http.application import application, front
 from wakeful.surfaces.http.connections import NetworkConnections, raise_file_limit
+from wakeful.surfaces.http.drain import DRAIN_SECONDS, Drain
 from wakeful.surfaces.http.guard import Guard
 from wakeful.surfaces.http.peer_protocol import PeerProtocol
 
-DRAIN_SECONDS = 10.0
 BACKLOG = 512
 """Connections that the kernel keeps until they are accepted."""
 ACCEPTED_AT_ONCE = 64
@@ -58,36 +57,16 @@ _log = logging.getLogger("wakeful.serve")
 
 
 class _Server(uvicorn.Server):
-    """Tells streams to end before it waits for them."""
-
-    def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
-        super().__init__(config)
-        self._closing = closing
+    """A server that ends when it is told to, and leaves signals to others: it has gone before the process is over."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
             each.listen(BACKLOG)  # the loop has set it to what it takes at once
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.end()
-        super().handle_exit(sig, frame)
-
-    def end(self) -> None:
-        self.should_exit = True
-        self._closing.set()
-
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """A signal ends the process in order; it is not raised again afterwards."""
-        loop = asyncio.get_running_loop()
-        for each in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(each, self.end)
-        try:
-            yield
-        finally:
-            for each in (signal.SIGTERM, signal.SIGINT):
-                loop.remove_signal_handler(each)
+        yield
 
 
 async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
@@ -115,14 +94,21 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
         )
         async with runtime as living:
             living.default_model = options.model
-            closing = asyncio.Event()
+
+            def ending() -> None:
+                server.should_exit = True
+                living.scheduler.begin_nothing_more()
+                notify("STOPPING=1")
+                announce("draining")
+
+            drain = Drain(ending)
             process = ServingProcess(
                 pid=os.getpid(),
                 version=__version__,
                 home_dir=str(home_folder()),
                 store=living.engine.store.location,
                 started_at=time.time(),
-                shut_down=lambda by: _shut_down(server, by),
+                shut_down=lambda by: _shut_down(drain, by),
                 access=options.access,
                 socket_path=str(listening),
                 http_addr=address,
@@ -131,12 +117,18 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 problems=lambda: _problems(living),
                 refused=lambda: dict(app.refused),
                 examine=lambda: doctor(living.engine.store.location),
+                closing=drain.closing,
             )
             engine = living.engine
             host = ServedHost(living.supply)
             await host.take_up()
             opened = OpenStore(engine.store, lambda _: engine, own_keys, living, process, host)
-            app = Guard(front(application(opened, closing)), tokens, allowed_hosts(options, _host(address)))
+            app = Guard(
+                front(application(opened, drain.closing)),
+                tokens,
+                allowed_hosts(options, _host(address)),
+                closing=drain.closing,
+            )
             config = uvicorn.Config(
                 app,
                 http=PeerProtocol,
@@ -151,7 +143,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 timeout_graceful_shutdown=int(DRAIN_SECONDS),
                 backlog=ACCEPTED_AT_ONCE,
             )
-            server = _Server(config, closing)
+            server = _Server(config)
             if living.telemetry is not None:
                 living.telemetry.refused = lambda: app.refused
             write_record(record_of_this_process(options, listening, address, process.fingerprint, __version__))
@@ -161,12 +153,12 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             alive = asyncio.create_task(_say_alive(living))
             package = asyncio.create_task(watch_package(engine))
             ends = asyncio.create_task(host.keep_ends())
+            drain.hear_signals()
             try:
                 await server.serve([each for each in (local, network) if each is not None])
             finally:
-                closing.set()
-                notify("STOPPING=1")
-                announce("draining")
+                drain.begin()
+                living.grace = drain.seconds_left
                 alive.cancel()
                 package.cancel()
                 ends.cancel()
@@ -196,9 +188,9 @@ async def _say_alive(living: LivingRuntime) -> None:
         await asyncio.sleep(seconds)
 
 
-def _shut_down(server: _Server, by: str) -> None:
+def _shut_down(drain: Drain, by: str) -> None:
     _log.info("shutdown asked for by %s", by)
-    asyncio.get_running_loop().call_later(0.05, server.end)  # the answer goes out first
+    asyncio.get_running_loop().call_later(0.05, drain.begin)  # the answer goes out first
 
 
 @contextlib.contextmanager
