@@ -2,13 +2,16 @@
 
 import json
 import os
+import pty
 import select
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from kit.surfaces.served_home import AGENTS, TESTS, HomeClient
 from wakeful.service.serving.lifecycle import daemon_status
 
 FREE = ("--port", "0", "--tools", AGENTS)
+SERVE = (sys.executable, "-m", "wakeful.surfaces.cli", "serve")
 
 
 class Home:
@@ -28,11 +32,15 @@ class Home:
         self.folder = folder
         folder.mkdir()
 
-    def wakeful(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    @property
+    def around(self) -> dict[str, str]:
         around = {name: value for name, value in os.environ.items() if not name.startswith("WAKEFUL_")}
+        return {**around, "WAKEFUL_HOME": str(self.folder), "PYTHONPATH": str(TESTS), "COLUMNS": "80"}
+
+    def wakeful(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [sys.executable, "-m", "wakeful.surfaces.cli", *words],
-            env={**around, "WAKEFUL_HOME": str(self.folder), "PYTHONPATH": str(TESTS), "COLUMNS": "80"},
+            env=self.around,
             capture_output=True,
             text=True,
             timeout=120,
@@ -102,9 +110,8 @@ def test_serve_in_a_terminal_is_the_same_runtime_and_a_drain_stops_no_agent(home
         told = home.client.get("/control/runtime/status")
         assert told.body["pid"] == process.pid
         assert home.client.post("/control/runtime/shutdown").status == 200
-        _, told_once = process.communicate(timeout=30)
+        process.communicate(timeout=30)
         assert process.returncode == 0
-        assert "wk_" in told_once, "the first token, shown once"
     finally:
         if process.poll() is None:
             process.kill()
@@ -264,6 +271,42 @@ def test_a_start_that_fails_is_on_record_until_one_succeeds(home: Home) -> None:
     home.wakeful("daemon", "start", *FREE)
     assert home.json("daemon", "status")["last_failure"] is None
     assert home.json("daemon", "logs")["startup_failure"] is None
+
+
+def test_the_first_token_reaches_no_log_and_is_in_a_file_of_its_owner(home: Home, tmp_path: Path) -> None:
+    log = tmp_path / "journal"
+    with log.open("wb") as kept:
+        process = subprocess.Popen([*SERVE, *FREE], env=home.around, stdout=kept, stderr=kept)
+        try:
+            until = time.monotonic() + 60
+            while not home.record.exists():
+                assert process.poll() is None and time.monotonic() < until, log.read_text()
+                time.sleep(0.02)
+            file = home.folder / "run" / "first-token"
+            token = file.read_text().strip()
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            assert "".join(str(file).split()) in "".join(log.read_text().split()), "it says where the token is"
+            assert "wk_" not in log.read_text()
+            port = int(home.json("daemon", "status")["http_addr"].rpartition(":")[2])
+            assert HomeClient(port, token).get("/agents").status == 200
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def test_the_first_token_is_shown_to_a_person_at_a_terminal(home: Home) -> None:
+    terminal, shown = pty.openpty()
+    with os.fdopen(terminal, "rb", buffering=0) as screen:
+        process = subprocess.Popen([*SERVE, *FREE], env=home.around, stdout=subprocess.PIPE, stderr=shown)
+        os.close(shown)
+        try:
+            said = b""
+            while b"wk_" not in said:
+                said += screen.read(1024)
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
+    assert not (home.folder / "run" / "first-token").exists()
 
 
 @pytest.mark.spec("HOL-DAEMON-25", "HOL-DAEMON-27", "HOL-TROUBLE-03")

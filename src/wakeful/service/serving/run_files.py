@@ -60,6 +60,10 @@ def failure_path() -> Path:
     return run_folder() / "failure.json"
 
 
+def first_token_path() -> Path:
+    return run_folder() / "first-token"
+
+
 def make_run_folder() -> None:
     """The folders of the files, for their owner alone. Raises OSError where somebody else has made one."""
     for folder in {run_folder(), socket_path().parent}:
@@ -143,6 +147,13 @@ def clear_failure() -> None:
     failure_path().unlink(missing_ok=True)
 
 
+def keep_first_token(token: str) -> Path:
+    """In a file for its owner alone, where nobody looks on: what a process says may be kept in a log."""
+    make_run_folder()
+    _write_text(first_token_path(), token + "\n")
+    return first_token_path()
+
+
 def log_tail(most: int = TAIL_BYTES) -> list[str]:
     """The last lines of the log, whole ones."""
     try:
@@ -193,8 +204,12 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _write(path: Path, data: dict[str, Any]) -> None:
+    _write_text(path, json.dumps(data))
+
+
+def _write_text(path: Path, text: str) -> None:
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123  (a handle, not a path)
-        json.dump(data, file)
+        file.write(text)
     fresh.replace(path)

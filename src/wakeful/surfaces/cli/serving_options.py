@@ -1,5 +1,6 @@
 """The options of `serve`, `daemon start` and `daemon restart`: the same for all, checked the same way."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -7,6 +8,7 @@ import typer
 
 from wakeful.service.serving.lifecycle import RestartedDaemon, first_token
 from wakeful.service.serving.options import ServeOptions
+from wakeful.service.serving.run_files import keep_first_token
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.shown_values import plain
 
@@ -49,7 +51,12 @@ def restart_lines(restarted: RestartedDaemon) -> list[str]:
 
 
 def show_first_token(options: ServeOptions) -> None:
-    """On stderr, once: results and logs do not hold it."""
+    """To a person at a terminal, once. Elsewhere stderr is a log, or becomes one: the token is left in a file."""
     made = first_token(options)
-    if made is not None:
+    if made is None:
+        return
+    if sys.stderr.isatty():
         note(f"token `{made.name}` for callers over the network, shown once: {made.token}")
+    else:
+        note(f"token `{made.name}` for callers over the network is in {keep_first_token(made.token)}")
+        note("Only you can read that file: remove it when you have kept the token elsewhere.")
