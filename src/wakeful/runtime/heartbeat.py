@@ -1,6 +1,7 @@
 """The heartbeat: an address outside is pinged while the runtime is well, and told `/fail` when it is not.
 
-Well means that the store answers and that no agent is left without anything that would move it. Whoever watches the
+Well means that the store answers, that the loops of the runtime run and begin what is due, and that no agent is left
+without anything that would move it. Whoever watches the
 address notices a machine that is gone, which the machine itself cannot tell. A ping that fails is told once, and stops
 nothing.
 """

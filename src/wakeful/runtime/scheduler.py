@@ -36,6 +36,8 @@ MOST_FAILURES = 5
 LONGEST_SLEEP = 30.0
 """Seconds after which the clock on the wall is looked at again: somebody may have set it."""
 
+OVERDUE_SECONDS = 60.0
+"""What is due and has a place is begun at once: what lies there for so long is begun by nobody."""
 EVEN_IF_HELD = ("notice:", "task:", "reload:", "channel:")
 """People are told and heard, tasks ended and files read, whatever is paused or stopped."""
 
@@ -126,6 +128,8 @@ class Scheduler:
     _looks: int = 0
     _at_rest: "list[tuple[int, asyncio.Future[None]]]" = field(default_factory=list)
     """Who waits until nothing runs and nothing is due, after how many looks."""
+    _overdue: dict[WakeRow, float] = field(default_factory=dict)
+    """What is due and was not begun, and since when that is known, by the clock's growing seconds."""
     _draining: bool = False
     _rate: StartRate = field(init=False)
 
@@ -171,6 +175,24 @@ class Scheduler:
         """What an agent cannot go on for: a full disk, a folder that is missing. Blank: nothing that mends itself."""
         found = [each.words for job, each in self._setbacks.items() if job.agent_id == agent_id and each.words]
         return found[0] if found else self.folders.words_of(agent_id)
+
+    async def left_lying(self) -> list[WakeRow]:
+        """What has been due for long, and nothing holds up: whoever asks from time to time learns that this scheduler
+        does not do its work."""
+        hold, now = await self.store.runtime_hold(), self.clock.monotonic()
+        busy = Counter(job.agent_id for job in self._running)
+        is_full = self._draining or len(self._running) >= self.places.in_all
+        due: list[WakeRow] = []
+        if not is_full and (hold is None or hold.control == "running"):
+            due = await self.store.due_wakes(self.clock.now() - int(OVERDUE_SECONDS * 1_000_000), limit=PAGE)
+        self._overdue = {row: self._overdue.get(row, now) for row in due if self._may_begin(row, busy, now)}
+        return [row for row, since in self._overdue.items() if now - since >= OVERDUE_SECONDS]
+
+    def _may_begin(self, row: WakeRow, busy: "Counter[str]", now: float) -> bool:
+        job = self._job_of(row)
+        setback = self._setbacks.get(job)
+        is_set_back = setback is not None and setback.until > now
+        return job not in self._running and not is_set_back and busy[row.agent_id] < self.places.of_agent
 
     def is_running(self, agent_id: str, thread_id: str) -> bool:
         return DueJob(agent_id, thread_id) in self._running

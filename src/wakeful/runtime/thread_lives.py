@@ -189,14 +189,16 @@ class Watchdog:
     """Has a thread run whose turn no process runs."""
     _places: dict[str, Any] = field(default_factory=dict)
     """By table: the last row of the page before."""
-    _unsaid: int = 0
-    """Violations that nobody outside was told of."""
+    _found: int = 0
+    """Violations so far."""
+    _told: dict[str, int] = field(default_factory=dict)
+    """By who asks: how many of them they were told of."""
 
-    async def is_well(self) -> bool:
-        """Has every look since the last question found nothing, and does one find nothing now?"""
+    async def is_well(self, asker: str) -> bool:
+        """Has every look since their last question found nothing, and does one find nothing now?"""
         await self.look()
-        found, self._unsaid = self._unsaid, 0
-        return not found
+        known, self._told[asker] = self._told.get(asker, 0), self._found
+        return self._found == known
 
     async def look(self) -> list[LivenessViolation]:
         """One page of each table. What was found and repaired."""
@@ -205,7 +207,7 @@ class Watchdog:
             violation = await self._repaired(name)
             if violation is not None:
                 found.append(violation)
-        self._unsaid += len(found)
+        self._found += len(found)
         return found
 
     async def _owing(self) -> list[ThreadName]:

@@ -4,8 +4,9 @@ It holds nothing that the log does not hold. A runtime that was killed is opened
 """
 
 import asyncio
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -72,6 +73,8 @@ from wakeful.views.runtime_records import AgentLife, RuntimeHold
 if TYPE_CHECKING:
     from wakeful.service.telemetry import TelemetryReader
 
+_log = logging.getLogger("wakeful.runtime")
+RESTART = "restart it (wakeful daemon restart); turns continue where they are"
 WATCHDOG_SECONDS = 60.0
 """How often the watchdog looks at threads that owe something."""
 
@@ -103,6 +106,7 @@ class LivingRuntime:
     telemetry: "TelemetryReader | None" = None
     """Reads the log for traces and metrics, where the owner's file wants them."""
     _loops: "list[asyncio.Task[None]]" = field(default_factory=list)
+    _is_closing: bool = False
 
     async def start(self) -> None:
         """Make the agents known, take up what was cut off, and run what is due."""
@@ -110,16 +114,42 @@ class LivingRuntime:
         await self.tasks.start()
         await self.tasks.children.take_up(self.supply.has)
         await self._take_up_cut_off()
-        self._loops += [asyncio.create_task(self.scheduler.run()), asyncio.create_task(self._watch_over())]
-        self._loops.append(asyncio.create_task(self.tasks.children.watch_held()))
-        self._loops += [asyncio.create_task(self.channels.run()), asyncio.create_task(self.heartbeat.run())]
+        self._keep_going("the scheduler", self.scheduler.run())
+        self._keep_going("the watchdog", self._watch_over())
+        self._keep_going("the watch over children", self.tasks.children.watch_held())
+        self._keep_going("the listener of channels", self.channels.run())
+        self._keep_going("the heartbeat", self.heartbeat.run())
         upkeep = keep_retention(self.engine.store, self.engine.clock, self.retention, self.tasks.folder)
-        self._loops.append(asyncio.create_task(upkeep))
+        self._keep_going("the upkeep of the store", upkeep)
         if self.telemetry is not None:
             self.telemetry.start()
         if self.supply.folder is not None and self.supply.owner is not None and can_watch():
             watching = watch_files(self.supply.folder, self.supply.owner.is_changed, self.supply.reload)
-            self._loops.append(asyncio.create_task(watching))
+            self._keep_going("the watch over files", watching)
+
+    def _keep_going(self, name: str, loop: "Coroutine[Any, Any, None]") -> None:
+        task = asyncio.create_task(loop, name=name)
+        task.add_done_callback(self._tell_end)
+        self._loops.append(task)
+
+    def _tell_end(self, loop: "asyncio.Task[None]") -> None:
+        """Nobody waits for a loop: what it ended with is told here, or nowhere."""
+        if _has_died(loop) and not self._is_closing:
+            problem = None if loop.cancelled() else loop.exception()
+            _log.error("%s of the runtime has died", loop.get_name(), exc_info=problem)
+
+    @property
+    def problems(self) -> list[str]:
+        """What no longer works in this process, in words: it has to be started again."""
+        return [f"{loop.get_name()} of the runtime has died: {RESTART}" for loop in self._loops if _has_died(loop)]
+
+    async def is_well(self, asker: str) -> bool:
+        """Does the store answer, do all loops run, does what is due begin, and was no agent left without anything that
+        would move it, since the last question of whoever asks? Raises StoreProblem."""
+        lying = await self.scheduler.left_lying()
+        for row in lying:
+            _log.error("a wake of %s, thread %s, is overdue: nothing begins it", row.agent_id, row.thread_id)
+        return await self.watchdog.is_well(asker) and not self.problems and not lying
 
     async def close(self) -> None:
         """Begin nothing more; give what runs its grace, then let go of it."""
@@ -127,6 +157,7 @@ class LivingRuntime:
             async with asyncio.timeout(self.grace):
                 await self.scheduler.drain()
         await self.scheduler.abandon()
+        self._is_closing = True
         for loop in self._loops:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
@@ -247,6 +278,11 @@ class LivingRuntime:
                 await self.tasks.children.look_at_all()
 
 
+def _has_died(loop: "asyncio.Task[None]") -> bool:
+    """A loop that has no more to do returns; every other end is its death."""
+    return loop.done() and (loop.cancelled() or loop.exception() is not None)
+
+
 def living_runtime(
     engine: Engine,
     supply: AgentSupply,
@@ -365,7 +401,11 @@ def living_runtime(
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
     refusals = RefusalTally(engine)
 
-    heartbeat = Heartbeat(engine, owner_heartbeat, watchdog.is_well, ping)
-    return LivingRuntime(
+    async def is_well() -> bool:
+        return await living.is_well("heartbeat")
+
+    heartbeat = Heartbeat(engine, owner_heartbeat, is_well, ping)
+    living = LivingRuntime(
         engine, supply, scheduler, tasks, watchdog, retention, parking, refusals, words, channels, heartbeat, public_url
     )
+    return living

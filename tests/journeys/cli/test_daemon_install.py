@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -15,7 +16,7 @@ from queue import SimpleQueue
 import pytest
 
 from kit.surfaces.command_line import command_line
-from kit.surfaces.served_home import ServedHome
+from kit.surfaces.served_home import TESTS, ServedHome
 from wakeful.service.serving.autostart import start_file
 from wakeful.service.serving.options import ServeOptions
 
@@ -71,13 +72,14 @@ def test_launchd_gets_a_property_list(tmp_path: Path, monkeypatch: pytest.Monkey
 class Managed(ServedHome):
     """Started by a manager that wants to be told things at a socket."""
 
-    def __init__(self, folder: Path, place: Path) -> None:
-        super().__init__(folder, ServeOptions(host=None))
-        self.place = place
+    def __init__(self, folder: Path, place: Path, tools: tuple[str, ...] = (), code: Path = TESTS) -> None:
+        super().__init__(folder, ServeOptions(host=None, tools=tools))
+        self.place, self.code = place, code
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**super().environment, "NOTIFY_SOCKET": str(self.place), "WATCHDOG_USEC": "400000"}
+        told = {"NOTIFY_SOCKET": str(self.place), "WATCHDOG_USEC": "400000"}
+        return {**super().environment, **told, "PYTHONPATH": str(self.code)}
 
 
 def test_the_process_tells_the_manager_that_it_is_ready_alive_and_ending(tmp_path: Path) -> None:
@@ -105,6 +107,62 @@ def test_the_process_tells_the_manager_that_it_is_ready_alive_and_ending(tmp_pat
         listening.join()
     told = [heard.get() for _ in range(heard.qsize())]
     assert told[-1] == b"STOPPING=1"
+
+
+SCHEDULER_DIES = """
+import asyncio
+from wakeful import Agent, tool
+from wakeful.testing import scripted
+
+@tool(effect="pure")
+async def break_it() -> str:
+    "End what begins the turns of this process."
+    for task in asyncio.all_tasks():
+        if task.get_name() == "the scheduler":
+            task.cancel()
+    return "broken"
+
+agents = [Agent("clerk", scripted([{"calls": [{"name": "break_it", "arguments": {}}]}, "done"]), tools=[break_it])]
+"""
+NOT_WELL = "the runtime is not well: the scheduler of the runtime has died"
+
+
+def test_the_manager_hears_nothing_more_when_a_loop_of_the_runtime_has_died(tmp_path: Path) -> None:
+    place, mark = tmp_path / "notify", b"the test"
+    (tmp_path / "breaking.py").write_text(SCHEDULER_DIES)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(place))
+        heard = SimpleQueue[bytes]()
+
+        def listen() -> None:
+            said = b""
+            while said != b"STOPPING=1":
+                said = manager.recv(100)
+                heard.put(said)
+
+        threading.Thread(target=listen, daemon=True).start()
+        home = Managed(tmp_path / "home", place, ("breaking:agents",), tmp_path).start()
+        try:
+            assert [heard.get(timeout=60) for _ in range(2)] == [b"READY=1", b"WATCHDOG=1"]
+            home.client.post("/agents/clerk/messages", {"text": "Break it."})
+            until_said(home, NOT_WELL, 1)
+            with socket.socket(manager.family, manager.type) as test:
+                test.sendto(mark, str(place))
+            until_said(home, NOT_WELL, 3)
+            problems = home.client.get("/control/runtime/status").body["problems"]
+            assert problems[0].startswith("the scheduler of the runtime has died: restart it")
+        finally:
+            assert home.end() == 0
+        while heard.get(timeout=60) != mark:
+            pass
+        assert heard.get(timeout=60) == b"STOPPING=1", "it was not told that all is well"
+
+
+def until_said(home: ServedHome, words: str, times: int) -> None:
+    until = time.monotonic() + 60
+    while home.said.read_text().count(words) < times:
+        assert time.monotonic() < until, home.said.read_text()
+        time.sleep(0.02)
 
 
 def test_a_manager_that_does_not_listen_holds_nobody_up(tmp_path: Path) -> None:

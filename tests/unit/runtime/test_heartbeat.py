@@ -81,6 +81,42 @@ async def test_it_is_pinged_while_the_runtime_is_well_and_a_ping_that_fails_is_t
         assert "0a1b" not in "".join(each.text for each in told)
 
 
+class WrongClock(FixedClock):
+    """Tells the scheduler, and nobody else, no time once it is wrong: nothing expects that."""
+
+    is_wrong = False
+
+    def __init__(self) -> None:
+        super().__init__(NOON)
+        self.was_wrong = asyncio.Event()
+
+    def now(self) -> int:
+        task = asyncio.current_task()
+        if self.is_wrong and task is not None and task.get_name() == "the scheduler":
+            self.was_wrong.set()
+            raise OverflowError("there is no such time")
+        return super().now()
+
+
+async def test_it_says_fail_when_the_scheduler_has_died_of_something_that_nobody_expected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = WrongClock()
+    async with (
+        monitored(tmp_path, monkeypatch) as monitor,
+        Runtime(tmp_path / "home", agents=[Agent("ops", scripted(["x"]))], clock=clock) as rt,
+    ):
+        assert await monitor.next() == "/ping/0a1b"
+        clock.is_wrong = True
+        await rt.send("ops", "Check.")
+        await asyncio.wait_for(clock.was_wrong.wait(), 60)
+        assert await monitor.beats_again(clock) == "/ping/0a1b/fail"
+        assert await monitor.beats_again(clock) == "/ping/0a1b/fail", "it stays so"
+    (told,) = caplog.records
+    assert (told.name, told.message) == ("wakeful.runtime", "the scheduler of the runtime has died")
+    assert told.exc_info is not None and isinstance(told.exc_info[1], OverflowError)
+
+
 @pytest.mark.parametrize("fails", [False, True])
 async def test_it_says_fail_when_the_invariant_does_not_hold_or_the_store_does_not_answer(fails: bool) -> None:
     asked: list[str] = []

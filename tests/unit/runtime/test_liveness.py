@@ -230,3 +230,24 @@ async def test_the_watchdog_looks_at_what_is_owed_and_not_at_agents(tmp_path: Pa
     async with Runtime(tmp_path, agents=agents, clock=FixedClock(MIDNIGHT)) as rt:
         await rt.settled()
         assert await rt._here.watchdog._owing() == []
+
+
+class DeafClock(FixedClock):
+    """Wakes nobody: whoever sleeps until something is due sleeps on."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.get_running_loop().create_future()
+
+
+async def test_a_wake_that_is_due_and_that_nothing_begins_is_no_life_that_is_well(tmp_path: Path) -> None:
+    clock = DeafClock(MIDNIGHT)
+    async with Runtime(tmp_path, agents=[ops()], clock=clock) as rt:
+        await rt.arm_timer("ops", "Check.", at=MIDNIGHT + timedelta(hours=1))
+        await rt.settled()
+        clock.advance(HOUR + 2 * MINUTE)
+        assert await rt._here.is_well("test"), "a moment ago it was not due"
+        clock.advance(2 * MINUTE)
+        assert not await rt._here.is_well("test")
+        await rt.settled()  # somebody stirs the scheduler
+        assert await rt._here.is_well("test")
+        assert [timer.state for timer in await rt.timers("ops")] == ["done"]

@@ -119,8 +119,9 @@ def notify(state: str, environ: Mapping[str, str] = os.environ, *, seconds: floa
 
 
 def watchdog_seconds(environ: Mapping[str, str] = os.environ) -> float | None:
-    """How often to say that it is alive; None: nobody listens."""
+    """How often to say that it is alive; None: nobody listens. Often enough that one look at which something was wrong,
+    and mended, ends nothing."""
     limit, process = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
     if not limit.isdigit() or int(limit) <= 0 or (process and process != str(os.getpid())):
         return None
-    return int(limit) / 1_000_000 / 2
+    return int(limit) / 1_000_000 / 4

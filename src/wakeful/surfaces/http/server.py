@@ -1,16 +1,19 @@
 """The serving process: one store, one runtime on it, a socket for this machine and an address for tokens.
 
 It ends in order: no new connection and no new turn, streams and waiting answers told to come back, turns let go of at a
-step, the store closed.
+step, the store closed. There is one deadline: requests that are being answered and turns that run have the same
+seconds, at the same time, so that whoever ends the process does not run out of patience in between.
 """
 
 import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
@@ -42,10 +45,10 @@ from wakeful.service.serving.run_files import (
 from wakeful.service.serving.socket_place import socket_path
 from wakeful.surfaces.http.application import application, front
 from wakeful.surfaces.http.connections import NetworkConnections, raise_file_limit
-from wakeful.surfaces.http.drain import DRAIN_SECONDS, Drain
 from wakeful.surfaces.http.guard import Guard
 from wakeful.surfaces.http.peer_protocol import PeerProtocol
 
+DRAIN_SECONDS = 10.0
 BACKLOG = 512
 """Connections that the kernel keeps until they are accepted."""
 ACCEPTED_AT_ONCE = 64
@@ -54,6 +57,35 @@ UNSENT_BYTES = 65_536
 """How much the kernel takes for a client that does not read. Otherwise it is up to 4 MB, all of it presented."""
 _LEAST_UNSENT = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 _log = logging.getLogger("wakeful.serve")
+
+
+@dataclass(slots=True)
+class _Drain:
+    """The end that somebody asks for, once."""
+
+    tell: Callable[[], None]
+    """Called when it begins."""
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it begins: streams and waiting answers end."""
+    _until: float = 0.0
+
+    def begin(self) -> None:
+        if self.closing.is_set():
+            return
+        self._until = asyncio.get_running_loop().time() + DRAIN_SECONDS
+        self.closing.set()
+        self.tell()
+
+    @property
+    def seconds_left(self) -> float:
+        """Of those that it has, once it has begun."""
+        return max(0.0, self._until - asyncio.get_running_loop().time())
+
+    def hear_signals(self) -> None:
+        """A signal begins it, and another one cuts nothing short: as long as the loop runs, none ends the process."""
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(each, self.begin)
 
 
 class _Server(uvicorn.Server):
@@ -101,7 +133,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 notify("STOPPING=1")
                 announce("draining")
 
-            drain = Drain(ending)
+            drain = _Drain(ending)
             process = ServingProcess(
                 pid=os.getpid(),
                 version=__version__,
@@ -168,27 +200,27 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
 
 def _problems(living: LivingRuntime) -> list[str]:
     """What a person should see to, in words."""
-    found = [f"{each.where}: {each.message}" for each in living.supply.problems]
+    found = [*living.problems, *(f"{each.where}: {each.message}" for each in living.supply.problems)]
     found += living.telemetry.problems() if living.telemetry is not None else []
     return found + package_problems()
 
 
 async def _say_alive(living: LivingRuntime) -> None:
-    """Tell the manager of services that it is ready, then that it is alive: while the store answers and no agent is
-    left without anything that would move it."""
+    """Tell the manager of services that it is ready, then that it is alive: while the runtime is well."""
     notify("READY=1")
     seconds = watchdog_seconds()
     while seconds is not None:
         try:
-            await living.watchdog.look()
+            if await living.is_well("manager"):
+                notify("WATCHDOG=1", seconds=0)  # it is said again
+            else:
+                _log.warning("the runtime is not well: %s", "; ".join(living.problems) or "see above")
         except WakefulError as problem:
             _log.warning("the store does not answer: %s", problem.message)
-        else:
-            notify("WATCHDOG=1", seconds=0)  # it is said again
         await asyncio.sleep(seconds)
 
 
-def _shut_down(drain: Drain, by: str) -> None:
+def _shut_down(drain: _Drain, by: str) -> None:
     _log.info("shutdown asked for by %s", by)
     asyncio.get_running_loop().call_later(0.05, drain.begin)  # the answer goes out first
 
