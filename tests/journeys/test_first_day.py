@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.surfaces.real_terminal import needs_tmux, terminal
 from kit.wires import anthropic_samples
 from kit.wires.provider_server import Answer, Asked, ProviderServer, messages_words, serving
 
@@ -43,8 +44,9 @@ def provider() -> Iterator[ProviderServer]:
 class Newcomer:
     """Somebody at a shell in an empty folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *program: str) -> None:
         self.folder = folder
+        self.program = program or (sys.executable, "-m", "wakeful.surfaces.cli")
         around = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
         self.environment = {
             **{name: value for name, value in around.items() if not name.startswith("WAKEFUL_")},
@@ -56,7 +58,7 @@ class Newcomer:
 
     def types(self, *words: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "wakeful.surfaces.cli", *words],
+            [*self.program, *words],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -120,6 +122,46 @@ def test_a_newcomer_gets_from_nothing_to_an_agent_that_a_webhook_wakes(
         person.types("daemon", "stop")
 
 
+@pytest.fixture
+def installed(tmp_path: Path) -> str:
+    """The command of a wheel that was made and installed as `uv tool install wakeful` does it: without extras."""
+    around = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+
+    def pip(*words: str) -> "subprocess.CompletedProcess[str]":
+        line = [str(tmp_path / "venv/bin/python"), "-m", "pip", "--quiet", "--retries", "0", *words]
+        return subprocess.run(line, env=around, capture_output=True, text=True, timeout=280, check=False)
+
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], env=around, check=True, timeout=120)
+    if pip("download", "--no-deps", "--dest", str(tmp_path / "asked"), "hatchling").returncode != 0:
+        pytest.skip("no package index answers: a wheel is made with what comes from there")
+    done = pip("install", "--constraint", str(ROOT / "requirements" / "dev.txt"), str(ROOT))
+    assert done.returncode == 0, done.stderr
+    return str(tmp_path / "venv" / "bin" / "wakeful")
+
+
+@needs_tmux
+@pytest.mark.timeout(600)
+def test_what_is_installed_without_extras_carries_the_first_day_up_to_the_terminal_ui(
+    installed: str, tmp_path: Path
+) -> None:
+    person = Newcomer(tmp_path, installed)
+    told = person.types(
+        "init", "--model", "scripted:demo", "--spend", "5", "--reach", "none", "--no-autostart",
+        "--listen", "127.0.0.1:0",
+    )  # fmt: skip
+    try:
+        assert "wakeful tui" in told, "the command that it names next"
+        person.types("send", "main", "hello")
+        with terminal(person.environment) as screen:
+            screen.start(f"{installed} tui")
+            screen.until("> to main:")
+            screen.until("you  hello")
+            screen("send-keys", "C-q")
+            screen.until("LEFT 0")
+    finally:
+        person.types("daemon", "stop")
+
+
 @pytest.mark.parametrize(
     "step",
     [
@@ -127,6 +169,7 @@ def test_a_newcomer_gets_from_nothing_to_an_agent_that_a_webhook_wakes(
         "init",
         "send",
         "tail",
+        "tui",
         "agent new",
         "reload",
         "timer run",

@@ -33,3 +33,18 @@ def test_asking_the_command_line_for_help_loads_no_contract() -> None:
     loaded = loaded_by(program)
     assert {name for name in loaded if name.startswith(("wakeful.contracts", "wakeful.decisions"))} == set()
     assert "pydantic" not in loaded
+
+
+ALL_MODULES = """
+import importlib, pkgutil, wakeful
+for each in pkgutil.walk_packages(wakeful.__path__, "wakeful."):
+    if not each.name.startswith(("wakeful.testing", "wakeful.surfaces.tui")) and not each.name.endswith("__main__"):
+        importlib.import_module(each.name)
+"""
+
+
+def test_nothing_but_the_terminal_ui_loads_textual() -> None:
+    loaded = loaded_by(ALL_MODULES)
+    assert {"wakeful.surfaces.cli.tui", "wakeful.surfaces.http.application"} <= loaded
+    assert "textual" not in loaded
+    assert "textual" in loaded_by("import wakeful.surfaces.tui.console"), "the check sees it where it is"

@@ -1,56 +1,24 @@
 """`wakeful tui` in a real terminal, and where there is none."""
 
-import os
 import re
-import shutil
 import subprocess
 import sys
-import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kit.surfaces.real_terminal import Tmux, needs_tmux, terminal
 from kit.surfaces.served_home import HomeClient, ServedHome
 
 ROOT = Path(__file__).resolve().parents[3]
 BIN = Path(sys.executable).parent
-needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
-
-
-class Tmux:
-    """A terminal of 80 columns and 24 rows."""
-
-    def __init__(self, home: ServedHome) -> None:
-        self.name = f"wakeful-{uuid.uuid4().hex[:8]}"
-        self.home = home
-
-    def __call__(self, *words: str) -> str:
-        environment = {**self.home.environment, "TERM": "screen-256color", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
-        line = ["tmux", "-u", "-L", self.name, "-f", os.devnull, *words]
-        return subprocess.run(line, env=environment, capture_output=True, text=True, check=True, timeout=30).stdout
-
-    def start(self, command: str) -> None:
-        self("new-session", "-d", "-x", "80", "-y", "24", f"{command}; echo LEFT $?; exec cat")
-
-    @property
-    def text(self) -> str:
-        return self("capture-pane", "-p")
-
-    def until(self, words: "str | Callable[[], object]", seconds: float = 60.0) -> str:
-        until = time.monotonic() + seconds
-        while not (words in self.text if isinstance(words, str) else words()):
-            assert time.monotonic() < until, f"{words} did not come:\n{self.text}"
-            time.sleep(0.05)
-        return self.text
 
 
 @pytest.fixture
 def tmux(home: ServedHome) -> Iterator[Tmux]:
-    found = Tmux(home)
-    yield found
-    subprocess.run(["tmux", "-L", found.name, "kill-server"], capture_output=True, check=False)
+    with terminal(home.environment) as found:
+        yield found
 
 
 @needs_tmux
@@ -119,15 +87,6 @@ def test_without_a_daemon_it_names_the_command_that_starts_one(tmux: Tmux, tmp_p
     shown = tmux.until("LEFT 2")
     assert "no daemon answers at" in shown
     assert "wakeful daemon start" in shown
-
-
-@needs_tmux
-def test_without_textual_it_names_the_extra(tmux: Tmux, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['textual'] = None\n")
-    tmux.start(f"PYTHONPATH={tmp_path} {BIN}/wakeful tui")
-    shown = tmux.until("LEFT 2")
-    assert "the terminal UI needs the package textual" in shown
-    assert "pip install 'wakeful[tui]'" in shown
 
 
 @pytest.mark.spec("HOL-TROUBLE-01", "HOL-TROUBLE-02", "HOL-TROUBLE-04", "HOL-TROUBLE-05")

@@ -2,12 +2,11 @@
 
 import os
 import sys
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-from wakeful.contracts.errors import InvalidConfig, InvalidRequest
+from wakeful.contracts.errors import InvalidRequest
 from wakeful.service.serving.control import ask_process
 from wakeful.service.serving.socket_place import socket_path
 from wakeful.views.presentation.display_modes import display_mode
@@ -29,8 +28,6 @@ def command(
 ) -> None:
     """Watch the agents of the daemon and talk to them. Leaving it stops nothing: Ctrl+Q."""
     mode = display_mode(display)
-    if find_spec("textual") is None:
-        raise InvalidConfig("the terminal UI needs the package textual", "pip install 'wakeful[tui]'")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidRequest("wakeful tui needs a terminal", "For programs: wakeful tail --json, wakeful send")
     ask_process(socket_path(), "GET", "/health")
