@@ -70,6 +70,7 @@ class ApprovalOverlay(Overlay):
             self.chosen = ids[(ids.index(self.chosen) + (1 if key == "down" else -1)) % len(ids)]
             self.lines = self._lines()
             self.draw()
+            self.scroll_home(animate=False)
 
     def press(self, key: str) -> Wish | None:
         shown = self.shown

@@ -316,7 +316,7 @@ class Console(App[None]):
                     self.overlays.pop().remove()
                 self._select(words)
             case "agents":
-                self._open(AgentsOverlay(self.client, self._times, self._agent_rows))
+                self._open(AgentsOverlay(self.client, self._times, lambda: self.overview))
             case _ if (pane := PANES.get(name)) is not None:
                 self._open(pane(self.client, self._times))
             case "output":
@@ -384,9 +384,6 @@ class Console(App[None]):
         self._draw()
 
     # Drawing
-
-    def _agent_rows(self, width: int, selected: str | None) -> list[str]:
-        return self.overview.table(width, selected, len(self.overview.rows) or 1)
 
     def _keep(self, line: str) -> None:
         """Nothing that was typed is lost."""

@@ -62,6 +62,7 @@ class OutputOverlay(Overlay):
     def __init__(self, client: HomeClient, times: ShownTimes, task: str) -> None:
         super().__init__(client, times)
         self._named = task
+        self.anchor()  # at what it says now
 
     needs_agent = False
 
@@ -70,13 +71,10 @@ class OutputOverlay(Overlay):
         return f"Output: {short(self._named)}"
 
     async def read(self) -> list[Line]:
-        is_new = not self.lines
         found = await self.client.output(self._named)
         ended = f", exit status {found['exit_status']}" if found.get("exit_status") is not None else ""
         head = Line(
             cut_line(f"{found['status']}{ended}  {found.get('result_summary') or ''}".rstrip(), self.room), "quiet"
         )
-        if is_new:
-            self.anchor()
         said = [Line(line) for line in folded(found["output"], self.room)] if found["output"] else []
         return [head, *(said or [Line("nothing yet")])]

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Final
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.geometry import Region
 from textual.widgets import Static
 
 from wakeful.surfaces.tui.conversation import Line
 from wakeful.surfaces.tui.home_client import HomeClient, Record
-from wakeful.surfaces.tui.overview import cut_line
+from wakeful.surfaces.tui.overview import Overview, cut_line
 from wakeful.surfaces.tui.screen_text import cut, folded, padded
 from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.surfaces.tui.slash_commands import COMMANDS
@@ -193,13 +194,11 @@ class EventsOverlay(Overlay):
         super().__init__(client, times)
         self._whole = False
         self._events: list[Record] = []
+        self.anchor()  # at the newest
 
     async def read(self) -> list[Line]:
         assert self.agent is not None
-        is_new = not self._events
         self._events = await self.client.newest_events(self.agent, EVENTS)
-        if is_new:
-            self.anchor()
         return self._shown()
 
     def press(self, key: str) -> Wish | None:
@@ -243,10 +242,9 @@ class AgentsOverlay(Overlay):
     heading = "Agents"
     needs_agent = False
 
-    def __init__(self, client: HomeClient, times: ShownTimes, rows: Callable[[int, str | None], list[str]]) -> None:
+    def __init__(self, client: HomeClient, times: ShownTimes, overview: Callable[[], Overview]) -> None:
         super().__init__(client, times)
-        self._rows = rows
-        self._names: list[str] = []
+        self._overview = overview
         self.chosen: str | None = None
 
     def hints(self) -> Mapping[str, Any]:
@@ -257,26 +255,39 @@ class AgentsOverlay(Overlay):
         return self.heading
 
     async def read(self) -> list[Line]:
-        self._names = [each["agent"] for each in await self.client.agents()]
-        if self.chosen not in self._names:
+        if self.chosen not in self._overview().names:
             self.chosen = self.agent
         return self._shown()
 
     def move(self, key: str) -> None:
-        if not self._names:
+        names = self._overview().names
+        if not names:
             return
-        now = self._names.index(self.chosen) if self.chosen in self._names else 0
+        now = names.index(self.chosen) if self.chosen in names else 0
         step = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}[key]
-        self.chosen = self._names[max(0, min(len(self._names) - 1, now + step))]
+        self.chosen = names[max(0, min(len(names) - 1, now + step))]
         self.lines = self._shown()
         self.draw()
+
+    def draw(self) -> None:
+        super().draw()
+        self.call_after_refresh(self._follow)
+
+    def _follow(self) -> None:
+        """The choice is in sight, and with the first one the heading."""
+        names = self._overview().names
+        if self.chosen in names:
+            row = names.index(self.chosen)
+            self.scroll_to_region(Region(0, row + 1 if row else 0, 1, 1), animate=False, x_axis=False)
 
     def choose(self) -> Wish | None:
         return None if self.chosen is None else CommandWish(f"/agent {self.chosen}")
 
     def _shown(self) -> list[Line]:
-        found = [Line(row, "you" if row.startswith(">") else "agent") for row in self._rows(self.room, self.chosen)]
-        return found if self._names else [Line("no agents yet; make one: wakeful agent create NAME")]
+        shown = self._overview()
+        rows = shown.table(self.room, self.chosen, len(shown.rows))
+        found = [Line(row, "you" if row.startswith(">") else "agent") for row in rows]
+        return found if shown.rows else [Line("no agents yet; make one: wakeful agent create NAME")]
 
 
 class ActionsOverlay(Overlay):
