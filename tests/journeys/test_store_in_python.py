@@ -42,6 +42,7 @@ from wakeful.errors import (
     TurnNotFound,
 )
 from wakeful.testing import scripted
+from wakeful.views.approval_details import ApprovalDetails
 
 SHOP = '''
 import os, signal, sys
@@ -133,7 +134,7 @@ def test_what_is_pending_is_listed_as_the_command_line_lists_it(place: Path) -> 
     assert (approval.tool, approval.call_id, approval.agent) == ("refund", "call_1_1", "clerk")
     assert approval.arguments == {"order": "A17", "cents": 4200, "password": "[redacted]"}
     assert command(place, "approvals") == [approval.model_dump(mode="json")]
-    assert store.approval(approval.approval_id[:12]) == approval
+    assert store.approval(approval.approval_id[:12]) == ApprovalDetails(**dict(approval))
     assert store.approvals(approval.turn_id) == [approval]
 
 

@@ -12,6 +12,7 @@ from wakeful.contracts.events import (
     MessageAdmitted,
     ModelCompleted,
     ModelFailed,
+    ModelRequested,
     Terminal,
     ToolFailed,
     ToolResult,
@@ -30,6 +31,7 @@ def turn_latency(turn_id: str, facts: Iterable[StoredFact]) -> TurnLatency:
     end: Terminal | None = None
     admitted_at: int | None = None
     taken_up_at: int | None = None
+    asked_at: int | None = None
     for _, _, fact in once(facts):
         if fact.turn_id != turn_id:
             continue
@@ -40,12 +42,16 @@ def turn_latency(turn_id: str, facts: Iterable[StoredFact]) -> TurnLatency:
                 taken_up_at = fact.at
             case ContextResolved() as event:
                 context_ms += event.context_build_ms
+            case ModelRequested() if not _is_inside_a_call(fact):
+                asked_at = fact.at
             case ModelFailed() as event:
+                asked_at = asked_at if _is_inside_a_call(fact) else None
                 lost.setdefault((_is_inside_a_call(fact), fact.level), []).append(event.duration_ms or 0)
             case ModelCompleted() as event:
                 gone = lost.pop((_is_inside_a_call(fact), fact.level), [])
                 if not _is_inside_a_call(fact):
                     context_ms += event.context_build_ms
+                    asked_at = None
                 rounds.append(
                     RoundLatency(
                         step=fact.step or 0,
@@ -89,6 +95,7 @@ def turn_latency(turn_id: str, facts: Iterable[StoredFact]) -> TurnLatency:
         tools_ms=tools_ms,
         turn_ms=end.duration_ms if end else None,
         active_ms=end.active_ms if end else None,
+        asked_at=asked_at / 1e6 if asked_at is not None and end is None else None,
         rounds=tuple(rounds),
         tools=tuple(tools),
     )

@@ -69,6 +69,8 @@ class ModelCall:
     price_known: bool = False
     number: int = 0
     """How many requests of its turn were sent before it, where they are counted."""
+    parent_call_id: str | None = None
+    """The call whose child sent it."""
 
     @property
     def is_priced(self) -> bool:
@@ -80,7 +82,7 @@ class ModelCall:
         return self.usage is not None or self.refused
 
 
-class _CallFacts:
+class CallFacts:
     """Takes in what facts say of requests, one after the other."""
 
     __slots__ = ("ended", "open", "priced")
@@ -98,6 +100,7 @@ class _CallFacts:
         match fact.event:
             case ModelRequested() as event:
                 call = self.open[place] = ModelCall(event.model_ref, fact.depth, fact.at, fact.turn_id or "")
+                call.parent_call_id = fact.parent_call_id
                 return call
             case ModelCompleted() as event:
                 if (done := self.open.pop(place, None)) is not None:
@@ -123,7 +126,7 @@ class _CallFacts:
 
 def model_calls(facts: Iterable[StoredFact]) -> list[ModelCall]:
     """The requests of some turns, in the order they were sent."""
-    said = _CallFacts()
+    said = CallFacts()
     calls = [call for _, _, fact in once(facts) if (call := said.take(fact)) is not None]
     for call in calls:
         call.price_known = call.model_ref in said.priced
@@ -209,7 +212,7 @@ class CostTally:
     __slots__ = ("_first_at", "_last_at", "_said", "_sums", "_times")
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
-        self._said = _CallFacts()
+        self._said = CallFacts()
         self._first_at = self._last_at = 0
         self._times = 0
         """How many requests there were."""

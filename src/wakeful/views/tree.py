@@ -7,6 +7,7 @@ a limit, an error or a cancel ended. Secrets are learned from all the facts befo
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 from wakeful.contracts.envelope import Fact, StoredFact, once
@@ -24,7 +25,9 @@ from wakeful.contracts.events import (
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.values import Value
 from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.views.cost import decimal_text
 from wakeful.views.mapping import ROOM, TURN_STATUS, ended, is_conversations, is_roots
+from wakeful.views.model_calls import CallFacts, ModelCall
 
 MAX_TREE_NODES = 2_000
 """How many calls a tree lists."""
@@ -48,6 +51,12 @@ class ExecutionTreeNode(Value):
     is_error: bool | None = None
     """None: it is under way."""
     duration_ms: int
+    """Of one that is under way, up to the newest fact of its turn."""
+    started_at: float | None = None
+    """When it was taken up, in Unix seconds."""
+    cost: str | None = None
+    """Of a call that made a child: what the requests to models inside it cost so far, in USD. None: no price of any is
+    known."""
 
 
 class ExecutionTreeSnapshot(Value):
@@ -96,10 +105,16 @@ class _Tree:
         self._omitted: set[str] = set()
         self._now = 0
         self._over = False
+        self._said = CallFacts()
+        self._inside: list[ModelCall] = []
+        """Requests to models inside calls."""
 
     def take(self, fact: Fact) -> None:
         self._now = max(self._now, fact.at)
         event = fact.event
+        request = self._said.take(fact)
+        if request is not None and request.parent_call_id is not None:
+            self._inside.append(request)
         if isinstance(event, Terminal):
             self._over = True
         if fact.call_id is None or not is_conversations(fact):
@@ -150,9 +165,22 @@ class _Tree:
         return self._secrets.hide(text[:ROOM])[:PREVIEW_CHARS]
 
     def snapshot(self) -> ExecutionTreeSnapshot:
-        return ExecutionTreeSnapshot(nodes=tuple(map(self._listed, self._nodes.values())), omitted=len(self._omitted))
+        costs = self._costs()
+        nodes = tuple(self._listed(node, costs.get(node.id)) for node in self._nodes.values())
+        return ExecutionTreeSnapshot(nodes=nodes, omitted=len(self._omitted))
 
-    def _listed(self, node: _Node) -> ExecutionTreeNode:
+    def _costs(self) -> dict[str, Decimal]:
+        """By the call, what the requests inside it cost, at whatever depth."""
+        found: dict[str, Decimal] = {}
+        for request in self._inside:
+            if request.cost is not None and request.parent_call_id is not None:
+                found[request.parent_call_id] = found.get(request.parent_call_id, Decimal(0)) + request.cost
+        for node in reversed(self._nodes.values()):  # what is inside comes after what it is in
+            if node.parent_id is not None and node.id in found:
+                found[node.parent_id] = found.get(node.parent_id, Decimal(0)) + found[node.id]
+        return found
+
+    def _listed(self, node: _Node, cost: Decimal | None) -> ExecutionTreeNode:
         under_way = node.is_error is None
         took = (self._now - node.at) / 1000 if node.duration_ms is None else node.duration_ms
         return ExecutionTreeNode(
@@ -165,6 +193,8 @@ class _Tree:
             # Whatever ended the turn ended the call: nobody is waiting for it any more.
             is_error=True if under_way and self._over else node.is_error,
             duration_ms=max(0, round(took)),
+            started_at=node.at / 1e6,
+            cost=None if cost is None else decimal_text(cost),
         )
 
 

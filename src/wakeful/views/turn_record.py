@@ -69,6 +69,8 @@ class TurnLatency(Value):
     active_ms: float | None = None
     cleanup_ms: float | None = None
     """The rest of the active time, without requests, models and tools; None while the turn is open."""
+    asked_at: float | None = None
+    """When the request to a model was sent that is under way, in Unix seconds; None: none is."""
     rounds: tuple[RoundLatency, ...] = ()
     tools: tuple[ToolLatency, ...] = ()
 

@@ -23,7 +23,7 @@ async def test_words_are_on_the_screen_before_they_are_stored_and_the_budget_bel
     async with watching(home.socket, agent="teller") as screen:
         await screen.type("tell once")
         await screen.until(f"   {FIRST.strip()}")
-        shown = await screen.until("turn $0.00, 1 of 200 calls")
+        shown = await screen.until("turn $0.00, 1 of 200 calls, thinking ")
         assert "teller Once upon" not in shown, "the conversation has what is stored"
         await screen.type("/now and a moral")
         await screen.until(lambda: "and a moral" in str(client.get("/agents/teller/events?limit=1000").body))

@@ -28,6 +28,7 @@ from wakeful.contracts.events import (
     ContextResolved,
     MessageAdmitted,
     ModelCompleted,
+    ModelRequested,
     TurnStarted,
 )
 from wakeful.contracts.models import TokenUsage
@@ -91,6 +92,15 @@ def test_an_open_turn_has_no_total_and_other_turns_do_not_count() -> None:
     report = turn_latency(TURN, [*open_turn, *others])
     assert (report.turn_ms, report.active_ms) == (None, None)
     assert report.provider_ms == turn_latency(TURN, FACTS).provider_ms
+
+
+def test_a_request_that_is_under_way_says_since_when() -> None:
+    sent = [number for number, one in enumerate(FACTS) if isinstance(one.fact.event, ModelRequested)]
+    assert turn_latency(TURN, FACTS).asked_at is None
+    asked = FACTS[sent[0]]
+    assert turn_latency(TURN, FACTS[: sent[0] + 1]).asked_at == asked.fact.at / 1e6
+    answered = [number for number, one in enumerate(FACTS) if isinstance(one.fact.event, ModelCompleted)]
+    assert turn_latency(TURN, FACTS[: answered[0] + 1]).asked_at is None
 
 
 @pytest.mark.spec("HOL-LAT-02", "HOL-LAT-03")

@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 
 from kit.runs.event_samples import (
+    NOON,
     TURN,
+    completed,
     fact,
     log,
     message,
+    requested,
     said,
     tool_failed,
     turn_completed,
@@ -19,7 +22,7 @@ from kit.runs.event_samples import (
 from kit.runs.turn_trees import began, beside, call, child, did, inside, nested_turn, round_of, timed
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import LimitChanged, PlanningStarted
+from wakeful.contracts.events import CostRecorded, LimitChanged, PlanningStarted
 from wakeful.contracts.sensitive_names import REDACTED
 from wakeful.views.tree import MAX_TREE_NODES, ExecutionTreeNode, ExecutionTreeSnapshot, execution_tree, thread_messages
 
@@ -62,8 +65,10 @@ def test_a_call_has_what_it_was_given_what_came_of_it_and_how_long_it_took() -> 
             result_preview="4200",
             is_error=False,
             duration_ms=4,
+            started_at=tree.nodes[0].started_at,
         ),
     )
+    assert tree.nodes[0].started_at == NOON / 1e6
 
 
 @pytest.mark.spec("LOOP-TREE-03")
@@ -154,6 +159,23 @@ def test_calls_under_way_when_an_error_or_a_cancel_ended_the_turn_are_errors(
 def test_a_call_under_way_has_taken_as_long_as_the_log_knows() -> None:
     facts = timed([*START, *round_of(1, "", "a", "b"), began("a"), began("b"), did("b")], every_ms=10)
     assert {node.id: node.duration_ms for node in execution_tree(log(*facts)).nodes} == {"a": 20, "b": 4}
+
+
+def test_a_call_that_made_a_child_has_what_the_requests_inside_it_cost_at_any_depth() -> None:
+    def paid(amount: str) -> list[Fact]:
+        bill = CostRecorded(model_ref="openai:gpt-5.5", amount=amount, price_list="own")
+        return [fact(requested()), fact(completed()), fact(bill)]
+
+    tree = tree_of(
+        *paid("0.5"),
+        *round_of(1, "", "out", "a", tool="run_subtask"),
+        began("out", "run_subtask", title="Out"),
+        child("out", "Out"),
+        *inside("out", 1, [*paid("0.01"), *round_of(1, "", "in", tool="run_subtask"), began("in", "run_subtask")]),
+        *inside("in", 2, [*paid("0.02"), *paid("0.03")]),
+        began("a"),
+    )
+    assert {node.id: node.cost for node in tree.nodes} == {"out": "0.06", "in": "0.05", "a": None}
 
 
 def test_a_call_that_was_refused_before_it_was_taken_up_is_a_node() -> None:

@@ -10,6 +10,7 @@ from wakeful.service.operations.turns import named_turn
 if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval, Decided
     from wakeful.service.commands.approvals import Outcome
+    from wakeful.views.approval_details import ApprovalDetails
     from wakeful.views.runtime_records import SentMessage
     from wakeful.views.store_records import ApprovalRule
 
@@ -61,10 +62,10 @@ async def _approvals(opened: OpenStore, asked: ApprovalFilter) -> "list[Approval
     return await approvals(opened.engine, pending_only=not asked.decided, turn_id=turn_id)
 
 
-async def _approval(opened: OpenStore, asked: ApprovalName) -> "Approval":
-    from wakeful.service.commands.approvals import show
+async def _approval(opened: OpenStore, asked: ApprovalName) -> "ApprovalDetails":
+    from wakeful.service.queries.approval_details import approval_details
 
-    return await show(opened.engine, asked.approval)
+    return await approval_details(opened.engine, asked.approval, keys=opened.keys())
 
 
 async def _decide(opened: OpenStore, asked: ApprovalDecision) -> "Outcome":
@@ -103,7 +104,9 @@ async def _reask(opened: OpenStore, asked: ApprovalReask) -> "SentMessage":
 
 
 LIST_APPROVALS = Operation("approvals.list", "observe", ApprovalFilter, _APPROVAL, _approvals, many=True)
-SHOW_APPROVAL = Operation("approvals.show", "observe", ApprovalName, _APPROVAL, _approval)
+SHOW_APPROVAL = Operation(
+    "approvals.show", "observe", ApprovalName, "wakeful.views.approval_details.ApprovalDetails", _approval
+)
 DECIDE = Operation("approvals.decide", "operate", ApprovalDecision, _OUTCOME, _decide)
 LIST_RULES = Operation("approvals.rules", "observe", AgentName, _RULE, _rules, many=True)
 REVOKE_RULE = Operation("approvals.revoke", "operate", RuleName, _RULE, _revoke, repeatable=True)

@@ -84,11 +84,16 @@ async def _waiting(store: Store, busy: BusyThread) -> list[WaitingThread]:
     resting = next((turn for turn in turns if turn.state == "suspended"), None)
     if resting is None:
         return []
-    rows = await store.queued(busy.agent_id, busy.thread_id, limit=SHOWN)
-    shown = tuple(
+    shown = await messages_behind(store, busy.agent_id, busy.thread_id)
+    return [WaitingThread(thread=busy.thread_id, turn_id=resting.turn_id, queued=busy.queued, messages=shown)]
+
+
+async def messages_behind(store: Store, agent_id: str, thread_id: str) -> tuple[MessageBehind, ...]:
+    """The first messages that queue in a thread."""
+    rows = await store.queued(agent_id, thread_id, limit=SHOWN)
+    return tuple(
         MessageBehind(message_id=row.message_id, kind=row.kind, queued_at=row.admitted_at / 1e6) for row in rows
     )
-    return [WaitingThread(thread=busy.thread_id, turn_id=resting.turn_id, queued=busy.queued, messages=shown)]
 
 
 async def _revision(store: Store, name: str) -> dict[str, Any]:

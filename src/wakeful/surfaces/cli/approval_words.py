@@ -14,6 +14,7 @@ from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.screen import fold, short
 from wakeful.surfaces.cli.shown_values import arguments_text, json_text, moment, one_line, plain, span
+from wakeful.views.approval_details import ApprovalDetails, ApprovalNotice
 from wakeful.views.store_records import ApprovalRule
 
 
@@ -50,7 +51,7 @@ def commands(approval: Approval, place: StoreAddress) -> list[tuple[str, str]]:
     return [first, ("reject:", f'wakeful approvals reject {short(approval.id)} "the reason"{end}')]
 
 
-def details(approval: Approval, place: StoreAddress) -> list[str]:
+def details(approval: ApprovalDetails, place: StoreAddress) -> list[str]:
     """Everything a person needs to decide, and the decision once there is one."""
     lines = [
         f"{approval.id}  {approval.kind}, {approval.status}",
@@ -74,13 +75,36 @@ def details(approval: Approval, place: StoreAddress) -> list[str]:
             lines.append(f"  sandbox    {one_line(approval.confinement, 100)}")
     if approval.approvers:
         lines.append(f"  approvers  {one_line(', '.join(approval.approvers), 400)}")
+    if approval.had_read:
+        lines += fold(one_line(", ".join(approval.had_read), 400), first="  had read   ", rest=" " * 13)
+    if approval.told is not None:
+        lines += fold(_told(approval.told), first="  told       ", rest=" " * 13)
     if approval.status != "pending":
         return [*lines, f"  decided    {decided_words(approval)}"]
     return [
         *lines,
         f"  expires    {left(approval)}",
+        *_behind(approval),
         *(f"  {words:<11}{line}" for words, line in _all(approval, place)),
     ]
+
+
+def _told(notice: ApprovalNotice) -> str:
+    """`channel:phone, delivered at 2030-01-02 10:00:00`."""
+    to = f"{plain(notice.to)}, " if notice.to else ""
+    at = f" at {moment(int(notice.settled_at * 1e6))}" if notice.settled_at is not None else ""
+    if notice.state == "not_sent":
+        return "nobody. To be told on a phone: wakeful channel add ntfy"
+    why = f": {one_line(notice.error, 200)}" if notice.error and notice.state != "delivered" else ""
+    return f"{to}{notice.state.replace('_', ' ')}{at}{why}"
+
+
+def _behind(approval: ApprovalDetails) -> list[str]:
+    """What queues in its thread."""
+    shown = [f"{each.kind} of {moment(int(each.queued_at * 1e6))}" for each in approval.behind]
+    more = approval.waits_behind - len(shown)
+    words = ", ".join([*shown, *([f"{more} more"] if more > 0 else [])])
+    return fold(words, first="  behind it  ", rest=" " * 13) if words else []
 
 
 def decided_words(approval: Approval) -> str:

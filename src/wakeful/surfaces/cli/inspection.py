@@ -199,6 +199,8 @@ def latency(
     out(f"  tools     {duration(report.tools_ms)}")
     if report.cleanup_ms is not None:
         out(f"  cleanup   {duration(report.cleanup_ms)}")
+    if report.asked_at is not None:
+        out(f"  now       waits for a model since {moment(int(report.asked_at * 1e6))}")
     rows = []
     for each in report.rounds:
         lost = f"{each.lost_attempts} lost, {duration(each.lost_ms)}" if each.lost_attempts else ""

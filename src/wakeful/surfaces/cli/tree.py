@@ -59,5 +59,6 @@ def _line(node: ExecutionTreeNode, depth: int) -> Text:
         (plain(node.name), "bold"),
         f"  {one_line(about, WIDTH)}" if about not in ("", "{}") else "",
         (f"  {duration(node.duration_ms)}", "dim"),
+        (f"  {node.cost} USD" if node.cost is not None else "", "dim"),
         (f"  {said}" if said else "", "red" if node.is_error else "dim"),
     )

@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from wakeful.service.queries.replay import ReplayReport
     from wakeful.service.queries.tool_inventory import ToolInventory
     from wakeful.views.agent_status import AgentStatus
+    from wakeful.views.approval_details import ApprovalDetails
     from wakeful.views.cost import CostReport
     from wakeful.views.explanation import CallExplanation
     from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
@@ -282,8 +283,9 @@ class AsyncStore(PathLike[str]):
         """Pending approvals and questions, oldest first; with `decided`, also those that were decided or expired."""
         return await self._perform(LIST_APPROVALS, ApprovalFilter(turn, decided))
 
-    async def approval(self, approval_id: str) -> "Approval":
-        """One approval or question, by its id or the beginning of it. Raises ApprovalNotFound."""
+    async def approval(self, approval_id: str) -> "ApprovalDetails":
+        """One approval or question, by its id or the beginning of it, with who was told of it, what its turn had read
+        and what waits behind it. Raises ApprovalNotFound."""
         return await self._perform(SHOW_APPROVAL, ApprovalName(approval_id))
 
     async def reask(self, approval_id: str, *, by: str = "program") -> "SentMessage":

@@ -16,6 +16,8 @@ from wakeful.surfaces.tui.wishes import DecisionWish, QuestionWish, Wish
 from wakeful.views.presentation.plain_text import arguments_text, json_text
 
 SCOPES = ("call", "tool")
+BEHIND = 3
+"""Messages that are named of those that wait."""
 
 
 class ApprovalOverlay(Overlay):
@@ -30,6 +32,8 @@ class ApprovalOverlay(Overlay):
         self.approvals: list[Record] = []
         self.chosen: str | None = None
         self._whole = False
+        self._round: Record = {}
+        """What stands round the one that was shown when it was read."""
 
     @property
     def title(self) -> str:
@@ -60,7 +64,12 @@ class ApprovalOverlay(Overlay):
         self.approvals = await self.client.approvals()
         if self.shown is None:
             self.chosen = self.approvals[0]["approval_id"] if self.approvals else None
+        self._round = {} if self.chosen is None else await self.client.approval(self.chosen)
         return self._lines()
+
+    @property
+    def is_stale(self) -> bool:
+        return self.chosen is not None and self._round.get("approval_id") != self.chosen
 
     def move(self, key: str) -> None:
         ids = [each["approval_id"] for each in self.approvals]
@@ -99,27 +108,54 @@ class ApprovalOverlay(Overlay):
         if shown is None:
             return [Line("nothing needs you")]
         number = self.approvals.index(shown) + 1
+        around = {} if self.is_stale else self._round
         left = "" if not shown.get("expires_at") else f", {self.times.from_now(shown['expires_at'])} left"
         since = self.times.from_now(shown["requested_at"])
-        asked = f"{number} of {len(self.approvals)}  {shown['agent']} asked {since} ago{left}"
+        told = self._told(around.get("told"))
+        asked = f"{number} of {len(self.approvals)}  {shown['agent']} asked {since} ago{left}{told}"
         found = [Line(line) for line in folded(asked, self.room)]
-        where = f"  in {shown['working_directory']}" if shown.get("working_directory") else ""
-        held = shown.get("confinement")
-        sandbox = f"  {arguments_text(held, 60)}" if isinstance(held, dict) else ""
+        where = f"   in {shown['working_directory']}" if shown.get("working_directory") else ""
+        sandbox = f"   {shown['confinement']}" if shown.get("confinement") else ""
         found += _block(f"{shown.get('tool') or 'question'}{where}{sandbox}", self.room, "you")
-        found += _block(shown["prompt"], self.room, "agent")
+        if not shown["prompt"].startswith(f"Run {shown.get('tool')}("):  # else it says what the arguments say
+            found += _block(shown["prompt"], self.room, "agent")
         if shown["arguments"]:
             short = arguments_text(shown["arguments"], 3 * self.room)
             text = json_text(shown["arguments"], indent=1) if self._whole else short
             found += _block(text, self.room, "agent", indent="|   ")
-        if shown.get("reason"):
-            found += _block(f"asks because: {shown['reason']}", self.room, "agent")
+        reasons = [f"asks because: {shown['reason']}"] if shown.get("reason") else []
+        reasons += [f"it had read: {', '.join(around['had_read'])}"] if around.get("had_read") else []
+        whole = "   ".join(reasons)
+        for words in [whole] if len(whole) <= self.room - 2 else reasons:
+            found += _block(words, self.room, "agent") if words else []
         if shown.get("choices"):
             found += _block(f"choices: {', '.join(map(str, shown['choices']))}", self.room, "agent")
+        found += [Line(line) for line in folded(self._behind(around), self.room)] if around.get("waits_behind") else []
         if self._whole:
             names = ("approval_id", "turn_id", "call_id", "thread", "arguments_sha256", "injected_args", "approvers")
             found += [line for name in names for line in _block(f"{name}: {shown.get(name)}", self.room, "quiet")]
         return found
+
+    def _told(self, notice: Record | None) -> str:
+        """`; phone: delivered 07:02`."""
+        if notice is None:
+            return ""
+        if notice["state"] == "not_sent":
+            return "; nobody was told"
+        at = f" {self.times.at(notice['settled_at'])}" if notice.get("settled_at") else ""
+        to = f"{notice['to'].removeprefix('channel:')}: " if notice["to"] else ""
+        said = {"pending": "not delivered yet", "given_up": "NOT DELIVERED"}.get(notice["state"], notice["state"])
+        return f"; {to}{said}{at}"
+
+    def _behind(self, around: Record) -> str:
+        """`behind it: your message 07:03`."""
+        shown = [f"{_message(each['kind'])} {self.times.at(each['queued_at'])}" for each in around["behind"][:BEHIND]]
+        more = around["waits_behind"] - len(shown)
+        return f"behind it: {', '.join([*shown, *([f'{more} more'] if more else [])])}"
+
+
+def _message(kind: str) -> str:
+    return "your message" if kind == "operator_prompt" else kind.replace("_", " ")
 
 
 def _asked(label: str, initial: str, name: str, how: str) -> QuestionWish:

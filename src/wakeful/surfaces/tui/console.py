@@ -38,7 +38,7 @@ from wakeful.surfaces.tui.overlays import (
     TranscriptOverlay,
     content_of,
 )
-from wakeful.surfaces.tui.overview import Overview, OverviewReader, cut_line, place_line
+from wakeful.surfaces.tui.overview import Overview, OverviewReader, cut_line, place_line, tree_lines
 from wakeful.surfaces.tui.screen_text import cut, folded, harmless
 from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.surfaces.tui.slash_commands import NO_AGENT, act, read_line
@@ -46,6 +46,10 @@ from wakeful.surfaces.tui.wishes import CommandWish, DecisionWish, QuestionWish,
 from wakeful.views.presentation.display_modes import DisplayMode, display_mode
 
 REFRESH_SECONDS = 5.0
+TICK_SECONDS = 1.0
+"""How often it is shown anew how long something has been going on."""
+MOST_ACTIVITY = 6
+"""Lines about the turn that runs, on a small screen."""
 SETTLE_SECONDS = 0.2
 """Between two readings of the overview, however much happens."""
 KEYS = (
@@ -128,6 +132,7 @@ class Console(App[None]):
         self.composer.focus()
         for loop in (self._feed.follow(), self._keep_overview(), self._carry_out_all()):
             self.run_worker(loop)
+        self.set_interval(TICK_SECONDS, self._draw_words)
         self._draw()
 
     async def on_unmount(self) -> None:
@@ -259,7 +264,10 @@ class Console(App[None]):
 
     def _move(self, key: str) -> None:
         if self.overlays:
-            self.overlays[-1].move(key)
+            newest = self.overlays[-1]
+            newest.move(key)
+            if newest.is_stale:
+                self._acts.put_nowait(newest.load(self.selected))
             return
         talk = self.query_one("#talk", VerticalScroll)
         moves: dict[str, Callable[..., Any]] = {
@@ -437,11 +445,17 @@ class Console(App[None]):
         words, message = self.activity.words, self.activity.message
         if words and message is not None and message != self._heard.live.message:
             self._heard.listen_to(message)
+        width, height = self.size
         lines = [f" {self.selected} .. {words}"] if words else []
+        tree = tree_lines(self._reader.tree, width - 1, self._times) if words else []
+        room = max(MOST_ACTIVITY, height // 4)
+        live: list[str] = []
         if lines and message == self._heard.live.message:
-            lines += [f"   {self._budget.line}"] if self._budget.line else []
-            lines += self._heard.live.lines(self.size.width)
-        lines += self._reader.tree if words else []
+            budget = self._budget.line(self._times)
+            lines += [f"   {budget}"] if budget else []
+            live = self._heard.live.lines(width, room - len(lines) - min(len(tree), 2))
+        shown = max(0, room - len(lines) - len(live))
+        lines += (tree[-shown:] if shown else []) + live
         self._put("#activity", "\n".join(cut_line(harmless(line), self.size.width - 1) for line in lines))
         self.query_one("#activity").display = bool(lines)
 

@@ -36,6 +36,10 @@ class HomeClient:
     async def approvals(self) -> list[Record]:
         return await self._list("/approvals")
 
+    async def approval(self, name: str) -> Record:
+        """One with what stands round it: who was told, what its turn had read, what waits behind it."""
+        return await self._one(f"/approvals/{quote(name)}")
+
     async def timers(self) -> list[Record]:
         return await self._list("/timers", limit=MOST_AGENTS)
 
@@ -47,6 +51,9 @@ class HomeClient:
 
     async def cost_of(self, turn: str) -> Record:
         return await self._one("/cost", by="model", turn=turn)
+
+    async def latency(self, turn: str) -> Record:
+        return await self._one(f"/turns/{quote(turn)}/latency")
 
     async def limits(self, turn: str) -> Record:
         """What a turn may use, as it was when it began."""

@@ -15,6 +15,7 @@ from wakeful.service.serving.daemon_client import NoAnswer
 from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overview import money
 from wakeful.surfaces.tui.screen_text import folded
+from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.views.presentation.plain_text import counted
 
 MOST_CHARS = 2_000
@@ -53,9 +54,10 @@ class LiveTurn:
             case None:  # an error: nothing follows
                 self.words, self.is_over = "", True
 
-    def lines(self, width: int) -> list[str]:
-        """The newest words, or the newest lines of a command."""
-        return [f"   {line}" for line in folded(self.words.strip(), width - 4)[-WORD_LINES:]] if self.words else []
+    def lines(self, width: int, most: int) -> list[str]:
+        """The newest words, or the newest lines of a command: so many at most."""
+        shown = folded(self.words.strip(), width - 4)[-min(WORD_LINES, most) :] if self.words and most > 0 else []
+        return [f"   {line}" for line in shown]
 
 
 class TurnListener:
@@ -95,22 +97,29 @@ class TurnListener:
 
 
 class TurnBudget:
-    """What a turn used of what it may use."""
+    """What a turn used of what it may use, and how long its model has been asked."""
 
     def __init__(self, client: HomeClient) -> None:
         self._client = client
         self._turn: str | None = None
         self._limits: Record = {}
-        self.line = ""
+        self._used = ""
+        self._asked_at: float | None = None
 
     async def read(self, turn: str | None) -> None:
         """Raises what the client raises."""
         if turn is None:
-            self._turn, self.line = None, ""
+            self._turn, self._used, self._asked_at = None, "", None
             return
         if turn != self._turn:
-            self._turn, self._limits, self.line = turn, await self._client.limits(turn), ""
-        self.line = budget_line(await self._client.cost_of(turn), self._limits)
+            self._turn, self._limits, self._used = turn, await self._client.limits(turn), ""
+        self._used = budget_line(await self._client.cost_of(turn), self._limits)
+        self._asked_at = (await self._client.latency(turn)).get("asked_at")
+
+    def line(self, times: ShownTimes) -> str:
+        """`turn $0.11 of $0.50, 17 of 40 calls, thinking 4 s`; blank: nothing is known of it yet."""
+        thinks = f", thinking {times.from_now(self._asked_at)}" if self._asked_at is not None else ""
+        return f"{self._used}{thinks}" if self._used else ""
 
 
 def budget_line(cost: Record, limits: Record) -> str:

@@ -93,6 +93,11 @@ class Overlay(VerticalScroll, can_focus=False):
         """Enter, while nothing is typed."""
         return None
 
+    @property
+    def is_stale(self) -> bool:
+        """After a move: is something to be read before all of it can be shown?"""
+        return False
+
     def move(self, key: str) -> None:
         match key:
             case "up":

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from wakeful.surfaces.tui.home_client import MOST_AGENTS, HomeClient, Record
 from wakeful.surfaces.tui.screen_text import cut, padded
-from wakeful.surfaces.tui.shown_times import ShownTimes
+from wakeful.surfaces.tui.shown_times import ShownTimes, span
 from wakeful.views.presentation.plain_text import counted
 
 STATES: Final = {
@@ -25,7 +25,6 @@ COLUMNS: Final = (14, 20, 18, 9)
 """Agent, state, next, today; the last column has the rest."""
 
 MONEY_SECONDS = 15.0
-TREE_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +182,8 @@ class OverviewReader:
         self.overview = Overview()
         self.places: Record = {}
         self.model = ""
-        self.tree: list[str] = []
+        self.tree: list[Record] = []
+        """Calls of the turn that is shown."""
 
     async def read_all(self) -> None:
         agents = await self._client.agents()
@@ -197,7 +197,7 @@ class OverviewReader:
         """`turn`: the one whose calls are shown."""
         places, status = await self._client.workspaces(agent), await self._client.agent(agent)
         nodes = (await self._client.tree(turn))["nodes"] if turn is not None else []
-        self.places, self.tree = places, tree_lines(nodes)
+        self.places, self.tree = places, nodes
         self.model = status.get("model", {}).get("effective_model") or ""
 
     def forget_agent(self) -> None:
@@ -210,13 +210,27 @@ class OverviewReader:
         return self._money[1], self._money[2]
 
 
-def tree_lines(nodes: list[Record]) -> list[str]:
-    """Calls of a turn, each below the one that made it; `..` is under way."""
+def tree_lines(nodes: list[Record], width: int, times: ShownTimes) -> list[str]:
+    """Calls of a turn, each below the one that made it, with what it took and, of a subtask, what it cost.
+
+    `..` is under way.
+    """
     depths: dict[str, int] = {}
     found = []
     for node in nodes:
         depths[node["id"]] = depth = depths.get(node.get("parent_id") or "", 0) + 1
         how = ".." if node.get("is_error") is None else "failed" if node["is_error"] else "ok"
-        title = f' "{node["title"]}"' if node.get("title") else ""
-        found.append(f"{'   ' * depth}{how} {node['name']}{title} {node.get('args_preview') or ''}")
-    return found[-TREE_LINES:]
+        what = f'"{node["title"]}"' if node.get("title") else (node.get("args_preview") or "").replace("{}", "")
+        cost = f"  {money(node['cost'])}" if node.get("cost") is not None else ""
+        took = f"  {_took(node, times):>7}{cost}"
+        room = max(16, width - len(took))
+        found.append("   " * depth + padded(f"{how} {node['name']} {what}", room - 3 * depth) + took)
+    return found
+
+
+def _took(node: Record, times: ShownTimes) -> str:
+    """`0.4 s`, `62 s`, `3 min`; of one that is under way, until now."""
+    if node.get("is_error") is None and node.get("started_at") is not None:
+        return times.from_now(node["started_at"])
+    ms = node["duration_ms"]
+    return f"{ms / 1000:.1f} s" if ms < 10_000 else span(ms / 1000)

@@ -191,11 +191,17 @@ def test_a_place_has_projection_and_access() -> None:
 
 def test_calls_of_a_turn_are_drawn_below_the_one_that_made_them() -> None:
     nodes = [
-        {"id": "a", "parent_id": None, "name": "run_subtask", "title": "who?", "args_preview": "{}", "is_error": None},
-        {"id": "b", "parent_id": "a", "name": "ls", "args_preview": "", "is_error": False},
-        {"id": "c", "parent_id": "a", "name": "rm", "args_preview": "", "is_error": True},
+        {"id": "a", "parent_id": None, "name": "run_subtask", "title": "who?", "args_preview": "{}", "is_error": None,
+         "duration_ms": 62_400, "cost": "0.04"},
+        {"id": "b", "parent_id": "a", "name": "ls", "args_preview": '{"path": "src"}', "is_error": False,
+         "duration_ms": 12},
+        {"id": "c", "parent_id": "a", "name": "rm", "args_preview": "{}", "is_error": True, "duration_ms": 180_000},
+    ]  # fmt: skip
+    assert tree_lines(nodes, 60, ShownTimes()) == [
+        '   .. run_subtask "who?"                        1 min  $0.04',
+        '      ok ls {"path": "src"}                            0.0 s',
+        "      failed rm                                        3 min",
     ]
-    assert tree_lines(nodes) == ['   .. run_subtask "who?" {}', "      ok ls ", "      failed rm "]
 
 
 def test_spans_are_short() -> None:
