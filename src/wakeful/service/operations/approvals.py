@@ -63,7 +63,7 @@ async def _approvals(opened: OpenStore, asked: ApprovalFilter) -> "list[Approval
 
 
 async def _approval(opened: OpenStore, asked: ApprovalName) -> "ApprovalDetails":
-    from wakeful.service.queries.approval_details import approval_details
+    from wakeful.service.queries.views import approval_details
 
     return await approval_details(opened.engine, asked.approval, keys=opened.keys())
 

@@ -1,4 +1,4 @@
-"""The store, seen as clients see it: a turn's tree and its wire messages.
+"""The store, seen as clients see it: a turn's tree, its wire messages, and an approval with what stands round it.
 
 Everything is made from the log when it is asked for. What a turn's tools declare as secret is known before anything is
 shown, and so are arguments that are too long to stand in their fact.
@@ -8,13 +8,21 @@ from collections.abc import Iterable
 
 from wakeful.contracts.envelope import StoredFact
 from wakeful.decisions.run_secrets import RunSecrets
+from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_messages import read_turn
 from wakeful.ports import Store, TurnRow
+from wakeful.ports.notices import NOTICES, NOTICES_OF_AGENT, NoticeRow
+from wakeful.service.commands.approvals import show
+from wakeful.service.queries.status import messages_behind
 from wakeful.service.queries.turns import EventReader, find_turn
 from wakeful.views import tree
+from wakeful.views.approval_details import ApprovalDetails, ApprovalNotice, read_before
 from wakeful.views.tree import ExecutionTreeSnapshot
 from wakeful.views.wire import WireView
 from wakeful.views.wire_messages import WireReplay
+
+NOTICES_LOOKED_AT = 50
+"""Of the agent, from the one that the question raised on: a reminder is among them."""
 
 
 async def execution_tree(store: Store, turn_id: str | None, *, keys: Iterable[str] = ()) -> ExecutionTreeSnapshot:
@@ -22,6 +30,40 @@ async def execution_tree(store: Store, turn_id: str | None, *, keys: Iterable[st
     row = await find_turn(store, turn_id)
     facts = await read_turn(store, row)
     return tree.execution_tree(facts, row.turn_id, await _secrets(store, facts, keys))
+
+
+async def approval_details(engine: Engine, approval_id: str, *, keys: Iterable[str] = ()) -> ApprovalDetails:
+    """Raises ApprovalNotFound, with near names."""
+    store = engine.store
+    record = await show(engine, approval_id)
+    row = await store.action(record.approval_id)
+    assert row is not None
+    done = await execution_tree(store, row.turn_id, keys=keys)
+    threads = await store.busy_threads(row.agent_id) if record.status == "pending" else []
+    queued = sum(each.queued for each in threads if each.thread_id == row.thread_id)
+    return ApprovalDetails(
+        **dict(record),
+        told=await _told(store, row.agent_id, row.required_seq, record.approval_id),
+        had_read=read_before(done.nodes, row.call_id),
+        behind=await messages_behind(store, row.agent_id, row.thread_id) if queued else (),
+        waits_behind=queued,
+    )
+
+
+async def _told(store: Store, agent: str, seq: int, about: str) -> ApprovalNotice | None:
+    """Of its notice and its reminders the newest that was delivered, else the newest."""
+    rows = await store.list_rows(NOTICES, NOTICES_OF_AGENT, agent, after=(seq - 1,), limit=NOTICES_LOOKED_AT)
+    mine: list[NoticeRow] = [row for row in rows if row.about == about]
+    if not mine:
+        return None
+    row = next((each for each in reversed(mine) if each.state == "delivered"), mine[-1])
+    return ApprovalNotice(
+        notice_id=row.notice_id,
+        state=row.state,
+        to=row.to,
+        settled_at=None if row.settled_at is None else row.settled_at / 1e6,
+        error=row.error,
+    )
 
 
 async def wire_messages(

@@ -94,13 +94,13 @@ def _told(notice: ApprovalNotice) -> str:
     to = f"{plain(notice.to)}, " if notice.to else ""
     at = f" at {moment(int(notice.settled_at * 1e6))}" if notice.settled_at is not None else ""
     if notice.state == "not_sent":
-        return "nobody. To be told on a phone: wakeful channel add ntfy"
+        return "not sent; to be told on a phone: wakeful channel add ntfy"
     why = f": {one_line(notice.error, 200)}" if notice.error and notice.state != "delivered" else ""
     return f"{to}{notice.state.replace('_', ' ')}{at}{why}"
 
 
 def _behind(approval: ApprovalDetails) -> list[str]:
-    """What queues in its thread."""
+    """The messages that queue in its thread."""
     shown = [f"{each.kind} of {moment(int(each.queued_at * 1e6))}" for each in approval.behind]
     more = approval.waits_behind - len(shown)
     words = ", ".join([*shown, *([f"{more} more"] if more > 0 else [])])

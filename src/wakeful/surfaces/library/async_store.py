@@ -284,8 +284,10 @@ class AsyncStore(PathLike[str]):
         return await self._perform(LIST_APPROVALS, ApprovalFilter(turn, decided))
 
     async def approval(self, approval_id: str) -> "ApprovalDetails":
-        """One approval or question, by its id or the beginning of it, with who was told of it, what its turn had read
-        and what waits behind it. Raises ApprovalNotFound."""
+        """One approval or question, by its id or the beginning of it; with who was told, and what waits behind it.
+
+        Raises ApprovalNotFound.
+        """
         return await self._perform(SHOW_APPROVAL, ApprovalName(approval_id))
 
     async def reask(self, approval_id: str, *, by: str = "program") -> "SentMessage":

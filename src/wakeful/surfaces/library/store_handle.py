@@ -181,8 +181,10 @@ class StoreHandle(PathLike[str]):
         return wait_outside_loop(self._store.approvals(turn, decided=decided))
 
     def approval(self, approval_id: str) -> "ApprovalDetails":
-        """One approval or question, by its id or the beginning of it, with who was told of it, what its turn had read
-        and what waits behind it. Raises ApprovalNotFound."""
+        """One approval or question, by its id or the beginning of it; with who was told, and what waits behind it.
+
+        Raises ApprovalNotFound.
+        """
         return wait_outside_loop(self._store.approval(approval_id))
 
     def reask(self, approval_id: str, *, by: str = "program") -> "SentMessage":
