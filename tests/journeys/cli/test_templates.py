@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -97,6 +98,7 @@ def test_a_daemon_has_templates_of_its_own_machine(wakeful: Wakeful, home: Serve
         each["template"] for each in json.loads(by_daemon)
     ]
     assert home.client.get("/templates/desk").body["text"] == "Be kind.\n"
+    assert home.client.get(f"/templates/{quote(str(desk), safe='')}").status == 404, "a path is no id"
     relative = home.client.post("/control/templates", {"path": "desk"})
     assert (relative.status, relative.code) == (422, "invalid_request")
     assert wakeful("template", "show", "nothing").code == 2

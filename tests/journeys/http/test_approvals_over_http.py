@@ -70,11 +70,20 @@ def test_of_two_who_decide_at_once_one_wins_and_the_other_is_told(operator: Home
 
 def test_an_edit_and_an_answer_have_ways_of_their_own(operator: HomeClient) -> None:
     edited = ask_for_money(operator, "edited")
-    done = operator.post(f"/approvals/{edited['approval_id']}/edit", {"arguments": {"cents": 5}})
+    edit = f"/approvals/{edited['approval_id']}/edit"
+    done = operator.post(edit, {"arguments": {"cents": 5}})
     assert (done.status, done.body["arguments"]) == (200, {"cents": 5})
     answered = ask_for_money(operator, "answered")
-    done = operator.post(f"/approvals/{answered['approval_id']}/answer", {"answer": "paid by hand"})
+    answer = f"/approvals/{answered['approval_id']}/answer"
+    done = operator.post(answer, {"answer": "paid by hand"})
     assert done.body["approval"]["decision"] == "answer"
+    for where, same, other in (
+        (edit, {"arguments": {"cents": 5}}, {"arguments": {"cents": 500}}),
+        (answer, {"answer": "paid by hand"}, {"answer": "not paid"}),
+    ):
+        assert operator.post(where, same).body["duplicate"] is True
+        late = operator.post(where, other)
+        assert (late.status, late.code) == (409, "already_decided"), "something else is no repetition"
 
 
 def test_a_rule_for_always_can_be_listed_and_revoked(operator: HomeClient) -> None:

@@ -80,6 +80,15 @@ def test_a_client_that_lost_its_stream_posts_again_and_begins_no_second_turn(cli
         assert kinds(frames.all()) == kinds(seen[1:] + rest)
 
 
+def test_a_place_that_the_log_does_not_reach_is_refused_before_anything_is_said(client: HomeClient) -> None:
+    where = "/agents/clerk/chat"
+    for form in ("chat", "standard"):
+        said = {"text": f"never said {form}", "thread": f"ahead-{form}"}
+        answer = client.post(f"{where}?form={form}", said, headers={"last-event-id": "100000"})
+        assert (answer.status, answer.code) == (410, "cursor_gone")
+        assert client.get(f"/turns?agent=clerk&thread=ahead-{form}").body == []
+
+
 def test_client_tools_are_asked_and_answered_while_the_stream_goes_on(client: HomeClient, observer: HomeClient) -> None:
     with client.stream("/agents/teller/chat", {"text": "pick 2", "thread": "pick"}) as frames:
         seen = frames.until("turn_suspended")

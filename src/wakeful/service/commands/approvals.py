@@ -56,6 +56,8 @@ class Outcome:
     approval: Approval
     duplicate: bool = False
     """It had been decided before; this is what was decided then."""
+    is_same: bool = True
+    """Of a duplicate: the answer, or the arguments, were these."""
     rule_id: str | None = None
     arguments: dict[str, Any] | None = None
     """Of an edit: the new arguments, secrets redacted."""
@@ -78,7 +80,7 @@ async def decide(engine: Engine, approval_id: str, decided: Decided, *, by: str 
     store = engine.store
     row = await _expired(engine, await _find(store, approval_id))
     if row.status != "pending":
-        return Outcome(await _record(store, row), duplicate=True)
+        return await _decided_before(store, row, decided)
     asked = await _asked(store, row)
     _check_entitled(asked, by)
     events = await _resolution(engine, row, asked, decided, by)
@@ -86,11 +88,21 @@ async def decide(engine: Engine, approval_id: str, decided: Decided, *, by: str 
     try:
         await store.admit(row.agent_id, facts)
     except AlreadyDecided:
-        row = await store.action(row.action_id) or row
-        return Outcome(await _record(store, row), duplicate=True)
+        return await _decided_before(store, await store.action(row.action_id) or row, decided)
     row = await store.action(row.action_id) or row
     rule = next((event.rule_id for event in events if isinstance(event, ApprovalRuleAdded)), None)
     return Outcome(await _record(store, row), rule_id=rule, arguments=await _new_arguments(store, row, events))
+
+
+async def _decided_before(store: Store, row: ActionRow, decided: Decided) -> Outcome:
+    said, is_same = await _said(store, row), True
+    match decided:
+        case Answer() if said is not None:
+            now = await _answer(store, _plain("answer", decided.content))
+            is_same = now == ({"answer": said.answer} if said.answer_ref is None else {"answer_ref": said.answer_ref})
+        case Edit() if said is not None:
+            is_same = said.arguments == _plain("arguments", decided.arguments)
+    return Outcome(await _record(store, row), duplicate=True, is_same=is_same)
 
 
 async def _new_arguments(store: Store, row: ActionRow, events: Sequence[AnyEvent]) -> dict[str, Any] | None:
@@ -208,13 +220,16 @@ async def _pending_of(store: TableReads, turn: str) -> list[str]:
 
 
 async def _record(store: Log, row: ActionRow) -> Approval:
-    asked = await _asked(store, row)
-    said: ActionResolved | None = None
-    if row.resolved_seq is not None:
-        (resolved,) = await store.read(row.agent_id, after=row.resolved_seq - 1, limit=1)
-        assert isinstance(resolved.fact.event, ActionResolved)
-        said = resolved.fact.event
+    asked, said = await _asked(store, row), await _said(store, row)
     return approval(row, row.call_id, asked, said, requested_at=row.requested_at, decided_at=row.decided_at)
+
+
+async def _said(store: Log, row: ActionRow) -> ActionResolved | None:
+    if row.resolved_seq is None:
+        return None
+    (resolved,) = await store.read(row.agent_id, after=row.resolved_seq - 1, limit=1)
+    assert isinstance(resolved.fact.event, ActionResolved)
+    return resolved.fact.event
 
 
 async def _asked(store: Log, row: ActionRow) -> ActionRequired:

@@ -71,6 +71,14 @@ async def _chat(opened: OpenStore, asked: ChatQuery) -> "ChatReplay":
     return await chat_replay(opened.engine, row, asked.after, keys=opened.keys())
 
 
+async def check_place(opened: OpenStore, asked: ChatWords, after: int) -> None:
+    """Before anything is said: raises CursorGone where the agent's log does not reach the place to go on from."""
+    from wakeful.service.queries.event_cursors import check_reached
+
+    if after:
+        await check_reached(opened.store, asked.agent, after)
+
+
 async def begin_chat(opened: OpenStore, asked: ChatWords, after: int = 0) -> "tuple[SentMessage, ChatStream]":
     """Say something, and follow the turn that takes it, until that turn is over.
 

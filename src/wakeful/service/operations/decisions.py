@@ -116,7 +116,8 @@ async def _decided(opened: OpenStore, approval: str, decision: Decided, by: str)
     check_no_tool(approval)
     outcome: Outcome = await decide(opened.engine, approval, decision, by=by)
     found = outcome.approval
-    if outcome.duplicate and (found.decided_by != by or found.decision != _WORDS[type(decision)]):
+    is_another = found.decided_by != by or found.decision != _WORDS[type(decision)] or not outcome.is_same
+    if outcome.duplicate and is_another:
         raise AlreadyDecided(found.approval_id, found.status, found.decided_by, found.decided_at)
     return DecisionRecord(
         approval=outcome.approval,

@@ -7,6 +7,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wakeful.contracts.errors import TemplateNotFound
 from wakeful.service.operations.operation import NoRequest, OpenStore, Operation, check_no_tool
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ async def _list(opened: OpenStore, asked: NoRequest) -> "list[TemplateRecord]":
 async def _show(opened: OpenStore, asked: TemplateName) -> "TemplateText":
     from wakeful.runtime.template_catalogue import show_template
 
+    if opened.living is not None and "/" in asked.template:
+        raise TemplateNotFound(
+            f"a runtime shows templates by their ids, and {asked.template!r:.80} is a path",
+            "GET /templates lists them.",
+        )
     return await asyncio.to_thread(show_template, asked.template)
 
 

@@ -69,6 +69,10 @@ class StoreAddress(NamedTuple):
         return self.daemon is not None and not self.path
 
 
+THIS_MACHINE = StoreAddress(":memory:", True)
+"""For what belongs to no store, and is not asked of a daemon."""
+
+
 def ask(operation: Operation[Q, A], asked: Q, place: StoreAddress) -> A:
     """An operation of the service: done by the daemon, or in this process as the user that it runs as."""
     if place.daemon is not None:
@@ -118,7 +122,7 @@ def place_to_fill(named: Path | None) -> StoreAddress:
 
 def place_without_store() -> StoreAddress:
     """A daemon that answers, else this machine: for what belongs to no store."""
-    return _daemon_place(None) or StoreAddress(":memory:", True)
+    return _daemon_place(None) or THIS_MACHINE
 
 
 def store_to_write(named: Path | None) -> StoreAddress:

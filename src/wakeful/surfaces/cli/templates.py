@@ -9,7 +9,7 @@ from wakeful.service.operations.operation import NoRequest
 from wakeful.service.operations.templates import ADD_TEMPLATE, LIST_TEMPLATES, SHOW_TEMPLATE, NewTemplate, TemplateName
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, WideOption
-from wakeful.surfaces.cli.places import ask, place_of_rows, place_without_store
+from wakeful.surfaces.cli.places import THIS_MACHINE, ask, place_of_rows, place_without_store
 from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.screen import columns
 from wakeful.surfaces.cli.shown_values import json_text, one_line, out, plain
@@ -40,7 +40,8 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Print what an agent made from a template is told, and name the skills that it gets."""
-    found = ask(SHOW_TEMPLATE, TemplateName(_place(template)), place_without_store())
+    named = _place(template)
+    found = ask(SHOW_TEMPLATE, TemplateName(named), THIS_MACHINE if "/" in named else place_without_store())
     if json:
         out(json_text(found.model_dump(mode="json"), indent=2))
         return

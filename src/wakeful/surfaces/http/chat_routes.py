@@ -27,6 +27,7 @@ from wakeful.service.operations.chat import (
     MessageName,
     begin_chat,
     cancel_answer,
+    check_place,
     follow_chat,
     follow_message_chat,
     follow_message_events,
@@ -116,6 +117,7 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         as_key_of_message(idempotency_key, values)
         caller = caller_of(request.scope).name
         words = ChatWords(agent_id.replace(SLASH, "/"), **values, sender=caller)
+        await check_place(opened, words, after)
         if form == "standard":
             sent = MessageName((await SAY.handler(opened, words)).message_id)
             events = follow_message_events(opened, sent, after)
