@@ -5,7 +5,10 @@ somebody may ask for again. So the kinds are named here, and a test holds every 
 tables and against `evolve`. Everything else stays, whatever its age.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from wakeful.contracts.events import AnyEvent
 
 FOR_READERS = frozenset(
     {
@@ -28,6 +31,101 @@ FOLLOWED = frozenset({"context.resolved", "routing.decided", "routing.fallback.a
 """The same events of a later turn take the place of these."""
 OF_ITS_TURN = FOLLOWED | {"thread.checkpointed"}
 """A later turn of the thread may still begin with these, as long as its window reaches them."""
+
+
+OF_A_CONVERSATION = (
+    FOR_READERS
+    | OF_ITS_TURN
+    | {
+        "answer.accepted",
+        "answer.rejected",
+        "context.compaction.started",
+        "context.compaction.failed",
+        "context.retrieved",
+        "context.skill_activated",
+        "output.spilled",
+        "permission.evaluated",
+        "planning.started",
+        "planning.completed",
+        "planning.failed",
+        "subagent.started",
+        "subagent.noted",
+        "subagent.completed",
+        "subagent.failed",
+        "tool.started",
+        "tool.dispatched",
+        "turn.config_changed",
+        "workflow.started",
+        "workflow.node_resolved",
+    }
+)
+"""Nothing follows from these once their thread was deleted: no row that stays, and no later turn begins with them."""
+_NO_WORDS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "message.admitted": lambda event: {
+        "item": event.item.model_copy(update={"parts": ()}),
+        "body": None,
+        "prompt_preview": "",
+        "metadata": None,
+        "context": {},
+        "notes": {},
+        "editing": None,
+    },
+    "turn.started": lambda event: {
+        "prompt_preview": None if event.prompt_preview is None else "",
+        "config_ref": event.config_ref.model_copy(update={"digest": ""}),
+        "context": {},
+    },
+    "turn.interjected": lambda event: {"item": event.item.model_copy(update={"parts": ()}), "prompt_preview": ""},
+    "turn.completed": lambda event: {"final_preview": ""},
+    "turn.failed": lambda event: {"final_preview": ""},
+    "history.imported": lambda event: {"items": (), "items_ref": None},
+    "assistant.recorded": lambda event: {
+        "item": event.item.model_copy(update={"parts": (), "citations": None}),
+        "text_preview": "",
+        "continuation": tuple(each.model_copy(update={"parts": ()}) for each in event.continuation),
+    },
+    "tool.result": lambda event: {
+        **_of_call(event),
+        "structured_ref": None,
+        "images": (),
+        "details": {},
+        "untrusted": "",
+        "preview": "",
+    },
+    "tool.failed": lambda event: {
+        **_of_call(event),
+        "message": "",
+        "error": "",
+        "tool_error": event.tool_error.model_copy(update={"message": "", "details": None, "recovery_hint": None}),
+        "recovery_advice": None,
+        "preview": None,
+        "traceback": None,
+        "untrusted": "",
+    },
+    "context.compaction.completed": lambda event: {"summary": None, "summary_preview": "", "folded_message_ids": ()},
+}
+"""Rows follow from these. They stay, without what was said: an event to the fields that are different then."""
+
+
+def _of_call(event: Any) -> dict[str, Any]:
+    return {
+        "item": event.item.model_copy(update={"parts": ()}),
+        "result_ref": None,
+        "artifact_refs": (),
+        "evidence_refs": (),
+        "metadata": event.metadata.model_copy(update={"injected_args": {}, "offloaded_artifact_id": None}),
+    }
+
+
+def is_of_conversation(event: AnyEvent) -> bool:
+    """Does it leave the log with its deleted thread, for good or but for what is left of it?"""
+    return event.kind in OF_A_CONVERSATION or event.kind in _NO_WORDS
+
+
+def without_words(event: AnyEvent) -> AnyEvent | None:
+    """What is left of an event of a conversation; None: nothing has to be."""
+    change = _NO_WORDS.get(event.kind)
+    return None if change is None else event.model_copy(update=change(event))
 
 
 def expiring_kinds(

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from wakeful.ports.tables import RowQuery, Rows, Table
+from wakeful.ports.tables import RowQuery, Rows, Table, TableIndex
 
 
 class ArtifactRow(NamedTuple):
@@ -20,9 +20,14 @@ class ArtifactRow(NamedTuple):
 
 ARTIFACTS_BY_ID = RowQuery(("artifact_id", "turn_id"), served_by="key")
 TURNS_OF_ARTIFACT = RowQuery(("turn_id",), equal=("artifact_id",), served_by="key")
+ARTIFACTS_OF_TURN = RowQuery(("artifact_id",), equal=("turn_id",), served_by="artifacts_of_turn")
 
 ARTIFACTS = Table(
-    "artifacts", ArtifactRow, key=("artifact_id", "turn_id"), queries=(ARTIFACTS_BY_ID, TURNS_OF_ARTIFACT)
+    "artifacts",
+    ArtifactRow,
+    key=("artifact_id", "turn_id"),
+    indexes=(TableIndex("artifacts_of_turn", ("turn_id", "artifact_id")),),
+    queries=(ARTIFACTS_BY_ID, TURNS_OF_ARTIFACT, ARTIFACTS_OF_TURN),
 )
 
 

@@ -62,6 +62,11 @@ class RetentionStore(Protocol):
         """Take the bodies of these kinds of events of a turn that ended. Numbers, times, ids and the chain stay."""
         ...
 
+    async def expire_facts(self, agent_id: str, seqs: Collection[int], *, dry: bool = False) -> FreedSpace:
+        """Take the bodies of these events of an agent, which nobody decides anything from any more: a step. What
+        rows follow from them was written beside them before (`turn.emptied`)."""
+        ...
+
     async def bundle_rows(self, agent_id: str, *, before: int, anew: bool = False) -> FreedSpace:
         """Store rows of an agent's log that are from before that time, of turns that ended before it, together, where
         that takes less: a step, from where the last one stopped. `anew` looks from the beginning. What is read stays

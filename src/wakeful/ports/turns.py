@@ -37,6 +37,8 @@ class TurnRow(NamedTuple):
     ended_at: int | None
     heard: int = 0
     """Its newest event of a kind that others than its owner may write."""
+    deleted_at: int | None = None
+    """When its thread was deleted: no later turn of that name knows of it."""
 
     @property
     def is_open(self) -> bool:
@@ -63,22 +65,36 @@ class TurnFilter(NamedTuple):
 
 _OPEN = Condition("ended_at", "IS NULL")
 _ENDED = Condition("ended_at", "IS NOT NULL")
+_THERE = Condition("deleted_at", "IS NULL")
+_DELETED = Condition("deleted_at", "IS NOT NULL")
 _BY_AGE = ("created_at", "agent_id", "first_seq")
 TURN_OF_KEY = RowQuery(("turn_id",), equal=("key",), where=Condition("key", "IS NOT NULL"), served_by="turns_by_key")
 TURNS_BY_AGE = RowQuery(_BY_AGE, served_by="turns_by_age")
 OPEN_TURNS = RowQuery(_BY_AGE, where=_OPEN, served_by="turns_open")
 TURNS_OF_AGENT = RowQuery(("first_seq",), equal=("agent_id",), served_by="turns_of_agent")
-TURNS_OF_THREAD = RowQuery(("first_seq",), equal=("thread_id", "agent_id"), served_by="turns_by_thread")
+TURNS_OF_THREAD = RowQuery(("first_seq",), equal=("thread_id", "agent_id"), where=_THERE, served_by="turns_by_thread")
 OPEN_TURNS_OF_THREAD = RowQuery(
     ("first_seq",), equal=("thread_id", "agent_id"), where=_OPEN, served_by="turns_open_in_thread"
 )
-THREAD_BY_LAST_EVENT = RowQuery(("last_seq",), equal=("thread_id", "agent_id"), served_by="turns_by_last_event")
-THREAD_BY_AGENT = RowQuery(("agent_id", "first_seq"), equal=("thread_id",), served_by="turns_by_thread")
+THREAD_BY_LAST_EVENT = RowQuery(
+    ("last_seq",), equal=("thread_id", "agent_id"), where=_THERE, served_by="turns_by_last_event"
+)
+THREAD_BY_AGENT = RowQuery(("agent_id", "first_seq"), equal=("thread_id",), where=_THERE, served_by="turns_by_thread")
 TURNS_OF_NAME = RowQuery(_BY_AGE, equal=("agent_name",), served_by="turns_of_name")
 ENDED_OF_NAME = RowQuery(
     ("ended_at", "turn_id"), equal=("agent_name",), where=_ENDED, served_by="turns_by_name_and_end"
 )
 TURNS_BY_END = RowQuery(("ended_at", "turn_id"), where=_ENDED, served_by="turns_by_end")
+TURNS_BY_DELETION = RowQuery(("deleted_at", "turn_id"), where=_DELETED, served_by="turns_deleted")
+DELETED_OF_THREAD = RowQuery(
+    ("deleted_at", "first_seq"), equal=("thread_id", "agent_id"), where=_DELETED, served_by="turns_deleted_of_thread"
+)
+DELETED_BY_AGENT = RowQuery(
+    ("agent_id", "deleted_at", "first_seq"),
+    equal=("thread_id",),
+    where=_DELETED,
+    served_by="turns_deleted_of_thread",
+)
 
 TURNS = Table(
     "turns",
@@ -89,12 +105,14 @@ TURNS = Table(
         TableIndex("turns_by_age", _BY_AGE),
         TableIndex("turns_open", _BY_AGE, where=_OPEN),
         TableIndex("turns_of_agent", ("agent_id", "first_seq")),
-        TableIndex("turns_by_thread", ("thread_id", "agent_id", "first_seq")),
+        TableIndex("turns_by_thread", ("thread_id", "agent_id", "first_seq"), where=_THERE),
         TableIndex("turns_open_in_thread", ("thread_id", "agent_id", "first_seq"), where=_OPEN),
-        TableIndex("turns_by_last_event", ("thread_id", "agent_id", "last_seq")),
+        TableIndex("turns_by_last_event", ("thread_id", "agent_id", "last_seq"), where=_THERE),
         TableIndex("turns_of_name", ("agent_name", *_BY_AGE)),
         TableIndex("turns_by_name_and_end", ("agent_name", "ended_at"), where=_ENDED),
         TableIndex("turns_by_end", ("ended_at",), where=_ENDED),
+        TableIndex("turns_deleted", ("deleted_at",), where=_DELETED),
+        TableIndex("turns_deleted_of_thread", ("thread_id", "agent_id", "deleted_at", "first_seq"), where=_DELETED),
     ),
     queries=(
         TURN_OF_KEY,
@@ -108,8 +126,11 @@ TURNS = Table(
         TURNS_OF_NAME,
         ENDED_OF_NAME,
         TURNS_BY_END,
+        TURNS_BY_DELETION,
+        DELETED_OF_THREAD,
+        DELETED_BY_AGENT,
     ),
-    fixed=("agent_id", "thread_id", "first_seq", "key", "fingerprint", "prompt_preview", "created_at"),
+    fixed=("agent_id", "thread_id", "first_seq", "key", "fingerprint", "created_at"),
     numbered=True,
 )
 
@@ -189,6 +210,13 @@ class Turns(Rows, Protocol):
         )
         return found[::-1]
 
+    async def deleted_turns(self, agent_id: str, thread_id: str) -> list[TurnRow]:
+        """Those that went with the newest deletion of a thread of that name, oldest first."""
+        query = DELETED_OF_THREAD
+        newest = await self.list_rows(TURNS, query, thread_id, agent_id, limit=1, backwards=True)
+        place = [(row.deleted_at or 0) - 1 for row in newest]
+        return await self.list_rows(TURNS, query, thread_id, agent_id, after=place) if newest else []
+
     async def turns_reaching_past(self, agent_id: str, thread_id: str, seq: int) -> list[TurnRow]:
         """The turns of a thread that may have something after an event, oldest first: open ones may, whatever
         their rows say."""
@@ -200,11 +228,13 @@ class Turns(Rows, Protocol):
         rows |= {row.turn_id: row for row in late}
         return sorted(rows.values(), key=lambda row: row.first_seq)
 
-    async def agents_of_thread(self, thread_id: str, *, limit: int) -> list[str]:
-        """The agents that had a turn in a thread of that name, in the order in which they came to this store."""
+    async def agents_of_thread(self, thread_id: str, *, limit: int, deleted: bool = False) -> list[str]:
+        """The agents that had a turn in a thread of that name, in the order in which they came to this store; with
+        `deleted`, in one that was deleted."""
+        query = DELETED_BY_AGENT if deleted else THREAD_BY_AGENT
         found: list[str] = []
         while len(found) < limit:
-            page = await self.list_rows(TURNS, THREAD_BY_AGENT, thread_id, after=found[-1:], limit=1)
+            page = await self.list_rows(TURNS, query, thread_id, after=found[-1:], limit=1)
             if not page:
                 break
             found.append(page[0].agent_id)

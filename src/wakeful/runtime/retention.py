@@ -1,8 +1,8 @@
 """Retention at work: what has reached its age leaves the store, a step at a time, between other work.
 
-The order of a pass: logs that were cut before, details of turns, rows of their logs, logs of temporary agents,
-idempotency keys, results that were kept whole, output of tasks, blobs that nothing refers to, rows of the feed, indexes
-of deleted agents, space.
+The order of a pass: logs that were cut before, what was said in deleted threads, details of turns, rows of their logs,
+logs of temporary agents, idempotency keys, results that were kept whole, output of tasks, blobs that nothing refers to,
+rows of the feed, indexes of deleted agents, space.
 Each walk goes along the turns by their end and notes how far it has come, so that a pass costs what is new since the
 last one; `everything` begins at the beginning. What may go is said by `decisions.retention`. Killed anywhere, the next
 pass goes on.
@@ -12,30 +12,35 @@ import asyncio
 import json
 import logging
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact, named
 from wakeful.contracts.errors import EventRefused, ForTheCaller, StoreDamaged, StoreProblem
 from wakeful.contracts.events import (
+    BriefCreated,
     ContextResolved,
+    LeftOfEvent,
     OutputExpired,
     OutputSpilled,
     RetentionApplied,
     SessionStarted,
     StoreSizeNoticed,
+    TurnEmptied,
 )
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.retention import DAY_US, GB, Retention, RetentionReport
-from wakeful.decisions.retention import expiring_kinds, is_noticed
+from wakeful.decisions.retention import expiring_kinds, is_noticed, is_of_conversation, without_words
 from wakeful.decisions.task_ends import result_message_id
+from wakeful.engine.turn_messages import read_turn
 from wakeful.ports import Clock, Store, TurnRow
 from wakeful.ports.artifacts import ArtifactRow
 from wakeful.ports.operator_feed import FEED
-from wakeful.ports.turns import TURNS, TURNS_BY_END, TURNS_OF_THREAD
+from wakeful.ports.tables import RowQuery
+from wakeful.ports.turns import TURNS, TURNS_BY_DELETION, TURNS_BY_END, TURNS_OF_THREAD
 from wakeful.runtime.own_streams import append_to_stream
 
 LOG = logging.getLogger(__name__)
@@ -45,6 +50,10 @@ LOOK_SECONDS = 600.0
 EVERY_US = 6 * 3_600_000_000
 """Between two passes of a runtime."""
 PAGE = 100
+EVER = 1 << 62
+"""Behind every time."""
+TOGETHER = 100
+"""Events whose words leave the log in one step."""
 SPACE_PAGES = 500
 """Pages that are given back in one step."""
 _UNREAD: Final = ("queued", "deferred", "taken", "interjected")
@@ -76,11 +85,13 @@ class RetentionPass:
         self._now = clock.now()
         self._keep_from: dict[tuple[str, str], tuple[int, str]] = {}
         self._done = RetentionReport(dry_run=dry)
+        self._is_sweep_due = False
 
     async def run(self) -> RetentionReport:
         """Remove what has reached its age. Raises what the store raises; what was removed until then stays so."""
         if not self._dry:
             await self._finish_cuts()
+        await self._empty_deleted()
         await self._expire_turns()
         if not self._dry:
             await self._bundle_logs()
@@ -109,6 +120,31 @@ class RetentionPass:
             more = freed.more
             await asyncio.sleep(0)
 
+    async def _empty_deleted(self) -> None:
+        """Whatever their age: somebody deleted them."""
+        async for row in self._walk(TURNS_BY_DELETION, "deleted", EVER):
+            with suppress(StoreDamaged):
+                await self._empty_turn(row)
+                self._is_sweep_due = True
+
+    async def _empty_turn(self, row: TurnRow) -> None:
+        """What rows follow from is written beside the events first; then their bodies go. Briefs keep their words."""
+        facts = await read_turn(self._store, row)
+        told = {_text_of(entry) for entry in facts}
+        going = [entry for entry in facts if is_of_conversation(entry.fact.event) and entry.event_id not in told]
+        events = 0
+        for first in range(0, len(going), TOGETHER):
+            some = going[first : first + TOGETHER]
+            if not self._dry:
+                emptied = TurnEmptied(of_turn=row.turn_id, left=tuple(_left_of(some)))
+                await self._store.admit(row.agent_id, [Fact(emptied, self._clock.now(), row.thread_id)])
+            seqs = {entry.seq for entry in some}
+            freed = await self._store.retention.expire_facts(row.agent_id, seqs, dry=self._dry)
+            events += freed.items
+            self._add(events=freed.items, freed_bytes=max(0, freed.bytes))
+            await asyncio.sleep(0)
+        self._add(turns=int(events > 0))
+
     async def _expire_turns(self) -> None:
         cutoff = self._settings.before(self._settings.turns, self._now)
         async for row in self._ended("turns", cutoff):
@@ -127,9 +163,11 @@ class RetentionPass:
             with suppress(StoreDamaged):
                 await self._bundle_rows(agent_id, cutoff or 0)
         if last is not None:
-            await self._mark("bundles", last)
+            await self._mark("bundles", [last.ended_at, last.turn_id])
 
     async def _expire_turn(self, row: TurnRow, cutoff: int) -> None:
+        if row.deleted_at is not None:
+            return  # it was emptied
         kept_from, newest = await self._kept_from(row, cutoff)
         is_followed = newest != row.turn_id
         is_tainted = is_followed and row.last_seq >= kept_from and await self._is_tainted(row)
@@ -254,7 +292,7 @@ class RetentionPass:
             if digest in free:  # else something else has the same bytes
                 await self._expire_output(due[digest], sizes[digest])
         if last is not None:
-            await self._mark("outputs", last)
+            await self._mark("outputs", [last.ended_at, last.turn_id])
 
     async def _expire_output(self, row: ArtifactRow, size: int) -> None:
         if row.expired_at is None and not self._dry:
@@ -294,7 +332,8 @@ class RetentionPass:
         if not grace:
             return
         swept = await store.retention_mark(_SWEPT)
-        if not self._everything and swept is not None and self._now - int(swept) < DAY_US // 2:
+        is_fresh = swept is not None and self._now - int(swept) < DAY_US // 2
+        if is_fresh and not self._everything and not self._is_sweep_due:
             return
         freed = await store.sweep_blobs(
             now=self._now, grace=round(grace * DAY_US), dry=self._dry, anew=self._everything
@@ -314,30 +353,35 @@ class RetentionPass:
 
     # --- beside them ---------------------------------------------------------------------------------------------
 
-    async def _ended(self, name: str, cutoff: int | None, *, marks: bool = True) -> AsyncIterator[TurnRow]:
-        """Turns that ended before a time and were not looked at by this walk, in the order of their ends. Without
-        `marks`, the walk notes itself how far it came."""
+    def _ended(self, name: str, cutoff: int | None, *, marks: bool = True) -> AsyncIterator[TurnRow]:
+        """Turns that ended before a time and were not looked at by this walk, in the order of their ends."""
+        return self._walk(TURNS_BY_END, name, cutoff, marks=marks)
+
+    async def _walk(
+        self, query: RowQuery, name: str, cutoff: int | None, *, marks: bool = True
+    ) -> AsyncIterator[TurnRow]:
+        """Turns along a time that is before `cutoff`, from where this walk came the last time. Without `marks`, whoever
+        walks notes how far it came."""
         if cutoff is None:
             return
-        store = self._store
-        mark = None if self._everything else await store.retention.retention_mark(name)
+        mark = None if self._everything else await self._store.retention.retention_mark(name)
         after: list[int | str] = [] if mark is None else json.loads(mark)
         while True:
-            page = await store.list_rows(TURNS, TURNS_BY_END, after=after, limit=PAGE)
-            due = [row for row in page if (row.ended_at or 0) < cutoff]
+            page = await self._store.list_rows(TURNS, query, after=after, limit=PAGE)
+            due = [row for row in page if TURNS.values_of(row, query.order)[0] < cutoff]
             for row in due:
                 yield row
             if due:
-                after = [due[-1].ended_at or 0, due[-1].turn_id]
+                after = [*TURNS.values_of(due[-1], query.order)]
                 if marks:
-                    await self._mark(name, due[-1])
+                    await self._mark(name, after)
             if len(due) < PAGE:
                 return
             await asyncio.sleep(0)
 
-    async def _mark(self, name: str, row: TurnRow) -> None:
+    async def _mark(self, name: str, place: Sequence[int | str | None]) -> None:
         if not self._dry:
-            await self._store.retention.set_retention_mark(name, json.dumps([row.ended_at or 0, row.turn_id]))
+            await self._store.retention.set_retention_mark(name, json.dumps(place))
 
     def _add(self, **counts: int) -> None:
         now = {name: getattr(self._done, name) + count for name, count in counts.items()}
@@ -379,6 +423,21 @@ async def _drop_indexes(store: Store, agent_id: str | None = None) -> None:
 
     with suppress(OSError):
         await (drop_deleted(store) if agent_id is None else drop_index(store, agent_id))
+
+
+def _text_of(entry: StoredFact) -> str | None:
+    """The event that holds the words of a brief, where this is one."""
+    event = entry.fact.event
+    if not isinstance(event, BriefCreated) or event.text_ref is None:
+        return None
+    return named(event.text_ref, entry.agent_id, entry.seq)
+
+
+def _left_of(entries: Sequence[StoredFact]) -> Iterator[LeftOfEvent]:
+    for entry in entries:
+        left = without_words(entry.fact.event)
+        if left is not None:
+            yield LeftOfEvent(event_seq=entry.seq, payload=left.model_dump(mode="json", exclude_none=True))
 
 
 def _size_of(folder: Path) -> int:

@@ -3,13 +3,14 @@
 The log is folded by itself, so that rows which several agents share hold what this one added to them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import LogCheckpointed, SessionStarted
 from wakeful.decisions.retention import why_log_stays
 from wakeful.ports.turns import TURNS
+from wakeful.store.emptied_turns import LeftEvents, emptied_among
 from wakeful.store.encoding import EncodedFact, decode
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book
@@ -17,13 +18,14 @@ from wakeful.store.tables import TABLES
 from wakeful.store.tables.checkpoints import GOING, KEPT
 
 
-def checkpoint_of(agent_id: str, entries: Iterable[EncodedFact], upto: int, digest: bytes) -> LogCheckpointed:
+def checkpoint_of(agent_id: str, entries: Sequence[EncodedFact], upto: int, digest: bytes) -> LogCheckpointed:
     """Raises EventRefused when the log has to stay."""
     tables = MemoryTables()
     book = Book(agent_id, tables)
+    left = LeftEvents(lambda: emptied_among(entries))
     is_temporary = False
     for entry in entries:
-        fact = decode(entry.head, entry.payload)
+        fact = left.read_as(entry.seq, decode(entry.head, entry.payload))
         is_temporary |= isinstance(fact.event, SessionStarted) and fact.event.temporary
         book.read_again([fact], entry.seq - 1)
     turns = [*tables.all(TURNS)]

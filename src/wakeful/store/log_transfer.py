@@ -8,6 +8,7 @@ from wakeful.ports.tables import Table, TableKey
 from wakeful.ports.transfer import StoredLog
 from wakeful.ports.turns import TURN_OF_KEY, TURNS
 from wakeful.store import chain
+from wakeful.store.emptied_turns import LeftEvents, emptied_among
 from wakeful.store.encoding import NO_ROW, EncodedFact, decode, link_row, read_row
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book
@@ -36,13 +37,15 @@ def checked_log(log: StoredLog) -> CheckedLog:
     tables = MemoryTables()
     book = Book(log.agent_id, tables)
     found: list[list[EncodedFact]] = []
+    left = LeftEvents(lambda: emptied_among(_entries(log)))
     for row in log.rows:
         try:
             entries = read_row(row.seq, row.header, row.body)
             fits = row.seq == seq and entries and link_row(previous, row.header, row.body, entries) == row.hash
             if not fits:
                 raise ValueError("it does not follow from the one before it")
-            book.read_again([decode(entry.head, entry.payload) for entry in entries], row.seq - 1)
+            facts = [left.read_as(entry.seq, decode(entry.head, entry.payload)) for entry in entries]
+            book.read_again(facts, row.seq - 1)
         except (*NO_ROW, EventRefused) as error:
             raise StoreDamaged(
                 f"event {row.seq} of agent {log.agent_id} is not what was written",
@@ -78,6 +81,10 @@ def _known(agent_id: str, what: str) -> EventRefused:
 
 def payloads_of(logs: Sequence[StoredLog]) -> Iterable[bytes | None]:
     for log in logs:
-        for row in log.rows:
-            for entry in read_row(row.seq, row.header, row.body):
-                yield entry.payload
+        for entry in _entries(log):
+            yield entry.payload
+
+
+def _entries(log: StoredLog) -> Iterable[EncodedFact]:
+    for row in log.rows:
+        yield from read_row(row.seq, row.header, row.body)

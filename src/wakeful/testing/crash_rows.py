@@ -11,6 +11,7 @@ from wakeful.contracts.envelope import StoredFact
 from wakeful.ports import Match, Store, Table, TableKey
 from wakeful.ports.mailbox import MESSAGES
 from wakeful.ports.retention import left_before
+from wakeful.store.emptied_turns import LeftEvents
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book
 from wakeful.store.tables import TABLES
@@ -24,8 +25,10 @@ async def find_misfits(store: Store) -> list[str]:
     made = MemoryTables()
     for agent_id in await store.agents():
         book = Book(agent_id, made)
-        for entries in _neighbours(await store.read(agent_id)):
-            book.read_again([entry.fact for entry in entries], entries[0].seq - 1)
+        recorded = await store.read(agent_id)
+        emptied = LeftEvents(lambda recorded=recorded: (entry.fact.event for entry in recorded))  # type: ignore[misc]
+        for entries in _neighbours(recorded):
+            book.read_again([emptied.read_as(entry.seq, entry.fact) for entry in entries], entries[0].seq - 1)
     found: list[str] = []
     for table in TABLES:
         rows = await store.find_rows(table, [Match({})], order=table.key)

@@ -65,6 +65,8 @@ from wakeful.contracts.events import (
     RuntimeToolResolved,
     TaskEnded,
     TaskStatusChanged,
+    ThreadDeleted,
+    TurnEmptied,
     TurnFailed,
     TurnInterjected,
     TurnPauseLifted,
@@ -277,6 +279,13 @@ A_DAY: list[list[Fact]] = [
 """A turn of an agent of a runtime: a call, and a conversation that is folded."""
 
 
+FORGOTTEN = "agent_7c"
+FORGOTTEN_TURN = "forgotten_1"
+DELETED = [
+    Fact(ThreadDeleted(deleted_by="ada", turns=1), NOON, THREAD),
+    Fact(TurnEmptied(of_turn=FORGOTTEN_TURN), NOON + 1, THREAD),
+]
+"""Of a thread in which nothing is open any more."""
 GONE = [
     Fact(AgentCreated(agent_name="agent_7b"), NOON),
     Fact(AgentDeleted(deleted_by="ada"), NOON + 1),
@@ -296,6 +305,14 @@ async def tell_life(store: Store) -> None:
     await store.release(claim)
     for fact in GONE:
         await store.admit("agent_7b", [fact])
+    await store.admit(FORGOTTEN, [session(), queued("f1")])
+    claim = await store.claim_thread(FORGOTTEN, THREAD, FORGOTTEN_TURN)
+    facts = [takes(FORGOTTEN_TURN, "f1"), spilled("sha256:3", FORGOTTEN_TURN), ended(FORGOTTEN_TURN)]
+    await store.append(claim, facts)
+    await store.release(claim)
+    for fact in DELETED:
+        await store.admit(FORGOTTEN, [fact])
+    await store.admit(FORGOTTEN, [queued("f2")])
 
 
 WORKER = "agent_8"
@@ -352,7 +369,7 @@ def tainted() -> FilesTainted:
 def told() -> set[type]:
     """The events of the story."""
     mail = [[message()], QUEUE, *(facts for _, owned, outside in MAIL for facts in (owned, outside))]
-    lives = (*LIFE, *A_DAY, GONE)
+    lives = (*LIFE, *A_DAY, GONE, DELETED)
     everything = (
         *OWNED,
         *MONEY,

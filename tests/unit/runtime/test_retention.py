@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kit.runs.event_samples import ONE_OF_EACH
 from kit.runs.store_facts import AGENT, NOON, THREAD, ended, message, session, started
 from wakeful import Agent, Retention, Runtime, open_store, run, tool
 from wakeful.bootstrap.stores import opened_store
@@ -13,7 +14,17 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import BY_KIND, ContextResolved, RetentionApplied, StoreSizeNoticed
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.decisions.evolve import facts as evolving
-from wakeful.decisions.retention import FOLLOWED, FOR_READERS, OF_ITS_TURN, expiring_kinds, is_noticed, why_log_stays
+from wakeful.decisions.retention import (
+    FOLLOWED,
+    FOR_READERS,
+    OF_A_CONVERSATION,
+    OF_ITS_TURN,
+    expiring_kinds,
+    is_noticed,
+    is_of_conversation,
+    why_log_stays,
+    without_words,
+)
 from wakeful.errors import ArtifactExpired, InvalidConfig
 from wakeful.ports import ModelRequest, Store
 from wakeful.runtime.retention import RETENTION_STREAM, RetentionPass
@@ -340,6 +351,17 @@ def test_nothing_follows_from_the_kinds_that_expire() -> None:
     ignored += "RoutingSingleCandidate()"
     for kind in FOR_READERS:
         assert f"{BY_KIND[kind].__name__}()" in ignored, kind
+
+
+def test_of_a_deleted_thread_rows_follow_from_what_is_left() -> None:
+    """What goes for good has no rows that stay; all else keeps what its rules read."""
+    read = {event.kind for event in RULES_OF_EVENT}
+    rows_go_with_the_turn = {"output.spilled"}
+    assert (OF_A_CONVERSATION & read) == rows_go_with_the_turn
+    left = {event.kind: without_words(event) for event in ONE_OF_EACH if is_of_conversation(event)}
+    assert {kind for kind, event in left.items() if event is None} == OF_A_CONVERSATION
+    stays = {"brief.created", "action.required", "cost.recorded", "memory.episode_finalized", "work_item.created"}
+    assert stays.isdisjoint(left)
 
 
 def test_events_that_the_next_turn_may_begin_with_stay_as_long_as_its_window_reaches_them() -> None:

@@ -136,10 +136,13 @@ from wakeful.contracts.events.models import (
 from wakeful.contracts.events.notices import ActionReminded, NoticeAttempted, NoticeRequested, ResultChanged
 from wakeful.contracts.events.retention import (
     EventExpired,
+    LeftOfEvent,
     LogCheckpointed,
     OutputExpired,
     RetentionApplied,
     StoreSizeNoticed,
+    ThreadDeleted,
+    TurnEmptied,
 )
 from wakeful.contracts.events.routing import (
     CostEstimated,
@@ -420,6 +423,8 @@ AnyEvent: TypeAlias = (
     | OutputRedacted
     | EventExpired
     | OutputExpired
+    | ThreadDeleted
+    | TurnEmptied
     | LogCheckpointed
     | RetentionApplied
     | StoreSizeNoticed
@@ -478,6 +483,9 @@ __all__ = [
     "RetentionApplied",
     "OutputRedacted",
     "OutputExpired",
+    "ThreadDeleted",
+    "TurnEmptied",
+    "LeftOfEvent",
     "LogCheckpointed",
     "EventExpired",
     "ActionReminded",

@@ -4,7 +4,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from wakeful.contracts.events.base import Event, Need, RuntimeFact
+from wakeful.contracts.events.base import THREAD, Event, Need, RuntimeFact
+from wakeful.contracts.values import Value
 
 
 class EventExpired(Event):
@@ -28,6 +29,39 @@ class OutputExpired(RuntimeFact):
     of_turn: str
     """The turn that left it."""
     size_bytes: int = 0
+
+
+class ThreadDeleted(RuntimeFact):
+    """A conversation is no more. The next message under its name begins an empty one.
+
+    What was said leaves the log with the next pass of retention (`turn.emptied`). Briefs, costs and approvals stay.
+    """
+
+    kind: ClassVar[str] = "thread.deleted"
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+
+    deleted_by: str
+    reason: str = ""
+    turns: int = 0
+    """How many it had."""
+
+
+class LeftOfEvent(Value):
+    """What stays of an event that expired: its numbers and ids, without what was said."""
+
+    event_seq: int
+    payload: dict[str, Any]
+    """Of the kind and version that the event had."""
+
+
+class TurnEmptied(RuntimeFact):
+    """What was said in a turn of a deleted thread is leaving the log. Rows that are made again follow from what is left
+    here."""
+
+    kind: ClassVar[str] = "turn.emptied"
+
+    of_turn: str
+    left: tuple[LeftOfEvent, ...] = ()
 
 
 class LogCheckpointed(RuntimeFact):

@@ -1,5 +1,6 @@
 """`RetentionStore` in memory: the same rows and the same chain, without space to give back."""
 
+from bisect import bisect_right
 from collections.abc import Collection
 from itertools import takewhile
 from typing import Any
@@ -39,6 +40,22 @@ class MemoryRetention:
                 if not dry:
                     agent.log[place] = header, new, digest
                 facts, freed = facts + len(expiring), freed + len(body) - len(new)
+        return FreedSpace(facts, freed)
+
+    async def expire_facts(self, agent_id: str, seqs: Collection[int], *, dry: bool = False) -> FreedSpace:
+        agent = self._memory.agents.get(agent_id)
+        if agent is None:
+            return FreedSpace()
+        facts = freed = 0
+        for place in sorted({bisect_right(agent.firsts, seq) - 1 for seq in seqs}):
+            header, body, digest = agent.log[place]
+            entries = read_row(agent.firsts[place], header, body)
+            going = {at for at, each in enumerate(entries) if each.payload is not None and each.seq in seqs}
+            if going:
+                new = hollowed(body, lengths_of(header), going)
+                if not dry:
+                    agent.log[place] = header, new, digest
+                facts, freed = facts + len(going), freed + len(body) - len(new)
         return FreedSpace(facts, freed)
 
     async def bundle_rows(self, agent_id: str, *, before: int, anew: bool = False) -> FreedSpace:

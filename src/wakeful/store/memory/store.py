@@ -31,6 +31,7 @@ from wakeful.ports import (
 )
 from wakeful.ports.mailbox import MESSAGES
 from wakeful.ports.turns import TURN_OF_KEY, TURNS, TURNS_OF_THREAD
+from wakeful.store.emptied_turns import LeftEvents, emptied_among
 from wakeful.store.encoding import OUTSIDER, OWNER, decode, encode
 from wakeful.store.leases import TTL, Elapsed, Holder, check_turn, elapsed
 from wakeful.store.memory.claims import MemoryClaims
@@ -270,8 +271,9 @@ class MemoryStore(TableReads):
         while behind := [each for each in self._memory.agents.values() if read.get(each.agent_id, 0) < each.seq]:
             for agent in behind:
                 book = books.setdefault(agent.agent_id, Book(agent.agent_id, tables))
+                left = LeftEvents(lambda agent=agent: emptied_among(agent.entries()))  # type: ignore[misc]
                 for entry in islice(agent.entries(read.get(agent.agent_id, 0)), STEP):
-                    book.read_again([decode(entry.head, entry.payload)], entry.seq - 1)
+                    book.read_again([left.read_as(entry.seq, decode(entry.head, entry.payload))], entry.seq - 1)
                     read[agent.agent_id] = entry.seq
             await asyncio.sleep(0)  # others append meanwhile, and what they appended is read next
         tables.keep_numbers(self._memory.tables, self._memory.marks)

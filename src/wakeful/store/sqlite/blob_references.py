@@ -119,6 +119,12 @@ class BlobReferences:
         gone = [(digest, row) for (digest,) in noted if digest not in named]
         self._sql.many("DELETE FROM blob_references WHERE digest = ? AND row = ?", gone)
 
+    def forget_agent(self, agent: int) -> None:
+        """Events left its log that may not otherwise: what it names is read again."""
+        first, behind = agent << SHIFT, agent + 1 << SHIFT
+        self._sql.do("DELETE FROM blob_references WHERE row >= ? AND row < ?", (first, behind))
+        self._sql.do("DELETE FROM blob_readings WHERE agent = ?", (agent,))
+
     def forget_log(self, agent: int, upto: int) -> None:
         """The log of an agent was cut up to an event: what it named before is not named by it."""
         self._sql.do("DELETE FROM blob_references WHERE row >= ? AND row <= ?", (agent << SHIFT, agent << SHIFT | upto))

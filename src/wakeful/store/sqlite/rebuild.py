@@ -17,6 +17,7 @@ import apsw
 from wakeful.contracts.errors import EventRefused, StoreDamaged
 from wakeful.ports.retention import left_before
 from wakeful.ports.tables import Table, TableKey
+from wakeful.store.emptied_turns import LeftEvents, emptied_among
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.rows import Book
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, translated
@@ -173,10 +174,13 @@ class _Books:
     def _read_agent(self, agent: int, agent_id: str, head: int, changed: dict[Table[Any], set[TableKey]]) -> None:
         book = self.books.setdefault(agent, Book(agent_id, self.tables))
         at = self._read.get(agent, 0)
+        span = Span(agent, agent_id, head)
+        left = LeftEvents(lambda: emptied_among(self._streams.entries(span)))
         while at < head:
-            entries, at = self._streams.piece(Span(agent, agent_id, head), at)
+            entries, at = self._streams.piece(span, at)
             for entry in entries:
-                made = book.read_again([self._streams.recorded(agent_id, entry).fact], entry.seq - 1)
+                fact = left.read_as(entry.seq, self._streams.recorded(agent_id, entry).fact)
+                made = book.read_again([fact], entry.seq - 1)
                 for table, rows in made.rows.items():
                     changed[table].update(rows)
         self._read[agent] = at

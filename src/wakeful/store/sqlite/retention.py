@@ -52,6 +52,10 @@ class SqliteRetention:
         do = self._read if dry else self._write
         return await do(lambda: self._steps.expire_events(turn, kinds, after, dry))
 
+    async def expire_facts(self, agent_id: str, seqs: Collection[int], *, dry: bool = False) -> FreedSpace:
+        do = self._read if dry else self._write
+        return await do(lambda: self._steps.expire_facts(agent_id, seqs, dry))
+
     async def bundle_rows(self, agent_id: str, *, before: int, anew: bool = False) -> FreedSpace:
         return await self._write(lambda: self._steps.bundle_rows(agent_id, before, anew=anew))
 

@@ -55,9 +55,7 @@ class RetentionSteps:
             if places:
                 new = hollowed(body, lengths_of(header), places)
                 if not dry:
-                    if not stored:  # a bundle with it would keep what has to go
-                        self._streams.bundles.unpack(place_of)
-                    self._sql.do("UPDATE appends SET body = ? WHERE id = ?", (new, number))
+                    self._put_hollow(number, place_of if not stored else None, new)
                     left = [entry for at, entry in enumerate(entries) if at not in places]
                     self.references.leave_row(number, left)
                 facts, freed = facts + len(places), freed + len(body) - len(new)
@@ -65,6 +63,50 @@ class RetentionSteps:
             more, less = self._expire_singles(base, turn, kinds, dry)
             facts, freed = facts + more, freed + less
         return FreedSpace(facts, freed, rows[-1][0] - base if len(rows) == STEP_ROWS else None)
+
+    def _put_hollow(self, number: int, bundled_in: Any, body: bytes) -> None:
+        if bundled_in is not None:  # a bundle with it would keep what has to go
+            self._streams.bundles.unpack(bundled_in)
+        self._sql.do("UPDATE appends SET body = ? WHERE id = ?", (body, number))
+
+    def expire_facts(self, agent_id: str, seqs: Collection[int], dry: bool) -> FreedSpace:
+        place = self._streams.place(agent_id)
+        if place is None:
+            return FreedSpace()
+        base = place.agent << SHIFT
+        numbers = {self._row_with(base, seq) for seq in seqs}
+        facts = freed = 0
+        for number in sorted(each for each in numbers if each is not None):
+            ((stored, place_of),) = self._sql.all("SELECT header, body FROM appends WHERE id = ?", (number,))
+            header, body = self._streams.unbundled(agent_id, number, stored, place_of)
+            entries = self._streams.unchecked(agent_id, number - base, header, body)
+            going = {at for at, each in enumerate(entries) if each.payload is not None and each.seq in seqs}
+            if going:
+                new = hollowed(body, lengths_of(header), going)
+                if not dry:
+                    self._put_hollow(number, place_of if not stored else None, new)
+                facts, freed = facts + len(going), freed + len(body) - len(new)
+        for seq in seqs:
+            if (less := self._expire_single(base | seq, dry)) is not None:
+                facts, freed = facts + 1, freed + less
+        if facts and not dry:
+            self.references.forget_agent(place.agent)
+        return FreedSpace(facts, freed)
+
+    def _row_with(self, base: int, seq: int) -> int | None:
+        """The row that holds an event, if any."""
+        found = self._sql.one("SELECT max(id) FROM appends WHERE id > ? AND id <= ?", (base, base | seq))
+        return None if found is None or found[0] is None else int(found[0])
+
+    def _expire_single(self, number: int, dry: bool) -> int | None:
+        """How many bytes that freed; None: a store of version 6 or before has not written it."""
+        found = self._sql.one("SELECT header, body FROM events WHERE id = ?", (number,))
+        if found is None or read_single(number & (1 << SHIFT) - 1, *found).payload is None:
+            return None
+        new = hollow_single(found[1])
+        if not dry:
+            self._sql.do("UPDATE events SET body = ? WHERE id = ?", (new, number))
+        return len(found[1]) - len(new)
 
     def _expire_singles(self, base: int, turn: TurnRow, kinds: Collection[str], dry: bool) -> tuple[int, int]:
         """What a store of version 6 or before has written of it."""

@@ -12,14 +12,15 @@ from wakeful.contracts.events import (
     EVENTS,
     MessageAdmitted,
     Terminal,
+    ThreadDeleted,
     TurnCompleted,
     TurnFailed,
     TurnResumed,
     TurnStarted,
     TurnSuspended,
 )
-from wakeful.ports.turns import TURNS, TurnRow, TurnState
-from wakeful.store.tables.row_rules import AtHand, LogEntry, RowKey, RowRule, Rules
+from wakeful.ports.turns import TURNS, TURNS_OF_THREAD, TurnRow, TurnState
+from wakeful.store.tables.row_rules import AtHand, LogEntry, RowKey, RowList, RowRule, Rules
 
 
 def _message_admitted(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> list[TurnRow]:
@@ -80,6 +81,11 @@ def _turn_ended(entry: LogEntry, event: Terminal, rows: AtHand) -> list[TurnRow]
     return _move(entry, rows, event.status, waiting_for=(), ended_at=entry.fact.at)
 
 
+def _thread_deleted(entry: LogEntry, event: ThreadDeleted, rows: AtHand) -> list[TurnRow]:
+    turns = rows.list(TURNS, TURNS_OF_THREAD, entry.fact.thread_id or "", entry.agent_id)
+    return [row._replace(prompt_preview="", deleted_at=entry.fact.at) for row in turns]
+
+
 def _move(entry: LogEntry, rows: AtHand, state: TurnState, **fields: Any) -> list[TurnRow]:
     row = rows.get(TURNS, entry.fact.turn_id)
     if row is None:
@@ -107,6 +113,10 @@ def own_turn(agent_id: str, fact: Fact, event: Any) -> Sequence[RowKey]:
     return () if fact.turn_id is None else (RowKey(TURNS, (fact.turn_id,)),)
 
 
+def _of_thread(agent_id: str, fact: Fact, event: Any) -> Sequence[RowList]:
+    return (RowList(TURNS, TURNS_OF_THREAD, (fact.thread_id or "", agent_id)),)
+
+
 _MOVES: dict[type, Callable[[LogEntry, Any, AtHand], list[TurnRow]]] = {
     MessageAdmitted: _message_admitted,
     TurnStarted: _turn_started,
@@ -120,4 +130,5 @@ SAID = RowRule(_said, (own_turn,))
 TURN_RULES: Rules = {
     **{event: SAID for event in EVENTS if event.outsider},
     **{event: RowRule(move, (own_turn,)) for event, move in _MOVES.items()},
+    ThreadDeleted: RowRule(_thread_deleted, (_of_thread,)),
 }

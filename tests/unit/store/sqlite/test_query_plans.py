@@ -128,6 +128,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "threads": [lambda: store.threads(limit=3), lambda: store.threads("calc", limit=3)],
         "turns_of_artifact": [lambda: store.turns_of_artifact("sha256:1", limit=1)],
         "artifacts_from": [lambda: store.artifacts_from("sha256:1", limit=2)],
+        "deleted_turns": [lambda: store.deleted_turns("agent_1", "t1")],
         "turns_reaching_past": [lambda: store.turns_reaching_past("agent_1", "t1", 7)],
         "is_held": [lambda: store.is_held("agent_1", "t1")],
         "turns_of_thread": [
