@@ -39,6 +39,8 @@ WakefulError                 `message` says what happened, `hint` what to do nex
 │   ├── AgentStopped             the agent was stopped and takes no messages
 │   ├── MessageNotFound          no message has this id, or it expired
 │   ├── TurnNotFound             no turn has this id
+│   │   └── TurnDeleted              its thread was deleted
+│   ├── ThreadNotFound           no thread has this name
 │   ├── TurnOver                 the turn has ended, and what was asked of it cannot be done
 │   ├── CallNotFound             no call has this id
 │   ├── ApprovalNotFound         no approval or question has this id
@@ -130,10 +132,12 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import StoreTooNew as StoreTooNew
     from wakeful.contracts.errors import TaskNotFound as TaskNotFound
     from wakeful.contracts.errors import TemplateNotFound as TemplateNotFound
+    from wakeful.contracts.errors import ThreadNotFound as ThreadNotFound
     from wakeful.contracts.errors import TimerNotFound as TimerNotFound
     from wakeful.contracts.errors import ToolMissing as ToolMissing
     from wakeful.contracts.errors import ToolRetry as ToolRetry
     from wakeful.contracts.errors import TriggerNotFound as TriggerNotFound
+    from wakeful.contracts.errors import TurnDeleted as TurnDeleted
     from wakeful.contracts.errors import TurnNotFound as TurnNotFound
     from wakeful.contracts.errors import TurnOver as TurnOver
     from wakeful.contracts.errors import TurnUnreadable as TurnUnreadable
@@ -212,6 +216,8 @@ _WHERE = {
     "ToolRetry": "wakeful.contracts.errors",
     "ToolsNotSupplied": "wakeful.service.commands.agent_rebuild",
     "TriggerNotFound": "wakeful.contracts.errors",
+    "ThreadNotFound": "wakeful.contracts.errors",
+    "TurnDeleted": "wakeful.contracts.errors",
     "TurnNotFound": "wakeful.contracts.errors",
     "TurnOver": "wakeful.contracts.errors",
     "TurnUnreadable": "wakeful.contracts.errors",

@@ -10,15 +10,15 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
-from wakeful import Agent, Retention, run, tool
+from wakeful import Agent, Retention, open_store, run, tool
 from wakeful.bootstrap.stores import opened_store
 from wakeful.ports.retention import RetentionStore
 from wakeful.runtime.retention import RetentionPass
 from wakeful.testing import FixedClock, scripted
 
 STEPS = (
-    *("expire_events", "bundle_rows", "cut_log", "finish_cuts", "doubt_outputs", "remove_blob", "sweep_blobs"),
-    *("release_space", "set_retention_mark"),
+    *("expire_facts", "expire_events", "bundle_rows", "cut_log", "finish_cuts", "doubt_outputs", "remove_blob"),
+    *("sweep_blobs", "release_space", "set_retention_mark"),
 )
 
 
@@ -86,6 +86,10 @@ async def _make(path: Path) -> None:
         await run(shop("b", ("look", "x")), "look", store=path)
     await run(shop("c", ("look", "x")), "look", store=path, key="k")
     await run(shop("d", ("refund", "A17")), "refund", store=path)
+    for _ in range(2):
+        await run(shop("e", ("look", "log")), "look", store=path, thread="gone")
+    async with open_store(path) as opened:
+        await opened.delete_thread("gone")
     async with opened_store(path) as store:
         await store.put_blob(b"nobody names this", "text/plain")
         await store.put_blob(b"nor this" * 200_000, "text/plain")

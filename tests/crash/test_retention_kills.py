@@ -63,10 +63,17 @@ async def test_killed_at_every_step_the_log_is_whole_and_the_next_pass_goes_on(m
     assert done.returncode == 0, done.said
     steps, wanted = int(done.said), await state(undisturbed)
     assert wanted["damage"] == wanted["misfits"] == []
-    assert wanted["turns"] == [*[("a", "completed")] * 14, ("c", "completed"), ("d", "suspended")]
+    assert wanted["turns"] == [
+        *[("a", "completed")] * 14,
+        ("c", "completed"),
+        ("d", "suspended"),
+        *[("e", "completed")] * 2,
+    ]
     assert (wanted["waiting"], wanted["costs"]) == (["refund"], before["costs"])
     assert wanted["kinds"]["d"] == before["kinds"]["d"]  # what waits for an approval keeps all of its events
     assert "event.expired" in wanted["kinds"]["a"]
+    said = {"message.admitted", "assistant.recorded", "tool.result"}
+    assert said.isdisjoint(wanted["kinds"]["e"])  # a thread that was deleted
     assert (before["bundles"], wanted["bundles"]) == (0, 1)
     chosen = {1, 2, *range(3, steps + 1, max(1, steps // (POINTS or steps))), steps}
     for at in sorted(chosen):

@@ -85,6 +85,22 @@ def test_the_second_program_about_structured_output_runs_behind_the_first(tmp_pa
     assert done.returncode == 0, done.stderr
 
 
+def test_a_conversation_is_deleted_as_its_guide_prints_it(tmp_path: Path) -> None:
+    page = (ROOT / "docs/guides/conversations.md").read_text()
+    first, second, *_ = _PROGRAM.findall(page)
+    (tmp_path / "program.py").write_text(first + second)
+    done = run(tmp_path, [sys.executable, "program.py"])
+    printed = page.split("## Deleting a conversation")[1].split("```text\n")[1].split("```")[0]
+    assert (done.returncode, done.stdout.endswith(printed)) == (0, True), done
+    (tmp_path / "again.py").write_text(first)
+    assert run(tmp_path, [sys.executable, "again.py"]).returncode == 0
+    lines = [line[2:] for line in page.splitlines() if line.startswith("$ wakeful thread")]
+    assert len(lines) == 2
+    for line in lines:
+        told = run(tmp_path, [*line.split(), "--store", "runs.db"])
+        assert (told.returncode, "mia" in told.stdout) == (0, True), told
+
+
 def test_a_page_without_a_program_at_its_top_is_found() -> None:
     assert beginning("# Title\n\nWords only.\n") is None
     page = "# Title\n\nWords.\n\n```python\nprint(1)\n```\n\nIt prints:\n\n```text\n1\n```\n"

@@ -449,3 +449,15 @@ def tools_models_and_the_machine(typed: Terminal) -> None:
     typed.shape("models test scripted:demo", "models-test")
     typed.shape("doctor", "doctor")
     typed.shape("debug prompt --tools reader:splitter --profile chat", "debug-prompt")
+
+
+@journey
+def a_deleted_conversation(typed: Terminal) -> None:
+    """A thread that waits is refused; one that is over is deleted."""
+    typed(f"{RUN_PAY} --thread mia")
+    for command in ("thread", "thread list", "thread list --json", "thread delete mia", "cancel $turn"):
+        typed(command)
+    for command in ("thread delete mai", "thread delete main", "thread delete mia", "thread delete mia --json"):
+        typed(command)
+    for command in ("thread", "events", "store compact", "tree $turn"):
+        typed(command)

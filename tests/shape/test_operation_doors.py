@@ -42,7 +42,6 @@ NO_COMMAND: Mapping[str, str] = {
     "runtime.summary": "the report of one agent for scripts over HTTP; wakeful agent show has all of it",
     "runtime.update": "an agent is changed in its file, or wakeful agent model for what changes most",
     "runtime.waits": "wakeful why AGENT names each wait",
-    "threads.list": "wakeful events lists turns, each with its thread",
     "threads.messages": "wakeful transcript --thread",
     "turns.result": "wakeful run --json and wakeful prompt --json print it",
     "turns.unpause": "wakeful resume goes on with the turn in its own process",

@@ -197,6 +197,14 @@ class TurnNotFound(ForTheCaller):
     """No such turn in this store."""
 
 
+class TurnDeleted(TurnNotFound):
+    """The turn was there, and its thread was deleted: what was said in it cannot be shown."""
+
+
+class ThreadNotFound(ForTheCaller):
+    """No such thread in this store."""
+
+
 class TurnOver(ForTheCaller):
     """The turn has ended: what was asked of it cannot be done any more."""
 

@@ -70,9 +70,19 @@ class WarmThreads:
             _, (_, oldest) = self._threads.popitem(last=False)
             self._characters -= oldest
 
+    def forget(self, store: Store, agent_id: str, thread_id: str) -> None:
+        """The thread is no more. A process that does not hear of it keeps what it has, and no turn takes it: the turn
+        before it is not found any more."""
+        _, size = self._threads.pop(_place_of(store, agent_id, thread_id), (None, 0))
+        self._characters -= size
+
 
 def _place(store: Store, row: TurnRow) -> Place:
-    return store.runtime_id, store.location, row.agent_id, row.thread_id
+    return _place_of(store, row.agent_id, row.thread_id)
+
+
+def _place_of(store: Store, agent_id: str, thread_id: str) -> Place:
+    return store.runtime_id, store.location, agent_id, thread_id
 
 
 warm_threads = WarmThreads()

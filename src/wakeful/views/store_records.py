@@ -30,6 +30,8 @@ class TurnRecord(Value):
     waiting_for: tuple[str, ...] = ()
     created_at: float
     ended_at: float | None = None
+    deleted_at: float | None = None
+    """When its thread was deleted, and with it what was said."""
 
 
 class TurnContinuation(Value):
@@ -69,6 +71,17 @@ class ThreadRecord(Value):
     active_at: float
     """When a message last came to it, or a turn last took some. Unix seconds."""
     last_turn: TurnRecord
+
+
+class DeletedThread(Value):
+    """A conversation that is no more."""
+
+    thread: str
+    agent: str
+    agent_id: str
+    turns: int
+    deleted_at: float
+    """Unix seconds."""
 
 
 class UnknownCall(Value):

@@ -57,6 +57,11 @@ class Stage:
     def turn(self) -> str:
         return str(self.told("run", "hello", "--agent", "clerk", "--thread", self.name("t"))["turn_id"])
 
+    def thread(self) -> str:
+        name = self.name("t")
+        self.told("run", "hello", "--agent", "clerk", "--thread", name)
+        return name
+
     def artifact(self) -> str:
         turn = self.told("run", "log 5000", "--agent", "clerk", "--thread", self.name("t"))["turn_id"]
         return str(self.told("artifacts", turn)[0]["artifact_id"])

@@ -34,7 +34,7 @@ class OutputExpired(RuntimeFact):
 class ThreadDeleted(RuntimeFact):
     """A conversation is no more. The next message under its name begins an empty one.
 
-    What was said leaves the log with the next pass of retention (`turn.emptied`). Briefs, costs and approvals stay.
+    Its words leave the log with the next pass of retention (`turn.emptied`). Briefs, costs and approvals stay.
     """
 
     kind: ClassVar[str] = "thread.deleted"
@@ -55,7 +55,7 @@ class LeftOfEvent(Value):
 
 
 class TurnEmptied(RuntimeFact):
-    """What was said in a turn of a deleted thread is leaving the log. Rows that are made again follow from what is left
+    """The words of a turn of a deleted thread are leaving the log. Rows that are made again follow from what is left
     here."""
 
     kind: ClassVar[str] = "turn.emptied"

@@ -39,7 +39,11 @@ from wakeful.views.conversation_export import turn_facts
 
 
 async def recall(engine: Engine, row: TurnRow, agent: Agent[Any, Any] | None) -> RunResult[Any]:
-    """A turn that is over or at rest, from the log, for free."""
+    """A turn that is over or at rest, from the log, for free. Raises TurnDeleted where its thread was deleted."""
+    if row.deleted_at is not None:
+        from wakeful.service.queries.turns import check_told
+
+        check_told(row)
     recorded = await engine.store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     folded = await fold(engine.store, row, recorded, lost=True)
     facts = await in_log_order(engine.store, row.turn_id, turn_facts(recorded, row.turn_id))

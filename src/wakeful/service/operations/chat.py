@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wakeful.contracts.messages import Priority
 from wakeful.service.operations.operation import OpenStore, Operation
-from wakeful.service.operations.turns import EventQuery, named_turn, read_events
+from wakeful.service.operations.turns import EventQuery, read_events, told_turn
 
 if TYPE_CHECKING:
     from wakeful.contracts.envelope import RuntimeEvent
@@ -67,7 +67,7 @@ async def _message(opened: OpenStore, asked: MessageName) -> "SentMessage":
 async def _chat(opened: OpenStore, asked: ChatQuery) -> "ChatReplay":
     from wakeful.service.queries.chat_streams import chat_replay
 
-    row = await named_turn(opened, asked.turn)
+    row = await told_turn(opened, asked.turn)
     return await chat_replay(opened.engine, row, asked.after, keys=opened.keys())
 
 
@@ -99,7 +99,7 @@ async def begin_chat(opened: OpenStore, asked: ChatWords, after: int = 0) -> "tu
 
 async def follow_chat(opened: OpenStore, asked: ChatQuery, *, may_answer: bool) -> "ChatStream":
     """The chat of a turn, then what comes, until the turn is over. Raises TurnNotFound."""
-    return _follower(opened, asked.after, may_answer=may_answer).turn(await named_turn(opened, asked.turn))
+    return _follower(opened, asked.after, may_answer=may_answer).turn(await told_turn(opened, asked.turn))
 
 
 async def follow_message_chat(

@@ -273,6 +273,7 @@ ROUTES = (
     HttpRoute("POST", f"{_TURNS}/messages", steering.INTERJECT, look=f"{_TURNS}/events"),
     HttpRoute("GET", "/threads", threads.LIST_THREADS, fixed=_FROM_THE_NEWEST),
     HttpRoute("GET", "/threads/{thread_id}/messages", threads.LIST_MESSAGES),
+    HttpRoute("DELETE", f"{_AGENT}/threads/{{thread_id}}", threads.DELETE_THREAD),
     # money, workflows, the store
     HttpRoute("GET", "/budgets", spending.LIST_SPENDING),
     HttpRoute("POST", "/budgets/grant", spending.GRANT, look="/budgets"),

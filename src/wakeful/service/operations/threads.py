@@ -1,13 +1,13 @@
-"""What may be asked about threads and their messages."""
+"""What may be asked about threads and their messages, and to delete one."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wakeful.service.operations.operation import OpenStore, Operation
+from wakeful.service.operations.operation import OpenStore, Operation, check_no_tool
 from wakeful.service.operations.turns import PAGE
 
 if TYPE_CHECKING:
-    from wakeful.views.store_records import ThreadRecord
+    from wakeful.views.store_records import DeletedThread, ThreadRecord
     from wakeful.views.tree import ThreadMessage
 
 
@@ -32,6 +32,16 @@ class MessageQuery:
     """The `event_seq` of the first message of the page after."""
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadRemoval:
+    """A thread that is to be deleted; `agent`: whose, where several have one of that name."""
+
+    thread: str
+    agent: str | None = None
+    by: str = ""
+    reason: str = ""
+
+
 async def _threads(opened: OpenStore, asked: ThreadQuery) -> "list[ThreadRecord]":
     from wakeful.ports.threads import ThreadPlace
     from wakeful.service.queries.history import threads
@@ -49,8 +59,18 @@ async def _messages(opened: OpenStore, asked: MessageQuery) -> "list[ThreadMessa
     return await messages(opened.store, asked.thread, asked.agent, asked.limit, asked.before, keys=opened.keys())
 
 
+async def _delete(opened: OpenStore, asked: ThreadRemoval) -> "DeletedThread":
+    from wakeful.service.commands.thread_removal import delete_thread
+
+    check_no_tool("threads")
+    return await delete_thread(opened.engine, asked.thread, asked.agent, by=asked.by, reason=asked.reason)
+
+
 _RECORDS = "wakeful.views.store_records"
 LIST_THREADS = Operation("threads.list", "observe", ThreadQuery, f"{_RECORDS}.ThreadRecord", _threads, many=True)
 LIST_MESSAGES = Operation(
     "threads.messages", "observe", MessageQuery, "wakeful.views.tree.ThreadMessage", _messages, many=True
+)
+DELETE_THREAD = Operation(
+    "threads.delete", "operate", ThreadRemoval, f"{_RECORDS}.DeletedThread", _delete, repeatable=True
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wakeful.service.operations.operation import OpenStore, Operation
-from wakeful.service.operations.turns import TurnName, named_turn
+from wakeful.service.operations.turns import TurnName, told_turn
 
 if TYPE_CHECKING:
     from wakeful.service.queries.replay import ReplayReport
@@ -48,7 +48,7 @@ class LineQuery:
 async def _tree(opened: OpenStore, asked: TurnName) -> "ExecutionTreeSnapshot":
     from wakeful.service.queries.views import execution_tree
 
-    row = await named_turn(opened, asked.turn)
+    row = await told_turn(opened, asked.turn)
     return await execution_tree(opened.store, row.turn_id, keys=opened.keys())
 
 
@@ -74,7 +74,7 @@ async def follow_lines(
     from wakeful.service.queries.event_cursors import check_reached
     from wakeful.service.queries.turn_lines import read_lines
 
-    row = await named_turn(opened, asked.turn)
+    row = await told_turn(opened, asked.turn)
     await check_reached(opened.store, row.agent_id, asked.after)
     hidden = () if asked.reveal else opened.keys()
     async for line in read_lines(
@@ -87,7 +87,7 @@ async def _result(opened: OpenStore, asked: TurnName) -> dict[str, Any]:
     from wakeful.contracts.errors import NotCompleted
     from wakeful.service.commands.turn_claims import recall
 
-    row = await named_turn(opened, asked.turn)
+    row = await told_turn(opened, asked.turn)
     if row.is_open:
         raise NotCompleted(f"turn {row.turn_id} is not over: {row.state}", f"Follow it: GET /turns/{row.turn_id}/chat")
     return (await recall(opened.engine, row, None)).to_dict()
@@ -96,31 +96,31 @@ async def _result(opened: OpenStore, asked: TurnName) -> dict[str, Any]:
 async def _latency(opened: OpenStore, asked: TurnName) -> "TurnLatency":
     from wakeful.service.queries.turns import latency_of
 
-    return await latency_of(opened.store, await named_turn(opened, asked.turn))
+    return await latency_of(opened.store, await told_turn(opened, asked.turn))
 
 
 async def _context(opened: OpenStore, asked: TurnStep) -> dict[str, Any]:
     from wakeful.service.queries.turn_context import readable_context
 
-    return await readable_context(opened.store, await named_turn(opened, asked.turn), asked.step, keys=opened.keys())
+    return await readable_context(opened.store, await told_turn(opened, asked.turn), asked.step, keys=opened.keys())
 
 
 async def _prompt(opened: OpenStore, asked: TurnName) -> "PromptReport":
     from wakeful.service.queries.prompt_report import prompt_of_turn
 
-    return await prompt_of_turn(opened.store, await named_turn(opened, asked.turn))
+    return await prompt_of_turn(opened.store, await told_turn(opened, asked.turn))
 
 
 async def _tools(opened: OpenStore, asked: TurnName) -> "ToolInventory":
     from wakeful.service.queries.tool_inventory import tool_inventory
 
-    return await tool_inventory(opened.engine, turn=await named_turn(opened, asked.turn))
+    return await tool_inventory(opened.engine, turn=await told_turn(opened, asked.turn))
 
 
 async def _replay(opened: OpenStore, asked: TurnName) -> "ReplayReport":
     from wakeful.service.queries.replay import replay_turn
 
-    return await replay_turn(opened.store, await named_turn(opened, asked.turn))
+    return await replay_turn(opened.store, await told_turn(opened, asked.turn))
 
 
 SHOW_TREE = Operation("turns.tree", "observe", TurnName, "wakeful.views.tree.ExecutionTreeSnapshot", _tree)

@@ -52,6 +52,13 @@ async def named_turn(opened: OpenStore, turn: str | None) -> "TurnRow":
     return await find_turn(opened.store, turn)
 
 
+async def told_turn(opened: OpenStore, turn: str | None) -> "TurnRow":
+    """A turn of which what was said is to be shown. Raises TurnNotFound, or TurnDeleted with its thread."""
+    from wakeful.service.queries import turns
+
+    return await turns.told_turn(opened.store, turn)
+
+
 async def turn_ahead(opened: OpenStore, turn_id: str) -> "TurnContinuation | None":
     """A turn as somebody may take it up; None when it is over, or the runtime here goes on with it by itself."""
     from wakeful.service.commands.agent_rebuild import code_needed

@@ -51,8 +51,21 @@ async def transcript_of(
 
 async def _newest(store: Store, agent: str, thread: str | None, limit: int) -> list[TurnRow]:
     if thread is None:
-        return await store.list_rows(TURNS, TURNS_OF_AGENT, agent, limit=limit, backwards=True)
+        return await _of_agent(store, agent, limit)
     return await store.list_rows(TURNS, TURNS_OF_THREAD, thread, agent, limit=limit, backwards=True)
+
+
+async def _of_agent(store: Store, agent: str, limit: int) -> list[TurnRow]:
+    """The newest turns of threads that nobody deleted."""
+    found: list[TurnRow] = []
+    before: tuple[int, ...] = ()
+    while len(found) < limit:
+        page = await store.list_rows(TURNS, TURNS_OF_AGENT, agent, after=before, limit=limit, backwards=True)
+        found += [row for row in page if row.deleted_at is None]
+        if len(page) < limit:
+            break
+        before = (page[-1].first_seq,)
+    return found[:limit]
 
 
 def _kind(recorded: StoredFact) -> LineKind | None:

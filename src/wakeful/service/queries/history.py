@@ -33,6 +33,7 @@ def turn_record(row: TurnRow) -> TurnRecord:
         waiting_for=row.waiting_for,
         created_at=row.created_at / 1_000_000,
         ended_at=row.ended_at / 1_000_000 if row.ended_at is not None else None,
+        deleted_at=row.deleted_at / 1_000_000 if row.deleted_at is not None else None,
     )
 
 

@@ -149,6 +149,7 @@ def _of_notice(row: NoticeRow) -> SubjectStory:
 
 async def _of_turn(engine: Engine, row: TurnRow) -> SubjectStory:
     open_since = f"open since {_at(row.created_at)}" if row.is_open else "over"
+    about = f": {row.prompt_preview[:80]!r}" if row.deleted_at is None else f". Thread {row.thread_id} was deleted"
     pending = await engine.store.actions(pending_only=True, turn_id=row.turn_id)
     evidence = [f"{each.kind} {each.action_id} is pending: {each.tool_name}" for each in pending]
     if row.is_open:
@@ -159,7 +160,7 @@ async def _of_turn(engine: Engine, row: TurnRow) -> SubjectStory:
         agent=row.agent_name,
         thread=row.thread_id,
         state=row.state,
-        sentence=f"Turn {row.turn_id} of {row.agent_name} is {row.state}, {open_since}: {row.prompt_preview[:80]!r}.",
+        sentence=f"Turn {row.turn_id} of {row.agent_name} is {row.state}, {open_since}{about}.",
         evidence=tuple(evidence),
         next_command="wakeful approvals" if pending else f"wakeful events {row.turn_id}",
     )

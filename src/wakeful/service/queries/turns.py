@@ -7,7 +7,7 @@ from typing import Any
 
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
 from wakeful.contracts.envelope import RuntimeEvent, StoredFact, published
-from wakeful.contracts.errors import InvalidConfig, TurnNotFound
+from wakeful.contracts.errors import InvalidConfig, TurnDeleted, TurnNotFound
 from wakeful.contracts.events import (
     KINDS_BY_NAME,
     AssistantRecorded,
@@ -57,6 +57,22 @@ async def find_turn(store: Store, name: str | None) -> TurnRow:
     listing = f"List the turns: wakeful events --store {quote(store.location)}"
     hint = f"Did you mean {' or '.join(near)}?" if near else listing
     raise TurnNotFound(f"there is no turn {name!r} in {store.location}", hint)
+
+
+async def told_turn(store: Store, name: str | None) -> TurnRow:
+    """A turn as `find_turn` finds it, of which what was said is to be shown. Raises TurnNotFound or TurnDeleted."""
+    row = await find_turn(store, name)
+    check_told(row)
+    return row
+
+
+def check_told(row: TurnRow) -> None:
+    """Raises TurnDeleted for a turn of a thread that was deleted."""
+    if row.deleted_at is not None:
+        raise TurnDeleted(
+            f"turn {row.turn_id} cannot be shown: its thread {row.thread_id!r} was deleted",
+            f"Its events are still there: wakeful events {row.turn_id}",
+        )
 
 
 async def _beginning_with(store: Turns, name: str) -> list[TurnRow]:

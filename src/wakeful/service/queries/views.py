@@ -14,7 +14,7 @@ from wakeful.ports import Store, TurnRow
 from wakeful.ports.notices import NOTICES, NOTICES_OF_AGENT, NoticeRow
 from wakeful.service.commands.approvals import show
 from wakeful.service.queries.status import messages_behind
-from wakeful.service.queries.turns import EventReader, find_turn
+from wakeful.service.queries.turns import EventReader, find_turn, told_turn
 from wakeful.views import tree
 from wakeful.views.approval_details import ApprovalDetails, ApprovalNotice, read_before
 from wakeful.views.tree import ExecutionTreeSnapshot
@@ -27,7 +27,10 @@ NOTICES_LOOKED_AT = 50
 
 async def execution_tree(store: Store, turn_id: str | None, *, keys: Iterable[str] = ()) -> ExecutionTreeSnapshot:
     """The tree of a turn, or of the newest one, while it goes on and ever after. Raises TurnNotFound."""
-    row = await find_turn(store, turn_id)
+    return await _tree(store, await told_turn(store, turn_id), keys)
+
+
+async def _tree(store: Store, row: TurnRow, keys: Iterable[str]) -> ExecutionTreeSnapshot:
     facts = await read_turn(store, row)
     return tree.execution_tree(facts, row.turn_id, await _secrets(store, facts, keys))
 
@@ -38,7 +41,7 @@ async def approval_details(engine: Engine, approval_id: str, *, keys: Iterable[s
     record = await show(engine, approval_id)
     row = await store.action(record.approval_id)
     assert row is not None
-    done = await execution_tree(store, row.turn_id, keys=keys)
+    done = await _tree(store, await find_turn(store, row.turn_id), keys)  # also where its thread was deleted
     threads = await store.busy_threads(row.agent_id) if record.status == "pending" else []
     queued = sum(each.queued for each in threads if each.thread_id == row.thread_id)
     return ApprovalDetails(
@@ -70,7 +73,7 @@ async def wire_messages(
     store: Store, turn_id: str | None, after_seq: int = 0, *, keys: Iterable[str] = ()
 ) -> WireReplay:
     """What the client of a turn missed that has everything up to `after_seq`. Raises TurnNotFound."""
-    row = await find_turn(store, turn_id)
+    row = await told_turn(store, turn_id)
     facts = await read_turn(store, row)
     view = WireView(row.turn_id, secrets=await _secrets(store, facts, keys))
     missed = [message for entry in facts for message in view.feed(entry) if entry.seq > after_seq]

@@ -96,7 +96,13 @@ def _list(place: StoreAddress, *, json: bool, wide: bool) -> None:
             out(json_text(row.model_dump(mode="json")))
     elif rows:
         cells = [
-            (short(r.turn_id), r.state, age_cell(round(r.created_at * 1_000_000)), r.agent, one_line(r.prompt, 200))
+            (
+                short(r.turn_id),
+                r.state,
+                age_cell(round(r.created_at * 1_000_000)),
+                r.agent,
+                one_line(r.prompt, 200) if r.deleted_at is None else "(thread deleted)",
+            )
             for r in rows
         ]
         out(columns(cells, ("TURN", "STATE", "AGE", "AGENT", "PROMPT"), wide=wide))

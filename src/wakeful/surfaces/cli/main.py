@@ -32,7 +32,7 @@ OTHER_WORDS = {
     "agents": ("agent",), "history": ("events", "transcript"), "inbox": ("transcript", "tail"), "list": ("agent",),
     "log": ("tail", "daemon logs"), "logs": ("daemon logs", "tail"), "ls": ("agent", "events"),
     "messages": ("transcript",), "ps": ("status", "task list"), "spend": ("cost", "budget"),
-    "start": ("daemon start",), "tasks": ("task list",), "thread": ("transcript",), "threads": ("transcript",),
+    "start": ("daemon start",), "tasks": ("task list",), "threads": ("thread list",),
     "timers": ("timer list",), "turn": ("events",), "turns": ("events",), "up": ("daemon start",),
 }  # fmt: skip
 """Words that people try first, and the commands that do what they mean."""

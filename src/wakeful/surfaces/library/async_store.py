@@ -73,7 +73,14 @@ from wakeful.service.operations.tasks import (
     TaskQuery,
     TaskToStop,
 )
-from wakeful.service.operations.threads import LIST_MESSAGES, LIST_THREADS, MessageQuery, ThreadQuery
+from wakeful.service.operations.threads import (
+    DELETE_THREAD,
+    LIST_MESSAGES,
+    LIST_THREADS,
+    MessageQuery,
+    ThreadQuery,
+    ThreadRemoval,
+)
 from wakeful.service.operations.triggers import (
     CREATE_TRIGGER,
     DELIVER,
@@ -129,6 +136,7 @@ if TYPE_CHECKING:
         ApprovalRule,
         Artifact,
         ArtifactContent,
+        DeletedThread,
         SpendingLimit,
         ThreadRecord,
         TurnRecord,
@@ -218,6 +226,17 @@ class AsyncStore(PathLike[str]):
     async def threads(self, agent: str | None = None, *, limit: int = PAGE) -> "list[ThreadRecord]":
         """Conversations, the most recently used first."""
         return await self._perform(LIST_THREADS, ThreadQuery(agent, _count(limit)))
+
+    async def delete_thread(
+        self, thread: str, agent: str | None = None, *, by: str = "program", reason: str = ""
+    ) -> "DeletedThread":
+        """Delete a conversation: it is in no list, and the next message under its name begins an empty one.
+
+        Its messages leave the store with the next pass of retention (`compact`); briefs, costs and approvals stay.
+        Deleting it again changes nothing. Raises ThreadNotFound, or InvalidRequest for `main`, or with what is open.
+        A tool of an agent may not delete one.
+        """
+        return await self._perform(DELETE_THREAD, ThreadRemoval(thread, agent, by, reason))
 
     async def messages(
         self, thread: str, agent: str | None = None, *, limit: int = PAGE, before: int | None = None

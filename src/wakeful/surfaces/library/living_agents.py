@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from wakeful.views.agent_state import AgentModelState
     from wakeful.views.child_agents import ActiveChild
     from wakeful.views.runtime_records import AgentDetails, AgentRecord, AgentRevision
+    from wakeful.views.store_records import DeletedThread
     from wakeful.views.task_records import TaskOutput, TaskRecord
 
 
@@ -81,6 +82,18 @@ class LivingAgents:
         Raises InvalidRequest with what is open, or with where the agent is defined.
         """
         await self._here.supply.delete(agent, by=by, reason=reason)
+
+    async def delete_thread(
+        self, thread: str, agent: str | None = None, *, by: str = "program", reason: str = ""
+    ) -> "DeletedThread":
+        """Delete a conversation: the next message under its name begins an empty one.
+
+        Its messages leave the store with the next pass of retention; briefs, costs and approvals stay. Deleting it
+        again changes nothing. Raises ThreadNotFound, or InvalidRequest for `main`, or with what is open.
+        """
+        from wakeful.service.commands.thread_removal import delete_thread
+
+        return await delete_thread(self._here.engine, thread, agent, by=by, reason=reason)
 
     async def revisions(self, agent: str) -> "list[AgentRevision]":
         """The definitions of an agent that were in force, the newest first, each with its turns."""

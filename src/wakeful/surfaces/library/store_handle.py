@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         ApprovalRule,
         Artifact,
         ArtifactContent,
+        DeletedThread,
         SpendingLimit,
         ThreadRecord,
         TurnRecord,
@@ -133,6 +134,17 @@ class StoreHandle(PathLike[str]):
     def threads(self, agent: str | None = None, *, limit: int = PAGE) -> "list[ThreadRecord]":
         """Conversations, the most recently used first."""
         return wait_outside_loop(self._store.threads(agent, limit=limit))
+
+    def delete_thread(
+        self, thread: str, agent: str | None = None, *, by: str = "program", reason: str = ""
+    ) -> "DeletedThread":
+        """Delete a conversation: it is in no list, and the next message under its name begins an empty one.
+
+        Its messages leave the store with the next pass of retention (`compact`); briefs, costs and approvals stay.
+        Deleting it again changes nothing. Raises ThreadNotFound, or InvalidRequest for `main`, or with what is open.
+        A tool of an agent may not delete one.
+        """
+        return wait_outside_loop(self._store.delete_thread(thread, agent, by=by, reason=reason))
 
     def messages(
         self, thread: str, agent: str | None = None, *, limit: int = PAGE, before: int | None = None
