@@ -182,6 +182,7 @@ async def ask_everything(store: SqliteStore) -> set[str]:
         "wakes_of": [lambda: store.wakes_of("agent_1")],
         "runtime_agent": [lambda: store.runtime_agent("agent_1")],
         "runtime_agents": [lambda: store.runtime_agents(limit=3)],
+        "deleted_agents": [store.deleted_agents],
         "held_agents": [store.held_agents],
         "task": [lambda: store.task("task_1")],
         "open_tasks": [store.open_tasks],
