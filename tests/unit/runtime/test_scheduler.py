@@ -1,10 +1,16 @@
 """The scheduler, where the store fails it and where something new makes a thread due that could not be run before."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
-from wakeful import Agent, Runtime
+import pytest
+
+from kit.runs.engine_runs import calls
+from wakeful import Agent, Runtime, tool
 from wakeful.contracts.errors import StoreFull
 from wakeful.ports import WakeRow
+from wakeful.service.file_reloads import request_reload
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock, scripted
 from wakeful.testing.wrapped_store import WrappedStore
@@ -57,3 +63,25 @@ async def test_after_an_outage_so_many_begin_within_a_second_and_agents_take_tur
             clock.advance(1)
         await rt.settled()
         assert sorted(began) == ["ada"] * 20 + ["bob", "cleo"]
+
+
+@pytest.mark.parametrize("waiting", [0, 600])
+async def test_what_the_runtime_does_itself_waits_for_no_turn(tmp_path: Path, waiting: int) -> None:
+    """One turn has the only place, and so many wait for it."""
+
+    @tool(effect="pure", timeout=600)
+    async def look() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    def reply(request: Any) -> Any:
+        return calls(("look", {})) if request.history[-1].text == "Look." else "done"
+
+    agents = [Agent("ops", scripted(reply), tools=[look]), Agent("ada", scripted(reply))]
+    async with Runtime(tmp_path, agents=agents, max_turns=1, grace=0) as rt:
+        engine, sent = rt._here.engine, await rt.send("ops", "Look.")
+        for number in range(waiting):
+            await rt.send("ada", "Hello?", thread=f"chat-{number}")
+        assert (await request_reload(engine, by="ada")).loaded
+        assert (await engine.store.message(sent.message_id)).state == "taken"  # type: ignore[union-attr]
+        assert len(await engine.store.busy_threads("ada")) == waiting
