@@ -275,7 +275,7 @@ class LivingRuntime:
                 await clock.look()
             with suppress(ForTheCaller):  # the store cannot be read now; the next minute brings another look
                 await self.watchdog.look()
-                await self.tasks.children.look_at_all()
+                await self.tasks.look_at_all()
 
 
 def _has_died(loop: "asyncio.Task[None]") -> bool:
