@@ -313,3 +313,24 @@ async def test_reading_where_an_agent_stands_costs_the_same_after_months_of_mess
         assert later[0] == first[0], "events read"
         assert abs(later[1] - first[1]) < 100, "characters told"
         assert later[1] < 10_000
+
+
+async def test_one_more_message_that_an_agent_cannot_take_yet_costs_the_same_however_many_wait() -> None:
+    """A flood: each message for an agent that waits for its operator read all that had come before it."""
+    store = CountingStore(MemoryStore())
+    async with Runtime(store=store, agents=[asks_and_waits_for_a_decision()], clock=FixedClock(MIDNIGHT)) as rt:
+        await rt.answer(await rt.send("ops", "Ask me."))
+
+        async def comes() -> int:
+            before = store.given
+            await rt.receive("ops", "hello", channel="mail")
+            await rt.settled()
+            return store.given - before
+
+        first = [await comes() for _ in range(20)][-1]
+        assert [await comes() for _ in range(43)][-1] == first
+        assert len(await store.deferred("ops", "main")) == 63
+        before = store.given
+        await rt.answer(await rt.send("ops", "The blue one."))
+        assert len(await store.deferred("ops", "main")) == 63 - 16, "so many are shown with the next turn"
+        assert store.given - before < 100
