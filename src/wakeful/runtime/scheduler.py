@@ -155,6 +155,8 @@ class Scheduler:
     enforce: Callable[[RuntimeHoldRow], Awaitable[None]]
     """Ends what still runs while everything is held."""
     folders: MissingFolders
+    safely: Callable[[str, Awaitable[None]], Awaitable[None]]
+    """Does what nothing else of the scheduler is to fail with."""
     _running: "dict[DueJob, asyncio.Task[None]]" = field(default_factory=dict)
     _setbacks: dict[DueJob, _Setback] = field(default_factory=dict)
     _cut_off: dict[DueJob, None] = field(default_factory=dict)
@@ -182,7 +184,7 @@ class Scheduler:
                 self._stirred.clear()
                 self._looks += 1
                 try:
-                    await self._look_for_folders()
+                    await self.safely("the look for missing folders", self._look_for_folders())
                     later = await self._begin_due()
                 except StoreProblem:
                     later = FIRST_RETRY  # a full disk, a lock: what is due stays due, and is looked at again
@@ -262,7 +264,7 @@ class Scheduler:
         hold = await self.store.runtime_hold()
         is_held = hold is not None and hold.control != "running"
         if hold is not None and is_held:
-            await self.enforce(hold)
+            await self.safely("what ends turns while everything is held", self.enforce(hold))
         due: DueJobs = {job: {None} for job in self._cut_off}
         page, is_farther = None, False
         while not self._draining:
@@ -363,6 +365,8 @@ class Scheduler:
                 self.forget_failures(job.agent_id)
             except WakefulError:
                 return  # it is tried again; the next failure tries to pause it again
+            except Exception:
+                LOG.exception("%s could not be paused; it is tried again", job.agent_id)
 
     def _set_back(self, job: DueJob, rows: set[WakeRow | None]) -> _Setback:
         setback = self._setbacks.setdefault(job, _Setback())
