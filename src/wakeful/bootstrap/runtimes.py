@@ -48,7 +48,8 @@ async def open_runtime(
     """Agents at work on a store, until it is closed. Raises StoreLocked while another runtime has the store."""
     from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
     from wakeful.runtime.home_lock import runtime_lock
-    from wakeful.runtime.tasks import RuntimeTasks, tasks_folder
+    from wakeful.runtime.task_folders import tasks_folder
+    from wakeful.runtime.tasks import RuntimeTasks
     from wakeful.service.agent_supply import AgentSupply
     from wakeful.service.commands.agent_homes import seed_home
     from wakeful.service.commands.trigger_control import trigger_tools

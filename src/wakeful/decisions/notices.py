@@ -26,6 +26,7 @@ from wakeful.contracts.events import (
     ProgressStalled,
     ProviderParked,
     ResultChanged,
+    RuntimePartFailed,
     StoreSizeNoticed,
     TimerMissed,
     TurnFailed,
@@ -118,6 +119,8 @@ def _text(event: AnyEvent) -> NoticeText | None:
             )
         case HeartbeatChanged(ok=False):
             return NoticeText("failure", f"the heartbeat does not arrive: {event.error}")
+        case RuntimePartFailed():
+            return NoticeText("failure", f"{event.part} of the runtime failed, and is tried again: {event.error}")
         case StoreSizeNoticed():
             size, limit = (f"{number / GB:,.1f} GB" for number in (event.size_bytes, event.notice_bytes))
             words = f"the store takes {size}, more than {limit}; what takes the room, and how to free some:"

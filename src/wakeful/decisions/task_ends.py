@@ -34,6 +34,8 @@ class CommandOutcome(NamedTuple):
     """Nobody knows how it ended."""
     is_after_restart: bool = False
     """Whoever looks is not who started it."""
+    problem: str = ""
+    """Why the runtime gave up looking after it."""
     undone: tuple[str, ...] = ()
     """What it did to repositories and was undone."""
     duration_ms: int = 0
@@ -72,6 +74,8 @@ def _judged(outcome: CommandOutcome) -> tuple[EndStatus, str, str]:
     """Status, kind of failure, and what happened. Whoever asked for the end gets it, whatever the exit status is."""
     if outcome.undone:
         return "failed", "sandbox_violation", f"what it did was undone: {'; '.join(outcome.undone)}"[:PREVIEW_CHARS]
+    if outcome.problem:
+        return "failed", "not_looked_after", f"the runtime could not look after it: {outcome.problem}"[:PREVIEW_CHARS]
     if outcome.is_lost and outcome.is_after_restart:
         return (
             "failed",

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import MessageAdmitted, TurnStarted
-from wakeful.decisions.intake import DeferredMessage, shown_along
+from wakeful.decisions.intake import MOST_TAKEN, DeferredMessage, shown_along
 from wakeful.ports import MessageLog, TurnRow
 from wakeful.ports.mailbox import MessageRow
 
@@ -108,22 +108,40 @@ async def in_log_order(store: MessageLog, turn_id: str, facts: Sequence[StoredFa
 
 
 async def deferred_messages(
-    store: MessageLog, agent_id: str, thread_id: str
+    store: MessageLog, agent_id: str, thread_id: str, lead: MessageAdmitted | None
 ) -> list[tuple[StoredFact, DeferredMessage]]:
-    """Messages of a thread that wait for its next turn, the first deadline first."""
+    """The deferred messages that the next turn of a thread may take, the first deadline first: those that it shows with
+    `lead`; without one, the first of all and what is shown with that. Only these are read, however many wait."""
+    wakes = await store.deferrals(agent_id, thread_id)
+    if not wakes:
+        return []
+    rows = {row.message_id: row for row in await store.deferred(agent_id, thread_id)}
     found: list[tuple[StoredFact, DeferredMessage]] = []
-    for wake in await store.deferrals(agent_id, thread_id):
-        entry = await admitted_message(store, wake.subject)
-        if entry is not None and isinstance(entry.fact.event, MessageAdmitted):
-            found.append((entry, DeferredMessage(entry.fact.event, wake.due_at or 0)))
+    shown = 0
+    for wake in wakes:
+        row = rows.get(wake.subject)
+        if row is None or (lead is not None and row.key is not None):
+            continue  # a turn took it meanwhile, or its caller waits for a turn of its own
+        entry = await _admission(store, row)
+        if entry is None or not isinstance(entry.fact.event, MessageAdmitted):
+            continue
+        message = DeferredMessage(entry.fact.event, wake.due_at or 0)
+        if lead is None:
+            lead = message.message
+            found.append((entry, message))
+        elif shown_along(lead, [message]):
+            found.append((entry, message))
+            shown += 1
+        if shown == MOST_TAKEN or lead.workflow_ref is not None:
+            break
     return found
 
 
 async def deferred_along(store: MessageLog, row: TurnRow, own: Sequence[StoredFact]) -> list[StoredFact]:
     """Deferred messages that a turn which is about to begin shows with its own."""
-    waiting = await deferred_messages(store, row.agent_id, row.thread_id)
     lead = next((entry.fact.event for entry in own if isinstance(entry.fact.event, MessageAdmitted)), None)
-    if not waiting or lead is None:
+    if lead is None:
         return []
-    shown = {message.message_id for message in shown_along(lead, [deferred for _, deferred in waiting])}
-    return of_turn(row.turn_id, [entry for entry, deferred in waiting if deferred.message.message_id in shown])
+    return of_turn(
+        row.turn_id, [entry for entry, _ in await deferred_messages(store, row.agent_id, row.thread_id, lead)]
+    )

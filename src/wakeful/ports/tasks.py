@@ -200,7 +200,7 @@ class TaskBoard(ChildBoard, Protocol):
         ...
 
     async def same_command(self, turn_id: str, spec: CommandSpec) -> TaskRow | None:
-        """A task of the turn's agent that runs and is this very command."""
+        """A task of the turn's agent that runs, was not asked to end, and is this very command."""
         ...
 
     async def promote(self, command: TaskCommand, order: TaskOrder, settle: Settle) -> TaskRow:

@@ -7,6 +7,7 @@ and after some failures in a row its agent is paused, with the reason.
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from wakeful.ports.store import DueStore
 from wakeful.ports.wakes import WakeRow
 from wakeful.runtime.missing_folders import MissingFolders
 
+LOG = logging.getLogger(__name__)
 PAGE = 256
 """Wakes that are read at once."""
 FIRST_RETRY = 1.0
@@ -38,6 +40,8 @@ LONGEST_SLEEP = 30.0
 
 OVERDUE_SECONDS = 60.0
 """What is due and has a place is begun at once: what lies there for so long is begun by nobody."""
+WITH_TURNS = "timer:"
+"""Work that runs turns, as threads do: the check of a timer is one."""
 EVEN_IF_HELD = ("notice:", "task:", "reload:", "channel:")
 """People are told and heard, tasks ended and files read, whatever is paused or stopped."""
 
@@ -50,12 +54,16 @@ GiveUp: TypeAlias = Callable[[str, BaseException], Awaitable[None]]
 
 
 class Places(NamedTuple):
-    """How much runs at the same time."""
+    """How many turns run at the same time."""
 
     in_all: int = 256
     of_agent: int = 64
     starts: int = 1_000
     """Begun within a second."""
+
+
+WORK_PLACES = Places()
+"""Of the runtime's own work, which no turn keeps waiting: people are told, tasks ended, files read."""
 
 
 class StartRate:
@@ -91,13 +99,40 @@ class DueJob(NamedTuple):
     thread_id: str
     subject: str = ""
 
+    @property
+    def runs_turns(self) -> bool:
+        return not self.subject or self.subject.startswith(WITH_TURNS)
+
+
+DueJobs: TypeAlias = dict[DueJob, set[WakeRow | None]]
+"""Jobs with all that makes them due; None: a turn that was cut off."""
+
+
+class _Taken:
+    """Places that are taken, in all and by agent: those of turns, and those of other work."""
+
+    def __init__(self, running: Iterable[DueJob]) -> None:
+        self._in_all: Counter[bool] = Counter()
+        self._of_agent: Counter[tuple[str, bool]] = Counter()
+        for job in running:
+            self.add(job)
+
+    def add(self, job: DueJob) -> None:
+        self._in_all[job.runs_turns] += 1
+        self._of_agent[job.agent_id, job.runs_turns] += 1
+
+    def has_room(self, job: DueJob, of_turns: Places) -> bool:
+        places = of_turns if job.runs_turns else WORK_PLACES
+        of_agent = self._of_agent[job.agent_id, job.runs_turns]
+        return self._in_all[job.runs_turns] < places.in_all and of_agent < places.of_agent
+
 
 @dataclass(slots=True)
 class _Setback:
     """A job that could not be done, or that changed nothing."""
 
-    row: WakeRow | None = None
-    """What it was begun for: anything else that makes the job due is not held up by it."""
+    rows: set[WakeRow | None] = field(default_factory=set)
+    """What it was begun for in vain: anything else that makes the job due is not held up by it."""
     failures: int = 0
     waits: float = 0.0
     until: float = 0.0
@@ -120,6 +155,8 @@ class Scheduler:
     enforce: Callable[[RuntimeHoldRow], Awaitable[None]]
     """Ends what still runs while everything is held."""
     folders: MissingFolders
+    safely: Callable[[str, Awaitable[None]], Awaitable[None]]
+    """Does what nothing else of the scheduler is to fail with."""
     _running: "dict[DueJob, asyncio.Task[None]]" = field(default_factory=dict)
     _setbacks: dict[DueJob, _Setback] = field(default_factory=dict)
     _cut_off: dict[DueJob, None] = field(default_factory=dict)
@@ -131,6 +168,8 @@ class Scheduler:
     _overdue: dict[WakeRow, float] = field(default_factory=dict)
     """What is due and was not begun, and since when that is known, by the clock's growing seconds."""
     _draining: bool = False
+    _farther: WakeRow | None = None
+    """Behind it the runtime's own work is looked for next, while no turn has a place."""
     _rate: StartRate = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +184,7 @@ class Scheduler:
                 self._stirred.clear()
                 self._looks += 1
                 try:
-                    await self._look_for_folders()
+                    await self.safely("the look for missing folders", self._look_for_folders())
                     later = await self._begin_due()
                 except StoreProblem:
                     later = FIRST_RETRY  # a full disk, a lock: what is due stays due, and is looked at again
@@ -180,19 +219,18 @@ class Scheduler:
         """What has been due for long, and nothing holds up: whoever asks from time to time learns that this scheduler
         does not do its work."""
         hold, now = await self.store.runtime_hold(), self.clock.monotonic()
-        busy = Counter(job.agent_id for job in self._running)
-        is_full = self._draining or len(self._running) >= self.places.in_all
+        taken = _Taken(self._running)
         due: list[WakeRow] = []
-        if not is_full and (hold is None or hold.control == "running"):
+        if not self._draining and (hold is None or hold.control == "running"):
             due = await self.store.due_wakes(self.clock.now() - int(OVERDUE_SECONDS * 1_000_000), limit=PAGE)
-        self._overdue = {row: self._overdue.get(row, now) for row in due if self._may_begin(row, busy, now)}
+        self._overdue = {row: self._overdue.get(row, now) for row in due if self._may_begin(row, taken, now)}
         return [row for row, since in self._overdue.items() if now - since >= OVERDUE_SECONDS]
 
-    def _may_begin(self, row: WakeRow, busy: "Counter[str]", now: float) -> bool:
+    def _may_begin(self, row: WakeRow, taken: "_Taken", now: float) -> bool:
         job = self._job_of(row)
         setback = self._setbacks.get(job)
         is_set_back = setback is not None and setback.until > now
-        return job not in self._running and not is_set_back and busy[row.agent_id] < self.places.of_agent
+        return job not in self._running and not is_set_back and taken.has_room(job, self.places)
 
     def is_running(self, agent_id: str, thread_id: str) -> bool:
         return DueJob(agent_id, thread_id) in self._running
@@ -226,83 +264,100 @@ class Scheduler:
         hold = await self.store.runtime_hold()
         is_held = hold is not None and hold.control != "running"
         if hold is not None and is_held:
-            await self.enforce(hold)
-        busy = Counter(job.agent_id for job in self._running)
-        waiting: list[tuple[DueJob, WakeRow | None]] = [(job, None) for job in self._cut_off]
-        page: WakeRow | None = None
+            await self.safely("what ends turns while everything is held", self.enforce(hold))
+        due: DueJobs = {job: {None} for job in self._cut_off}
+        page, is_farther = None, False
         while not self._draining:
             rows = await self.store.due_wakes(now, limit=PAGE, after=page)
-            waiting += [(self._job_of(row), row) for row in rows]
+            for row in rows:
+                due.setdefault(self._job_of(row), set()).add(row)
             if is_held:
-                waiting = [each for each in waiting if each[0].subject.startswith(EVEN_IF_HELD)]
-            later = min(later, self._begin(waiting, busy))
-            if len(rows) < PAGE or len(self._running) >= self.places.in_all:
+                due = {job: rows for job, rows in due.items() if job.subject.startswith(EVEN_IF_HELD)}
+            later = min(later, self._begin(due))
+            if len(rows) < PAGE:
+                self._farther = None
                 break
-            waiting, page = [], rows[-1]
+            due, page = {}, rows[-1]
+            if sum(job.runs_turns for job in self._running) >= self.places.in_all:
+                if is_farther:
+                    self._farther, later = page, min(later, FIRST_RETRY)
+                    break
+                # Behind the turns that have no place may be work that needs none: a page of it with each look.
+                is_farther, page = True, self._farther or page
         following = await self.store.next_wake(after=now)
         if following is None or following.alarm is None:
             return later
         return min(later, (following.alarm - now) / 1_000_000)
 
-    def _begin(self, waiting: "list[tuple[DueJob, WakeRow | None]]", busy: "Counter[str]") -> float:
+    def _begin(self, due: DueJobs) -> float:
         """Begin what may be begun, in turns: agents that have little under way first. How soon there is more to do."""
         soonest, clock = LONGEST_SLEEP, self.clock.monotonic()
-        places = Counter(busy)
-        order: list[tuple[int, int]] = []
-        for index, (job, _) in enumerate(waiting):
-            order.append((places[job.agent_id], index))
+        places, taken = Counter(job.agent_id for job in self._running), _Taken(self._running)
+        order: list[tuple[int, int, DueJob]] = []
+        for index, job in enumerate(due):
+            order.append((places[job.agent_id], index, job))
             places[job.agent_id] += 1
-        for _, index in sorted(order):
-            job, row = waiting[index]
-            if self._draining or len(self._running) >= self.places.in_all:
+        for _, _, job in sorted(order):
+            if self._draining:
                 break
             setback = self._setbacks.get(job)
-            if setback is not None and setback.row == row and setback.until > clock:
+            if setback is not None and due[job] <= setback.rows and setback.until > clock:
                 soonest = min(soonest, setback.until - clock)
-            elif job not in self._running and busy[job.agent_id] < self.places.of_agent:
+            elif job not in self._running and taken.has_room(job, self.places):
                 if not self._rate.take():
                     return min(soonest, self._rate.pause)
-                busy[job.agent_id] += 1
+                taken.add(job)
                 self._cut_off.pop(job, None)
-                self._running[job] = asyncio.create_task(self._do(job, row))
+                self._running[job] = asyncio.create_task(self._do(job, due[job]))
         return soonest
 
     def _job_of(self, row: WakeRow) -> DueJob:
         word = row.subject.partition(":")[0]
         return DueJob(row.agent_id, row.thread_id, row.subject if word in self.due_work else "")
 
-    async def _do(self, job: DueJob, row: WakeRow | None) -> None:
+    async def _do(self, job: DueJob, rows: set[WakeRow | None]) -> None:
         try:
-            if job.subject and row is not None:
-                await self.due_work[job.subject.partition(":")[0]](row)
+            if job.subject:
+                for row in rows:
+                    assert row is not None
+                    await self.due_work[job.subject.partition(":")[0]](row)
             else:
                 await self.run_thread(job.agent_id, job.thread_id)
                 self.folders.forget(job.agent_id, job.thread_id)
-            if row is not None and await self.store.wake(row.agent_id, row.thread_id, row.subject) == row:
-                self._set_back(job, row)  # it was looked at too early: later, and not at once
+            if await self._are_as_before(rows):
+                self._set_back(job, rows)  # it was looked at too early: later, and not at once
             else:
                 self._setbacks.pop(job, None)
         except AgentBusy:
-            self._set_back(job, row)
+            self._set_back(job, rows)
         except Exception as problem:
-            await self._failed(job, row, problem)
+            await self._failed(job, rows, problem)
         finally:
             del self._running[job]
             self._stirred.set()
 
-    async def _failed(self, job: DueJob, row: WakeRow | None, problem: Exception) -> None:
-        setback = self._set_back(job, row)
+    async def _are_as_before(self, rows: set[WakeRow | None]) -> bool:
+        """Is all that made a job due still so? Then it came to nothing."""
+        for row in rows:
+            if row is None or await self.store.wake(row.agent_id, row.thread_id, row.subject) != row:
+                return False
+        return True
+
+    async def _failed(self, job: DueJob, rows: set[WakeRow | None], problem: Exception) -> None:
+        setback = self._set_back(job, rows)
         setback.failures += 1
         setback.words = problem.message if isinstance(problem, StoreProblem | WorkspaceMissing) else ""
         if isinstance(problem, StoreProblem):
             # Nothing can be written now. A turn that was under way has no wake of its own: it is looked at again.
             if not job.subject:
-                setback.row = None
+                setback.rows.add(None)
                 self._cut_off[job] = None
             return
         if isinstance(problem, WorkspaceMissing):
             self.folders.note(job.agent_id, job.thread_id, problem.folder)
             return  # what waits was set aside with the reason
+        if not isinstance(problem, WakefulError):
+            LOG.error("%s of %s could not be done", job.subject or job.thread_id, job.agent_id, exc_info=problem)
         needs_a_person = isinstance(problem, ForTheCaller | AgentMissing | ToolMissing)
         if needs_a_person or setback.failures >= MOST_FAILURES:
             try:
@@ -310,10 +365,12 @@ class Scheduler:
                 self.forget_failures(job.agent_id)
             except WakefulError:
                 return  # it is tried again; the next failure tries to pause it again
+            except Exception:
+                LOG.exception("%s could not be paused; it is tried again", job.agent_id)
 
-    def _set_back(self, job: DueJob, row: WakeRow | None) -> _Setback:
+    def _set_back(self, job: DueJob, rows: set[WakeRow | None]) -> _Setback:
         setback = self._setbacks.setdefault(job, _Setback())
-        setback.row = row
+        setback.rows |= rows
         setback.waits = min(LAST_RETRY, max(FIRST_RETRY, setback.waits * 2))
         setback.until = self.clock.monotonic() + setback.waits
         return setback

@@ -2,15 +2,14 @@
 
 The order of things is what keeps the promise. A task is on disk before its command may outlive anybody. Its end and the
 message that tells of it are one transaction, which the row of the task lets through once. What a killed runtime left
-open is taken up by the next: the command is found again, or how it ended is read, or it is lost and told so.
+open is taken up by the next: the command is found again, or how it ended is read, or it is lost and told so. What goes
+wrong while a task is looked after is tried again, and after some failures ends the task: none is `running` for ever.
 """
 
 import asyncio
 import contextlib
 import logging
-import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Set
 from functools import partial
 from pathlib import Path
@@ -32,31 +31,19 @@ from wakeful.decisions.task_ends import (
 from wakeful.engine.run_request import Engine
 from wakeful.ports import WakeRow
 from wakeful.ports.tasks import ChildOfTask, Settle, TaskCommand, TaskOrder, TaskRow
-from wakeful.processes.frames import KEY
 from wakeful.processes.output_segments import FIRST, read_output
 from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.processes.supervised_command import STOP_GRACE_SECONDS, SupervisedCommand, find
 from wakeful.runtime.children import RuntimeChildren
+from wakeful.runtime.task_folders import IN_MEMORY, folders_in, make_folder, make_task_folder
 from wakeful.tools.local.output_budget import both_ends
 from wakeful.tools.local.repository_custody import custody_below
 
 LOG = logging.getLogger(__name__)
 TRY_AGAIN_SECONDS = 5.0
 """Between two tries to write down how a task ended, where the store cannot be written."""
-IN_MEMORY = ":memory:"
-SUFFIX = ".tasks"
-_NOT_EMPTY = ".tasks"
-"""In the folder of tasks, so that nobody takes it for one that stands in for another."""
-
-
-@contextlib.contextmanager
-def tasks_folder(location: str) -> Iterator[str]:
-    """Where the tasks of a store have their folders: beside it. Those of a store in memory go with it."""
-    if location != IN_MEMORY:
-        yield f"{Path(location).absolute()}{SUFFIX}"
-        return
-    with tempfile.TemporaryDirectory(prefix="wakeful-tasks-", ignore_cleanup_errors=True) as folder:
-        yield folder
+MOST_TRIES = 3
+"""To look after a task, before it is given up."""
 
 
 class _WatchedTask(NamedTuple):
@@ -82,8 +69,12 @@ class RuntimeTasks:
         """Tasks whose command was asked to end from here."""
         self._foreground: list[TaskCommand] = []
         """Commands that a call waits for."""
+        self._being_made: set[str] = set()
+        """Tasks that are on disk, and whose command is just told to outlive this process."""
         self._over: dict[str, asyncio.Event] = {}
         self._watching: dict[str, _WatchedTask] = {}
+        self._told: set[str] = set()
+        """Tasks that are watched, and whose end is told."""
 
     @property
     def folder(self) -> str:
@@ -91,16 +82,17 @@ class RuntimeTasks:
 
     async def start(self) -> None:
         """Take up what the runtime before has left. Does not wait for any of it."""
-        await asyncio.to_thread(self._make_folder)
+        await asyncio.to_thread(make_folder, self._folder)
         await self.children.start()
-        rows = {row.task_id: row for row in await self._store.open_tasks()}
-        for row in rows.values():
-            if row.kind == "command_task":
-                self._commands[row.task_id] = asyncio.get_running_loop().create_future()
-                self._watch(row, self._take_up(row))
-        for left in await asyncio.to_thread(self._left_over):
+        await self._look_after_all()
+        for left in await asyncio.to_thread(folders_in, self._folder):
             if await self._store.task(left.name) is None:
                 await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
+
+    async def look_at_all(self) -> None:
+        """Look after every open task that nobody looks after, and at the children."""
+        await self._look_after_all()
+        await self.children.look_at_all()
 
     async def close(self) -> None:
         """Leave the tasks: they go on, and the next runtime finds them. Of a store in memory nobody will: they end."""
@@ -139,7 +131,7 @@ class RuntimeTasks:
         it belongs to another home."""
         lost = [row for row in await self._store.open_tasks() if row.kind == "command_task"]
         for row in lost:
-            await self._finish(row, None, _nothing_undone, is_after_restart=True)
+            await self._write_end(row, CommandOutcome(is_lost=True, is_after_restart=True), await self._excerpt(row))
         return lost
 
     # --- the board of tools ----------------------------------------------------------------------------------------
@@ -155,13 +147,14 @@ class RuntimeTasks:
     async def same_command(self, turn_id: str, spec: CommandSpec) -> TaskRow | None:
         turn = await self._store.turn(turn_id)
         rows = await self._store.same_commands(turn.agent_id, spec.digest) if turn is not None else []
-        return rows[0] if rows else None
+        return next((row for row in rows if row.status != "cancelling"), None)
 
     async def promote(self, command: TaskCommand, order: TaskOrder, settle: Settle) -> TaskRow:
         task_id = self._ids.new("task")
         folder = self._folder / task_id
+        self._being_made.add(task_id)
         try:
-            await asyncio.to_thread(_make_task_folder, folder)
+            await asyncio.to_thread(make_task_folder, folder)
             await self._created(task_id, folder, command, order)
             await command.promote(str(folder))
         except BaseException:
@@ -170,12 +163,15 @@ class RuntimeTasks:
             if await self._store.task(task_id) is None:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             raise
-        row = await self._store.task(task_id)
-        assert row is not None
-        self._commands[task_id] = asyncio.get_running_loop().create_future()
-        self._commands[task_id].set_result(command)
-        self._watch(row, self._look_after(row, command, settle, is_after_restart=False))
-        return row
+        else:
+            row = await self._store.task(task_id)
+            assert row is not None
+            self._commands[task_id] = asyncio.get_running_loop().create_future()
+            self._commands[task_id].set_result(command)
+            self._watch(row, self._look_after(row, command, settle, is_after_restart=False))
+            return row
+        finally:
+            self._being_made.discard(task_id)
 
     async def task(self, turn_id: str, task_id: str) -> TaskRow | None:
         turn, row = await self._store.turn(turn_id), await self._store.task(task_id)
@@ -183,7 +179,7 @@ class RuntimeTasks:
 
     def open_tasks(self, agent_id: str) -> Set[str]:
         commands = {task_id for task_id, watched in self._watching.items() if watched.agent_id == agent_id}
-        return commands | self.children.open_children(agent_id) | self.children.being_made()
+        return (commands - self._told) | self.children.open_children(agent_id) | self.children.being_made()
 
     async def wait(self, task_id: str, seconds: float) -> TaskRow:
         over = self._over.setdefault(task_id, asyncio.Event())
@@ -214,7 +210,7 @@ class RuntimeTasks:
             return await self.children.stop(row, reason)
         command = await self._command(task_id)
         if row.is_over or command is None:
-            return row
+            return await self._row(task_id)
         event = TaskStatusChanged(task_id=task_id, status="cancelling", reason=reason)
         with contextlib.suppress(EventRefused):  # it ended meanwhile
             await self._store.admit(row.agent_id, [Fact(event, self._clock.now(), row.thread_id)])
@@ -277,21 +273,23 @@ class RuntimeTasks:
         )
         await self._store.admit(turn.agent_id, [Fact(event, self._clock.now(), turn.thread_id)])
 
-    async def _take_up(self, row: TaskRow) -> None:
-        """A task that another process began."""
+    async def _look_after_all(self) -> None:
+        for row in await self._store.open_tasks():
+            name = row.task_id
+            if row.kind == "command_task" and name not in self._watching and name not in self._being_made:
+                self._look_for_command(name)
+                self._watch(row, self._take_up(name))
+
+    async def _take_up(self, task_id: str) -> None:
+        """A task that another process began, or that could not be looked after so far."""
+        row = await self._row(task_id)
+        if row.is_over:
+            return
         recovery = row.recovered
         found: SupervisedCommand | SupervisedEnd | None = None
         if recovery is not None and recovery.folder is not None and recovery.supervisor is not None:
-            who = recovery.supervisor
-            found = await find(recovery.folder, ProcessIdentity(who.pid, who.started, who.boot))
-        custody = custody_below(recovery.write_roots if recovery is not None else ())
-        record = await asyncio.to_thread(custody.before)
-
-        async def settle() -> list[str]:
-            notes = await asyncio.to_thread(custody.after, record)
-            custody.close()
-            return [note.text for note in notes if note.is_undone]
-
+            found = await find(recovery.folder, _identity(recovery.supervisor))
+        settle = await self._custody_of_left(row, recovery)
         if isinstance(found, SupervisedCommand):
             self._commands[row.task_id].set_result(found)
             status = "cancelling" if row.status == "cancelling" else "running"
@@ -303,13 +301,29 @@ class RuntimeTasks:
             self._commands[row.task_id].cancel()
             await self._finish(row, found, settle, is_after_restart=True)
 
+    async def _custody_of_left(self, row: TaskRow, recovery: TaskRecovery | None) -> Settle:
+        """Repositories are looked after from now on. Where they cannot be (a full disk), its end will say so."""
+        custody = custody_below(recovery.write_roots if recovery is not None else ())
+        try:
+            record = await asyncio.to_thread(custody.before)
+        except OSError as problem:
+            LOG.warning("the repositories of task %s could not be looked at: %s", row.task_id, problem)
+            return partial(_not_looked_at, problem)
+
+        async def settle() -> list[str]:
+            notes = await asyncio.to_thread(custody.after, record)
+            custody.close()
+            return [note.text for note in notes if note.is_undone]
+
+        return settle
+
     async def _look_after(self, row: TaskRow, command: TaskCommand, settle: Settle, *, is_after_restart: bool) -> None:
         end = await command.wait()
         await self._finish(row, end, settle, is_after_restart=is_after_restart)
         await command.end()
 
     async def _finish(self, row: TaskRow, end: SupervisedEnd | None, settle: Settle, *, is_after_restart: bool) -> None:
-        """Write down how it ended, with the message that tells of it. Tried again until the store takes it."""
+        """Say how it ended."""
         try:
             undone = tuple(await settle())
         except Exception as problem:
@@ -322,12 +336,17 @@ class RuntimeTasks:
             duration_ms=round(end.duration_ms),
         )  # fmt: skip
         outcome = outcome._replace(undone=undone, is_after_restart=is_after_restart)
-        event = end_of_command(row.task_id, outcome, await self._excerpt(row))
+        await self._write_end(row, outcome, await self._excerpt(row))
+
+    async def _write_end(self, row: TaskRow, outcome: CommandOutcome, said: OutputExcerpt) -> None:
+        """Write down how it ended, with the message that tells of it. Tried again until the store takes it."""
+        event = end_of_command(row.task_id, outcome, said)
         told = result_message(TaskParent(row.summary, row.derived_from, row.work_item_id), event)
         while True:
             now = self._clock.now()
             try:
                 await self._store.admit(row.agent_id, [Fact(event, now, row.thread_id), Fact(told, now, row.thread_id)])
+                self._told.add(row.task_id)
                 await self.children.look_at(row.agent_id)
                 return
             except EventRefused:
@@ -349,18 +368,49 @@ class RuntimeTasks:
     def _watch(self, row: TaskRow, work: Coroutine[Any, Any, None]) -> None:
         async def watched() -> None:
             try:
-                await work
+                await self._until_told(row, work)
             except Exception:
-                LOG.exception("task %s is not looked after any more", row.task_id)
+                LOG.exception("task %s is left until the watchdog looks at it", row.task_id)
             finally:
                 self._watching.pop(row.task_id, None)
-            self._commands.pop(row.task_id, None)
+                self._told.discard(row.task_id)
+            self._commands.pop(row.task_id).cancel()
             self._stopping.discard(row.task_id)
             over = self._over.pop(row.task_id, None)
             if over is not None:
                 over.set()
 
         self._watching[row.task_id] = _WatchedTask(row.agent_id, asyncio.create_task(watched()))
+
+    def _look_for_command(self, task_id: str) -> None:
+        """From now on, whoever wants the command waits until it is found."""
+        if task_id in self._commands:
+            self._commands[task_id].cancel()
+        self._commands[task_id] = asyncio.get_running_loop().create_future()
+
+    async def _until_told(self, row: TaskRow, work: Coroutine[Any, Any, None]) -> None:
+        """Until its end is told, whatever goes wrong on the way."""
+        for tries in range(1, MOST_TRIES + 1):
+            try:
+                await work
+                return
+            except Exception as problem:
+                LOG.exception("task %s could not be looked after (%s of %s tries)", row.task_id, tries, MOST_TRIES)
+                if tries == MOST_TRIES:
+                    await self._end_unseen(row, problem)
+                    return
+            self._look_for_command(row.task_id)
+            await self._clock.sleep(TRY_AGAIN_SECONDS)
+            work = self._take_up(row.task_id)
+
+    async def _end_unseen(self, row: TaskRow, problem: Exception) -> None:
+        """End a task that cannot be looked after, and its command with it."""
+        with contextlib.suppress(ValueError):  # who holds it cannot be read
+            recovery = row.recovered
+            if recovery is not None and recovery.supervisor is not None:
+                _identity(recovery.supervisor).kill()
+        outcome = CommandOutcome(problem=self._hide(f"{type(problem).__name__}: {problem}"))
+        await self._write_end(row, outcome, OutputExcerpt(row.initial_output, len(row.initial_output.encode()), True))
 
     async def _command(self, task_id: str) -> TaskCommand | None:
         """The command of a task that runs here."""
@@ -380,26 +430,14 @@ class RuntimeTasks:
             raise EventRefused(f"there is no task {task_id}", "Use the id that exec_command gave.")
         return row
 
-    def _make_folder(self) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder.chmod(0o700)
-        (self._folder / _NOT_EMPTY).touch()
 
-    def _left_over(self) -> list[Path]:
-        return [place for place in self._folder.iterdir() if place.is_dir()]
-
-
-async def _nothing_undone() -> list[str]:
-    return []
+async def _not_looked_at(problem: OSError) -> list[str]:
+    raise problem
 
 
 async def _reached(event: asyncio.Event) -> None:
     await event.wait()
 
 
-def _make_task_folder(folder: Path) -> None:
-    """With its key, which nobody else can read."""
-    folder.mkdir(mode=0o700)
-    key = folder / KEY
-    key.touch(mode=0o600)
-    key.write_text(secrets.token_hex(32), encoding="ascii")
+def _identity(supervisor: SupervisorRef) -> ProcessIdentity:
+    return ProcessIdentity(supervisor.pid, supervisor.started, supervisor.boot)

@@ -6,7 +6,7 @@ It holds nothing that the log does not hold. A runtime that was killed is opened
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +27,7 @@ from wakeful.runtime.channel_listeners import Connect
 from wakeful.runtime.channel_messages import ChannelDesk
 from wakeful.runtime.child_agents import active_children
 from wakeful.runtime.child_places import keep_to_parent
+from wakeful.runtime.failing_parts import FailingParts
 from wakeful.runtime.heartbeat import Heartbeat, Ping
 from wakeful.runtime.inbox import defer_message
 from wakeful.runtime.missing_folders import MissingFolders
@@ -97,6 +98,7 @@ class LivingRuntime:
     """What models say while they say it."""
     channels: ChannelDesk
     heartbeat: Heartbeat
+    parts: FailingParts
     public_url: str = ""
     """Where programs outside reach the runtime; blank: nowhere."""
     default_model: str | None = None
@@ -114,21 +116,23 @@ class LivingRuntime:
         await self.tasks.start()
         await self.tasks.children.take_up(self.supply.has)
         await self._take_up_cut_off()
-        self._keep_going("the scheduler", self.scheduler.run())
-        self._keep_going("the watchdog", self._watch_over())
-        self._keep_going("the watch over children", self.tasks.children.watch_held())
-        self._keep_going("the listener of channels", self.channels.run())
-        self._keep_going("the heartbeat", self.heartbeat.run())
-        upkeep = keep_retention(self.engine.store, self.engine.clock, self.retention, self.tasks.folder)
+        self._keep_going("the scheduler", self.scheduler.run)
+        self._keep_going("the watchdog", self._watch_over)
+        self._keep_going("the watch over children", self.tasks.children.watch_held)
+        self._keep_going("the listener of channels", self.channels.run)
+        self._keep_going("the heartbeat", self.heartbeat.run)
+        store, clock = self.engine.store, self.engine.clock
+        upkeep = partial(keep_retention, store, clock, self.retention, self.tasks.folder)
         self._keep_going("the upkeep of the store", upkeep)
         if self.telemetry is not None:
             self.telemetry.start()
         if self.supply.folder is not None and self.supply.owner is not None and can_watch():
-            watching = watch_files(self.supply.folder, self.supply.owner.is_changed, self.supply.reload)
+            owner = self.supply.owner
+            watching = partial(watch_files, self.supply.folder, owner.is_changed, self.supply.reload)
             self._keep_going("the watch over files", watching)
 
-    def _keep_going(self, name: str, loop: "Coroutine[Any, Any, None]") -> None:
-        task = asyncio.create_task(loop, name=name)
+    def _keep_going(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        task = asyncio.create_task(self.parts.keep_up(name, run), name=name)
         task.add_done_callback(self._tell_end)
         self._loops.append(task)
 
@@ -271,11 +275,9 @@ class LivingRuntime:
         clock = ClockWatch(self.engine)
         while True:
             await self.engine.clock.sleep(WATCHDOG_SECONDS)
-            with suppress(ForTheCaller):
-                await clock.look()
-            with suppress(ForTheCaller):  # the store cannot be read now; the next minute brings another look
-                await self.watchdog.look()
-                await self.tasks.children.look_at_all()
+            await self.parts.safely("the look at the clock", clock.look())
+            await self.parts.safely("the look at threads", self.watchdog.look())
+            await self.parts.safely("the look at tasks", self.tasks.look_at_all())
 
 
 def _has_died(loop: "asyncio.Task[None]") -> bool:
@@ -397,7 +399,10 @@ def living_runtime(
         "task": tasks.carry_out_stop,
     }
     folders = MissingFolders(engine.store, partial(defer_message, engine, reason="the folder is back", within=0))
-    scheduler = Scheduler(engine.store, engine.clock, run_thread, give_up, due_work, places, enforce, folders)
+    parts = FailingParts(engine)
+    scheduler = Scheduler(
+        engine.store, engine.clock, run_thread, give_up, due_work, places, enforce, folders, parts.safely
+    )
     watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
     refusals = RefusalTally(engine)
 
@@ -406,6 +411,18 @@ def living_runtime(
 
     heartbeat = Heartbeat(engine, owner_heartbeat, is_well, ping)
     living = LivingRuntime(
-        engine, supply, scheduler, tasks, watchdog, retention, parking, refusals, words, channels, heartbeat, public_url
+        engine,
+        supply,
+        scheduler,
+        tasks,
+        watchdog,
+        retention,
+        parking,
+        refusals,
+        words,
+        channels,
+        heartbeat,
+        parts,
+        public_url,
     )
     return living

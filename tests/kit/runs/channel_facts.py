@@ -23,6 +23,7 @@ from wakeful.contracts.events import (
     NoticeRequested,
     PackageReplaced,
     ResultChanged,
+    RuntimePartFailed,
 )
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.ports import Store
@@ -74,6 +75,7 @@ CHANNELS: list[list[AnyEvent]] = [
     [added("old", generation=2, salt="salt_o"), ChannelRemoved(channel="old", removed_by="ada")],
     [ChannelMessageAttempted(channel="old", purpose="test")],
     [HeartbeatChanged(ok=False, error="HTTP 503"), PackageReplaced(running="0.1.0", installed="0.2.0")],
+    [RuntimePartFailed(part="the watchdog", error="KeyError: 'x'")],
 ]
 """In the runtime's own stream."""
 RESULTS: list[AnyEvent] = [

@@ -126,6 +126,7 @@ from wakeful.contracts.events import (
     RoutingNotPossible,
     RoutingSingleCandidate,
     RuntimeControlChanged,
+    RuntimePartFailed,
     RuntimeToolContinued,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -846,6 +847,7 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
     KeyedRequestAnswered(caller="local:1000", request_key="order-7", status=200, answer="{}"),
     KeyedRequestReleased(caller="local:1000", request_key="order-7", code="agent_stopped"),
     PackageReplaced(running="0.1.0", installed="0.2.0"),
+    RuntimePartFailed(part="the watchdog", error="KeyError: 'x'"),
     ChannelAdded(
         channel="phone",
         channel_kind="ntfy",

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from kit.runs.engine_runs import calls
-from wakeful import Agent, Runtime
+from wakeful import Agent, Runtime, tool
+from wakeful.contracts.approvals import Approve
 from wakeful.contracts.events import MessageDeferred
+from wakeful.ports import WakeRow
+from wakeful.runtime.inbox import defer_message
+from wakeful.service.commands.approvals import decide
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock, scripted
 from wakeful.testing.wrapped_store import WrappedStore
@@ -205,6 +209,75 @@ async def test_a_turn_that_cannot_begin_is_tried_again_with_growing_pauses(tmp_p
         assert "failure" in [notice.kind for notice in await rt.notices()]
 
 
+class LookedAt(WrappedStore):
+    """Counts how often somebody looks for what is due."""
+
+    looks = 0
+
+    async def due_wakes(self, now: int, *, limit: int, after: WakeRow | None = None) -> list[WakeRow]:
+        self.looks += 1
+        return await self.inner.due_wakes(now, limit=limit, after=after)
+
+
+def asks_and_waits_for_a_decision() -> Agent[None, str]:
+    """Its first turn waits for an answer, its second one for a decision."""
+    asked = list[int]()
+
+    @tool(approval=True)
+    def pay() -> str:
+        return "paid"
+
+    def reply(request: Any) -> Any:
+        asked.append(1)
+        if len(asked) == 1:
+            return calls(("wait_for", {"reason": "which?", "wake": "operator_input"}))
+        return calls(("pay", {})) if len(asked) == 2 else "paid"
+
+    return Agent("ops", scripted(reply), tools=[pay])
+
+
+@pytest.mark.parametrize("overdue", [1, 2, 40])
+async def test_overdue_messages_behind_a_decision_are_looked_at_with_growing_pauses(overdue: int) -> None:
+    """A hot loop: each of two messages that a thread could not take yet made it due because of the other one."""
+    store, clock = LookedAt(MemoryStore()), FixedClock(MIDNIGHT)
+    async with Runtime(store=store, agents=[asks_and_waits_for_a_decision()], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Ask me."))
+        for number in range(overdue):
+            await rt.receive("ops", f"note {number}", channel="mail", key=f"note-{number}")
+        await rt.settled()
+        waiting = await rt.answer(await rt.send("ops", "The blue one."))
+        assert waiting.status == "approval_required"
+        assert len(await store.deferred("ops", "main")) == overdue
+        before = store.looks
+        await passes(rt, clock, 16 * 60)
+        assert store.looks - before < 10
+        for _ in range(60):
+            await passes(rt, clock, 60)
+        assert store.looks - before < 300, "an hour costs some looks a minute"
+        await decide(rt._here.engine, waiting.approvals[0].approval_id, Approve())
+        await passes(rt, clock, 60)
+        assert await store.deferred("ops", "main") == []
+
+
+async def test_a_thread_that_somebody_else_runs_is_looked_at_with_growing_pauses() -> None:
+    store, clock = LookedAt(MemoryStore()), FixedClock(MIDNIGHT)
+    async with Runtime(store=store, agents=[Agent("ops", scripted(lambda request: "done"))], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Hello."))
+        await rt.settled()
+        claim = await store.claim_thread("ops", "main", "turn_elsewhere")
+        sent = await rt.send("ops", "Two.")
+        for words in ("Three.", "Four."):
+            later = await rt.send("ops", words)
+            await defer_message(rt._here.engine, later.message_id, within=0)
+        before = store.looks
+        await passes(rt, clock, 10)
+        assert store.looks - before < 10
+        await store.release(claim)
+        await passes(rt, clock, 60)
+        assert (await rt.answer(sent)).output == "done"
+        assert await store.deferred("ops", "main") == []
+
+
 class CountingStore(WrappedStore):
     """Counts the events that readers are given."""
 
@@ -240,3 +313,24 @@ async def test_reading_where_an_agent_stands_costs_the_same_after_months_of_mess
         assert later[0] == first[0], "events read"
         assert abs(later[1] - first[1]) < 100, "characters told"
         assert later[1] < 10_000
+
+
+async def test_one_more_message_that_an_agent_cannot_take_yet_costs_the_same_however_many_wait() -> None:
+    """A flood: each message for an agent that waits for its operator read all that had come before it."""
+    store = CountingStore(MemoryStore())
+    async with Runtime(store=store, agents=[asks_and_waits_for_a_decision()], clock=FixedClock(MIDNIGHT)) as rt:
+        await rt.answer(await rt.send("ops", "Ask me."))
+
+        async def comes() -> int:
+            before = store.given
+            await rt.receive("ops", "hello", channel="mail")
+            await rt.settled()
+            return store.given - before
+
+        first = [await comes() for _ in range(20)][-1]
+        assert [await comes() for _ in range(43)][-1] == first
+        assert len(await store.deferred("ops", "main")) == 63
+        before = store.given
+        await rt.answer(await rt.send("ops", "The blue one."))
+        assert len(await store.deferred("ops", "main")) == 63 - 16, "so many are shown with the next turn"
+        assert store.given - before < 100

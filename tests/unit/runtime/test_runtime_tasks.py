@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from kit.gates.confined_commands import alive, marker, place_outside, until
 from kit.runs.event_samples import task_created
+from kit.runs.repositories import repository
 from wakeful import Agent, Retention, Runtime, open_store
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
@@ -185,6 +187,84 @@ async def test_a_task_of_which_nothing_is_left_has_failed_and_its_agent_is_told(
     assert row.failure is not None
     assert (row.status, row.failure["category"], row.failure["kind"]) == ("failed", "task", "lost_on_restart")
     assert row.output_summary == "so far", "what had been said is kept"
+
+
+async def ended_alone(house: House) -> Path:
+    """The folder of a task that ended while no runtime was there."""
+    async with house.runtime(begins(), "It runs.") as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+    (row,) = await house.tasks()
+    house.say_go()
+    assert await until(lambda: not identity(row).is_alive())
+    assert row.recovered is not None
+    return Path(str(row.recovered.folder))
+
+
+async def until_over_as_time_passes(house: House, clock: FixedClock, seconds: float) -> TaskRow:
+    while True:
+        (row,) = await house.tasks()
+        if row.is_over:
+            return row
+        await asyncio.sleep(0.02)
+        clock.advance(seconds)
+
+
+async def test_a_task_that_cannot_be_looked_after_is_tried_again_and_then_fails_and_is_told(house: House) -> None:
+    """It was `running` for ever, whoever stopped it, and nobody was told."""
+    end = await ended_alone(house) / "end.json"
+    end.write_text(json.dumps(json.loads(end.read_text()) | {"duration_ms": "long"}))
+    clock = FixedClock()
+    async with Runtime(house.home, agents=[house.agent()], clock=clock) as rt:
+        row = await until_over_as_time_passes(house, clock, 1)
+        assert row.failure is not None
+        assert (row.status, row.failure["kind"]) == ("failed", "not_looked_after")
+        (message,) = await house.results()
+        assert (await rt.answer(message.message_id)).output == "told"
+        assert await rt.stop_task(row.task_id) == "failed"
+
+
+async def test_a_task_that_could_be_looked_after_at_the_second_try_ends_as_it_did(house: House) -> None:
+    end = await ended_alone(house) / "end.json"
+    said = end.read_text()
+    end.write_text(json.dumps(json.loads(said) | {"duration_ms": "long"}))
+    clock = FixedClock()
+    async with Runtime(house.home, agents=[house.agent()], clock=clock) as rt:
+        await rt.settled()
+        end.write_text(said)
+        row = await until_over_as_time_passes(house, clock, 1)
+        assert (row.status, row.exit_status) == ("completed", 0)
+
+
+async def test_a_task_goes_on_and_can_be_stopped_where_repositories_cannot_be_looked_at(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk, say: it was `running` for ever."""
+    repository(house.workspace / "app")
+    async with house.runtime(begins(), "It runs.") as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+    monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path))
+    (tmp_path / "repositories").write_text("no folder")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    async with house.runtime() as rt:
+        (row,) = await house.tasks()
+        assert await rt.stop_task(row.task_id) in ("cancelling", "failed")
+        (row,) = await house.until_over()
+        assert row.status == "failed"
+        assert "repositories could not be looked at" in row.result_summary
+
+
+async def test_a_task_without_anybody_who_looks_after_it_is_found_by_the_watchdog(house: House) -> None:
+    clock = FixedClock()
+    async with Runtime(house.home, agents=[house.agent("Begun.")], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Begin."))
+        recovery = TaskRecovery(summary="make", supervisor=SupervisorRef(pid=1, started=1, boot="another boot"))
+        created = task_created("task_left").model_copy(update={"recovery": recovery})
+        await rt._here.engine.store.admit("ops", [Fact(created, clock.now(), "main")])
+        assert await rt.stop_task("task_left") == "running"
+        row = await until_over_as_time_passes(house, clock, 10)
+        assert (row.status, row.failure and row.failure["kind"]) == ("failed", "lost_on_restart")
+        (message,) = await house.results()
+        assert (await rt.answer(message.message_id)).output == "told"
 
 
 @pytest.mark.spec("HOL-BRIEF-11")

@@ -72,6 +72,7 @@ from wakeful.contracts.events.holds import (
     ProviderParked,
     ProviderUnparked,
     RuntimeControlChanged,
+    RuntimePartFailed,
 )
 from wakeful.contracts.events.keyed_requests import KeyedRequestAnswered, KeyedRequestReleased, KeyedRequestStarted
 from wakeful.contracts.events.levels import (
@@ -441,6 +442,7 @@ AnyEvent: TypeAlias = (
     | KeyedRequestAnswered
     | KeyedRequestReleased
     | HeartbeatChanged
+    | RuntimePartFailed
     | ResultChanged
     | ChannelAdded
     | ChannelInputReceived
@@ -594,6 +596,7 @@ __all__ = [
     "FilesReloadRequested",
     "FilesLoaded",
     "HeartbeatChanged",
+    "RuntimePartFailed",
     "ResultChanged",
     "ModelCompleted",
     "ModelFailed",

@@ -73,6 +73,16 @@ class HeartbeatChanged(RuntimeFact):
     error: str = ""
 
 
+class RuntimePartFailed(RuntimeFact):
+    """A part of the runtime failed with an error that nobody expected. It is begun again after a while."""
+
+    kind: ClassVar[str] = "runtime.part_failed"
+
+    part: str
+    """The scheduler, the watchdog, the channels, say."""
+    error: str = ""
+
+
 class FilesReloadRequested(RuntimeFact):
     """Somebody wants the files of the home read again."""
 

@@ -18,7 +18,8 @@ from wakeful.contracts.events import RuntimeControlChanged
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Store
 from wakeful.runtime.parked_providers import append_to_runtime
-from wakeful.runtime.tasks import RuntimeTasks, tasks_folder
+from wakeful.runtime.task_folders import tasks_folder
+from wakeful.runtime.tasks import RuntimeTasks
 from wakeful.service.backups.archive import ArchiveRecord, NotABackup, check_archive, unpack
 from wakeful.service.backups.contents import FILES, HomeContents, contents_named
 from wakeful.service.commands.runtime_holds import hold_turns

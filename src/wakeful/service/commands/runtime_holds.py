@@ -21,7 +21,8 @@ from wakeful.ports import TurnRow
 from wakeful.ports.notices import RuntimeHoldRow, RuntimeHolds
 from wakeful.runtime.home_lock import runtime_lock
 from wakeful.runtime.parked_providers import append_to_runtime
-from wakeful.runtime.tasks import RuntimeTasks, tasks_folder
+from wakeful.runtime.task_folders import tasks_folder
+from wakeful.runtime.tasks import RuntimeTasks
 
 EVERYTHING = "everything"
 """Who asked a turn to rest, when everything was paused."""

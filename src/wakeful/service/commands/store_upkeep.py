@@ -3,7 +3,7 @@
 from wakeful.contracts.retention import Retention, RetentionReport
 from wakeful.ports import Clock, Store
 from wakeful.runtime.retention import RetentionPass
-from wakeful.runtime.tasks import tasks_folder
+from wakeful.runtime.task_folders import tasks_folder
 from wakeful.views.store_upkeep import LogDamage, StoreStats, VerifyReport
 
 

@@ -145,21 +145,28 @@ async def _intake(
 ) -> tuple[list[StoredFact], ContinuationResolution | None]:
     """What the next turn takes, after what expired was told so, and what its first message means to the agent."""
     store, now = engine.store, engine.clock.now()
-    while True:
-        rows = await store.queued(agent_id, thread_id, limit=MOST_TAKEN)
-        queue = await queued_messages(store, rows)
-        deferred = await deferred_messages(store, agent_id, thread_id)
-        known = {_event(entry).message_id: entry for entry in (*queue, *(entry for entry, _ in deferred))}
-        over = [name for name, entry in known.items() if is_over(_event(entry), now)]
-        if not over:
+    resolved: Mapping[str, ContinuationResolution] | None = None
+    while resolved is None:
+        queue = await queued_messages(store, await store.queued(agent_id, thread_id, limit=MOST_TAKEN))
+        if not await _expired(engine, agent_id, thread_id, queue, now):
             wakes = engine.surroundings.wakes and bool(queue)
             resolved = await resolve_queue(engine, agent_id, thread_id, queue) if wakes else NOTHING_RESOLVED
-            if resolved is None:
-                continue
-            taken = choose_intake([_event(entry) for entry in queue], [each for _, each in deferred], now)
-            first = resolved.get(taken[0].message_id) if taken else None
-            return [known[message.message_id] for message in taken], first
-        await store.admit(agent_id, [Fact(MessageExpired(message_id=name), now, thread_id) for name in over])
+    lead = _event(queue[0]) if queue else None
+    deferred = await deferred_messages(store, agent_id, thread_id, lead)
+    while await _expired(engine, agent_id, thread_id, [entry for entry, _ in deferred], now):
+        deferred = await deferred_messages(store, agent_id, thread_id, lead)
+    known = {_event(entry).message_id: entry for entry in (*queue, *(entry for entry, _ in deferred))}
+    taken = choose_intake([_event(entry) for entry in queue], [each for _, each in deferred], now)
+    first = resolved.get(taken[0].message_id) if taken else None
+    return [known[message.message_id] for message in taken], first
+
+
+async def _expired(engine: Engine, agent_id: str, thread_id: str, entries: Sequence[StoredFact], now: int) -> bool:
+    """Were there any whose time is over? They are told so."""
+    over = [_event(entry).message_id for entry in entries if is_over(_event(entry), now)]
+    if over:
+        await engine.store.admit(agent_id, [Fact(MessageExpired(message_id=name), now, thread_id) for name in over])
+    return bool(over)
 
 
 def _event(entry: StoredFact) -> MessageAdmitted:

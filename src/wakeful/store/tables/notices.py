@@ -31,6 +31,7 @@ from wakeful.contracts.events import (
     ProviderUnparked,
     ResultChanged,
     RuntimeControlChanged,
+    RuntimePartFailed,
     StoreSizeNoticed,
     TimerMissed,
     TurnFailed,
@@ -55,7 +56,14 @@ from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey,
 from wakeful.store.tables.runtime_agents import NEEDS_AGENT, agent_row, is_outdated
 from wakeful.store.tables.wakes import wake_row
 
-OF_THE_RUNTIME: Final = (PackageReplaced, ProviderParked, ChannelTroubled, HeartbeatChanged, StoreSizeNoticed)
+OF_THE_RUNTIME: Final = (
+    PackageReplaced,
+    ProviderParked,
+    ChannelTroubled,
+    HeartbeatChanged,
+    RuntimePartFailed,
+    StoreSizeNoticed,
+)
 """Facts of the runtime's own stream, which belongs to no agent."""
 
 
@@ -149,6 +157,7 @@ CAUSES: Final = (
     ProgressStalled,
     ProviderParked,
     ResultChanged,
+    RuntimePartFailed,
     StoreSizeNoticed,
     TimerMissed,
     TurnFailed,

@@ -76,11 +76,12 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
     ) -> None:
         """`model` is the model of the default agent, which is made when it is first sent something.
 
-        At most `max_turns` run at the same time, and `max_threads` of one agent; at most `max_starts` begin within a
-        second, agents in turns, so that an outage is not followed by a rush. `retention` says how long things are
-        kept; without it `[retention]` of the owner's file does. `notify` is where notices go about agents that have no
-        `notify` of their own: `{"to": URL or [COMMAND, ...], "on": [...]}`. `public_url` is where your front takes in
-        deliveries for triggers; agents may then ask for their address. `clock` and `ids` are for tests.
+        At most `max_turns` run at the same time, and `max_threads` of one agent; what the runtime does itself (notices,
+        reloads, the end of tasks) waits for none of them. At most `max_starts` begin within a second, agents in turns,
+        so that an outage is not followed by a rush. `retention` says how long things are kept; without it `[retention]`
+        of the owner's file does. `notify` is where notices go about agents that have no `notify` of their own:
+        `{"to": URL or [COMMAND, ...], "on": [...]}`. `public_url` is where your front takes in deliveries for triggers;
+        agents may then ask for their address. `clock` and `ids` are for tests.
         """
         if home is None and store is None:
             raise InvalidRequest("Runtime() has no place for what it knows", "Give it a folder: Runtime('agents-home')")

@@ -187,6 +187,7 @@ _NOTICED: Final = frozenset(
         "liveness.violated",
         "notice.requested",
         "runtime.package_replaced",
+        "runtime.part_failed",
         "progress.stalled",
         "provider.parked",
         "result.changed",

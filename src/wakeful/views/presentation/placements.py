@@ -64,6 +64,7 @@ _BY_KIND: Final[Mapping[str, Placement]] = {
     "progress.stalled": _TOLD,
     "notice.requested": _TOLD,
     "runtime.package_replaced": _TOLD,
+    "runtime.part_failed": _TOLD,
     "store.size_noticed": _TOLD,
     "assistant.recorded": Placement("progress", "assistant_progress"),
     "message.admitted": Placement("progress", "message"),

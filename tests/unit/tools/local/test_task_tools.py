@@ -209,6 +209,15 @@ async def test_the_same_command_that_runs_is_named_and_not_started_again(desk: D
     assert again["disposition"] == "completed", "the first one is over"
 
 
+async def test_the_same_command_as_one_that_was_asked_to_end_is_started_again(desk: Desk) -> None:
+    first = await desk.task("trap '' TERM; " + WAITS)
+    await desk.use("task_stop", task_id=first)
+    second = await desk.task("trap '' TERM; " + WAITS)
+    assert second != first
+    desk.said_go()
+    assert [(await desk.over(each)).status for each in (first, second)] == ["cancelled", "completed"]
+
+
 @pytest.mark.spec("HOL-CMD-06")
 async def test_start_new_starts_another_one_all_the_same(desk: Desk) -> None:
     first = await desk.task(WAITS)
