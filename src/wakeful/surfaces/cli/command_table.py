@@ -405,7 +405,7 @@ FIRST = (
 )  # fmt: skip
 """The commands of a first day, which `wakeful --help` shows."""
 OWN_PROCESS = (
-    "resume", "doctor", "events validate", "dispatch resume", "targets", "package run",
+    "doctor", "events validate", "dispatch resume", "targets", "package run",
     "workflow validate", "workflow nodes", "store export", "store import",
     "trigger deliver",
 )  # fmt: skip

@@ -116,7 +116,11 @@ def _watch(message: str, place: StoreAddress) -> threading.Thread:
 
 def answer_by_daemon(asked: MessageToAgent, place: StoreAddress, *, json: bool, quiet: bool = False) -> NoReturn:
     """Send a message, print the answer to it as `wakeful run` does, and end the command with its exit code."""
-    result = turn_of_daemon(asked, place, quiet=quiet or json).result
+    end_with(turn_of_daemon(asked, place, quiet=quiet or json).result, place, json=json, quiet=quiet)
+
+
+def end_with(result: RunResult[Any], place: StoreAddress, *, json: bool, quiet: bool = False) -> NoReturn:
+    """Print a result as `wakeful run` does, and end the command with its exit code."""
     if json:
         tell_json(result)
     else:
