@@ -7,7 +7,7 @@ everything else its body. Lists are read to their end, page by page. Who acts is
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -18,8 +18,9 @@ from wakeful.contracts.errors import AlreadyDecided, TurnNotFound, WakefulError
 from wakeful.service.operations.operation import IDENTITY, Operation
 from wakeful.service.operations.pages import PAGES
 from wakeful.service.operations.routes import ROUTES, HttpRoute, field_of_path
+from wakeful.service.operations.turn_reports import LIST_LINES
 from wakeful.service.operations.turns import LIST_TURNS, TurnQuery
-from wakeful.service.serving.daemon_client import ControlRefused, DaemonAnswer, DaemonClient, NoAnswer
+from wakeful.service.serving.daemon_client import ControlRefused, DaemonAnswer, DaemonClient, NoAnswer, NotNow
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -70,17 +71,25 @@ def ask_daemon(client: DaemonClient, operation: Operation[Q, A], asked: Q, *, pa
 
 
 def stream_daemon(
-    client: DaemonClient, operation: Operation[Q, list[A]], asked: Q, *, last: str | None = None
+    client: DaemonClient,
+    operation: Operation[Q, list[A]],
+    asked: Q,
+    *,
+    away: Callable[[NotNow], None],
+    last: str | None = None,
 ) -> Iterator[A]:
-    """What a list holds and what comes to it, as it comes, until the daemon ends it."""
+    """What a list holds and what comes to it, as it comes, each item once, until nothing is left to come.
+
+    `away` is called when the daemon went away, and returns when it is back, or raises.
+    """
     try:
         asked = _with_turn(client, operation, asked)
         route = _route(operation, asked)
         sent = question(route, asked)
         adapter = _adapter(operation, many=False)
-        for event in client.stream(
-            sent.path, {name: value for name, value in (sent.query or {}).items() if name != "limit"}, last=last
-        ):
+        query = {name: value for name, value in (sent.query or {}).items() if name != "limit"}
+        shares = operation.name == LIST_LINES.name  # an event may be several lines
+        for event in client.follow(sent.path, query, away=away, last=last, shares=shares):
             yield adapter.validate_json(event.data)
     except ControlRefused as refused:
         raise told(refused, client) from None
