@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -127,6 +128,35 @@ def test_a_turn_is_followed_over_it_to_its_end_in_each_of_its_views(
         done = wakeful("events", turn, "--as", view, "--json")
         assert (done.code, done.err) == (0, "")
         assert begun + ended == done.out
+
+
+def test_the_output_of_a_task_is_followed_over_it_to_its_end(
+    tmp_path: Path, folder: Path, wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path / "home"))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.setenv("WORK", str(work))
+    with served(tmp_path / "home", ServeOptions(host=None, tools=("kit.surfaces.task_agents:agents",))) as home:
+        words = "begin echo one; until [ -e go ]; do sleep 0.05; done; echo two; exit 3"
+        home.client.post("/agents/ops/messages", {"text": words})
+        ends = time.monotonic() + 60
+        while not (tasks := home.client.get("/tasks").body) and time.monotonic() < ends:
+            time.sleep(0.05)
+        command = ("task", "output", tasks[0]["task_id"], "--follow")
+        with following(folder, *command) as child, following(folder, *command, "--json") as program:
+            assert child.stdout is not None and child.stderr is not None and program.stdout is not None
+            assert child.stdout.readline() == "one\n"
+            first = json.loads(program.stdout.readline())
+            home.kill()
+            read(child.stderr, GONE)
+            (work / "go").touch()
+            home.start()
+            assert (child.stdout.read(), child.wait(60), program.wait(60)) == ("two\n", 0, 0)
+            lines = [first, *(json.loads(line) for line in program.stdout)]
+        assert "".join(line["text"] for line in lines[:-1]) == "one\ntwo\n"
+        assert (lines[-1]["task_id"], lines[-1]["exit_status"]) == (tasks[0]["task_id"], 3)
+        assert wakeful(*command).out == "one\ntwo\n", "of a task that is over all of it is printed"
 
 
 @pytest.mark.parametrize("how", ["kill", "end"])

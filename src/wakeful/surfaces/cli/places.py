@@ -10,6 +10,7 @@ A command that reads makes no store; one that runs makes the file, and the folde
 import os
 import shlex
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -92,7 +93,7 @@ def follow(operation: "Operation[Q, list[A]]", asked: Q, place: StoreAddress, *,
     """A list of a daemon, and what comes to it. While the daemon is away, it is waited for."""
     from wakeful.service.serving.remote_operations import stream_daemon
 
-    return stream_daemon(client_of(place), operation, asked, away=lambda gone: await_daemon(place, gone, quiet=quiet))
+    return stream_daemon(client_of(place), operation, asked, away=partial(await_daemon, place, quiet=quiet))
 
 
 def await_daemon(place: StoreAddress, gone: "NotNow", *, quiet: bool, seconds: float | None = None) -> None:
