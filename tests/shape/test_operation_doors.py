@@ -43,8 +43,6 @@ NO_COMMAND: Mapping[str, str] = {
     "runtime.update": "an agent is changed in its file, or wakeful agent model for what changes most",
     "runtime.waits": "wakeful why AGENT names each wait",
     "threads.messages": "wakeful transcript --thread",
-    "turns.result": "wakeful run --json and wakeful prompt --json print it",
-    "turns.unpause": "wakeful resume goes on with the turn in its own process",
     "turns.wire": "wakeful events --as wire asks turns.lines",
 }
 """Operations that no command asks, and where a person finds the same."""

@@ -15,7 +15,7 @@ INTERNAL = {
     "AlreadyNoticed", "RestRefused", "WindowFull",  # caught by the loop, which decides again
     "ArgumentsRefused", "ResultRefused", "ToolAsks", "ToolReported",  # told to the model
     "Failure", "NeedsPerson", "WrongRequest",  # of the command line
-    "ControlRefused", "DaemonConflict", "DaemonProblem", "NoAnswer", "NobodyThere",  # of the commands about a daemon
+    "ControlRefused", "DaemonConflict", "DaemonProblem", "NoAnswer", "NobodyThere", "NotNow",  # about a daemon
     "AnswerCutOff", "NotABackup",  # of a daemon that ends; of wakeful restore
 }  # fmt: skip
 """Errors of ours that no program sees."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 
 from kit.runs.child_agents import calls, family, heard, name_of, spawning
-from kit.surfaces.command_line import Wakeful
+from kit.surfaces.command_line import Wakeful, command_line
 from wakeful import Agent, Runtime, open_store
 from wakeful.ports import ModelRequest
 from wakeful.ports.tasks import TaskRow
@@ -96,6 +98,22 @@ def test_tasks_are_listed_shown_read_and_stopped_without_a_runtime(wakeful: Wake
     (ended,) = json.loads(wakeful("task", "list", "ops", "--all", "--json").out)
     assert (ended["task_id"], ended["child_agent_id"]) == (child.task_id, name_of(child))
     assert wakeful("task", "stop", child.task_id).out == f"task {child.task_id} is cancelled already\n"
+
+
+def test_the_output_of_a_command_is_followed_in_the_files_of_a_store(wakeful: Wakeful, home: Path) -> None:
+    found = rows(home)
+    command = command_line("task", "output", found["builder"].task_id, "--follow")
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        try:
+            assert following.stdout.readline() == "on\n"
+        finally:
+            following.send_signal(signal.SIGINT)
+        assert following.wait(60) == 130
+    child = wakeful("task", "output", found["ops"].task_id, "--follow")
+    line = f"wakeful tail {name_of(found['ops'])} --follow"
+    assert child.code == 2 and "supervises the agent" in child.err and line in child.err
+    assert wakeful("tail", name_of(found["ops"])).code == 0
 
 
 def test_what_is_not_there_is_said_and_changes_nothing(wakeful: Wakeful, home: Path) -> None:

@@ -106,8 +106,9 @@ async def follow_output(watcher: TaskWatcher, after: int = 0) -> AsyncGenerator[
     engine, task_id = watcher.engine, watcher.task_id
     row = await task_named(engine.store, task_id)
     if row.child is not None:
-        where = f"GET /agents/{row.child.agent_id}/events"
-        raise InvalidRequest(f"task {task_id} supervises the agent {row.child.agent_id}", f"Follow that one: {where}")
+        name = row.child.agent_id
+        where = f"wakeful tail {name} --follow   Over HTTP: GET /agents/{name}/events"
+        raise InvalidRequest(f"task {task_id} supervises the agent {name}", f"Follow that one: {where}")
     reader = _LineReader(row.task_id, after)
     async with watcher.followed():
         state = await watcher.changed(None)

@@ -4,19 +4,22 @@
     2. ask who it is: a wakeful of this interface, of the home that was meant
     3. ask; the connection stays open for what else the command asks
 
-Nothing is sent to a process before it has said who it is.
+Nothing is sent to a process before it has said who it is. A stream that broke off is never taken for one that is over.
 """
 
 import http.client
 import json
+import select
 import socket
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from wakeful._version import __version__
 from wakeful.contracts.errors import ForTheCaller, WakefulError
+from wakeful.service.operations.answers import SHUTTING_DOWN
 
 API = "1"
 """The interface that this version speaks."""
@@ -25,7 +28,11 @@ WORK_SECONDS = 600.0
 """Some answers read a whole store."""
 SILENCE_SECONDS = 45.0
 """A stream says every 15 seconds that it is there."""
+LOOK_AGAIN_SECONDS = 0.2
+LEAVING = b": the server is shutting down"
+"""The comment that a stream of a process ends with when that process ends, and not what the stream is about."""
 START = "Start it: wakeful daemon start"
+LOGS = "Look: wakeful daemon logs"
 FILE = "To work on the file instead: --store FILE"
 
 
@@ -33,7 +40,11 @@ class NoAnswer(ForTheCaller):
     """No process answers at the place of a daemon, or one that cannot be used."""
 
 
-class NobodyThere(NoAnswer):
+class NotNow(NoAnswer):
+    """The process does not answer now, or went away while it did: asked again later, it may answer."""
+
+
+class NobodyThere(NotNow):
     """Nothing accepts connections at that place."""
 
 
@@ -117,7 +128,10 @@ class DaemonClient:
     def stream(
         self, where: str, query: Mapping[str, Any] | None = None, *, last: str | None = None
     ) -> Iterator[StreamedEvent]:
-        """Events after the one with the id `last`, and all that follow, until the process ends it."""
+        """Events after the one with the id `last`, and all that follow, until there is nothing left to come.
+
+        Raises NotNow where the process goes away before that.
+        """
         self.greet()
         headers = {"accept": "text/event-stream"} | ({"last-event-id": last} if last is not None else {})
         answer = self._send("GET", where, None, query, headers, SILENCE_SECONDS)
@@ -125,11 +139,15 @@ class DaemonClient:
             self._whole(answer)
         found: dict[str, str] = {}
         try:
-            while line := answer.readline():
-                name, _, value = line.decode("utf-8").rstrip("\r\n").partition(":")
+            for line in _lines(answer):
+                if line.startswith(LEAVING):
+                    raise draining(self.address.where)
+                name, _, value = line.decode("utf-8").rstrip("\r").partition(":")
                 if name:
                     found[name] = value.removeprefix(" ")
                 elif "data" in found:
+                    if found.get("event") == "error":
+                        raise self._refused(500, found["data"].encode())
                     yield StreamedEvent(found.get("id", ""), found.get("event", ""), found["data"].encode())
                     found = {}
         except (OSError, http.client.HTTPException) as error:
@@ -137,21 +155,69 @@ class DaemonClient:
         finally:
             self.close()
 
+    def follow(
+        self,
+        where: str,
+        query: Mapping[str, Any] | None = None,
+        *,
+        away: "Callable[[NotNow], None]",
+        last: str | None = None,
+        shares: bool = False,
+    ) -> Iterator[StreamedEvent]:
+        """The same, over times in which the process is away: each event once.
+
+        `away` is called when it went, and returns when it is back, or raises. `shares`: ids are numbers, and several
+        events in a row may have the same.
+        """
+        count = 0
+        while True:
+            again = count if shares else 0
+            after = str(int(last) - 1) if again and last is not None else last
+            try:
+                for event in self.stream(where, query, last=after):
+                    if again and event.id == last:
+                        again -= 1
+                        continue
+                    if event.id:
+                        count = count + 1 if event.id == last else 1
+                        last = event.id
+                    yield event
+                return
+            except NotNow as gone:
+                if not self.version:
+                    raise  # it was never there
+                away(gone)
+
+    def until_back(self, gone: NotNow, seconds: float | None = None) -> None:
+        """Wait until the process answers again. Raises what was told, where it is away for longer than `seconds`."""
+        ends = None if seconds is None else time.monotonic() + seconds
+        while True:
+            try:
+                self.greet()
+            except NotNow:
+                if ends is not None and time.monotonic() > ends:
+                    raise gone from None
+                time.sleep(LOOK_AGAIN_SECONDS)
+            else:
+                return
+
     def greet(self) -> None:
         """Who is there? Raises NoAnswer where it is not a daemon that this command can use."""
-        if self._connection is not None:
+        if self._connection is not None and not self._is_dropped():
             return
+        self.close()
         self._connection = self._connect()
         answer = self._send("GET", "/health", None, None, seconds=HELLO_SECONDS)
         place = self.address.where
         spoken, self.version = answer.getheader("wakeful-api"), answer.getheader("wakeful-version") or "?"
+        if spoken is None:
+            answer.close()
+            self.close()
+            raise NoAnswer(f"another program answers at {place}", f"Stop that program, or use another home. {FILE}")
         data = self._read(answer)
         said: dict[str, Any] = {}
         with suppress(ValueError):
             said = found if isinstance(found := json.loads(data), dict) else {}
-        if spoken is None:
-            self.close()
-            raise NoAnswer(f"another program answers at {place}", f"Stop that program, or use another home. {FILE}")
         if spoken != API:
             self.close()
             raise NoAnswer(
@@ -177,6 +243,11 @@ class DaemonClient:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _is_dropped(self) -> bool:
+        """Was the connection closed at its other end? A process that was started again knows nothing of it."""
+        sock = self._connection.sock if self._connection is not None else None
+        return sock is None or bool(select.select([sock], [], [], 0)[0])
 
     def _connect(self) -> http.client.HTTPConnection:
         address = self.address
@@ -225,7 +296,7 @@ class DaemonClient:
             raise self._refused(answer.status, data)
         return DaemonAnswer(data, {name.lower(): value for name, value in answer.getheaders()})
 
-    def _refused(self, status: int, data: bytes) -> ControlRefused:
+    def _refused(self, status: int, data: bytes) -> ControlRefused | NotNow:
         words = told_error(data)
         code = words.get("code", "error")
         message, hint = words.get("message", f"it answered with status {status}"), words.get("hint", "")
@@ -233,13 +304,18 @@ class DaemonClient:
             where = "the variable WAKEFUL_TOKEN, or token_file of [connect.NAME] in wakeful.toml"
             message = f"{self.address.where}: {message}"
             hint = f"A token is made there with: wakeful token create NAME   It is read from {where}."
+        if code == SHUTTING_DOWN:
+            self.close()  # who answers next has to say who it is
+            return NotNow(message, hint)
         return ControlRefused(status, code, message, hint, words.get("details"))
 
     def _no_answer(self, error: Exception) -> NoAnswer:
         place = self.address.where
         words = getattr(error, "strerror", None) or str(error) or type(error).__name__
         if isinstance(error, TimeoutError):
-            return NoAnswer(f"the daemon at {place} does not answer", "Look: wakeful daemon logs")
+            return NotNow(f"the daemon at {place} does not answer", LOGS)
+        if isinstance(error, http.client.IncompleteRead):
+            return NotNow(f"the daemon at {place} went away while it answered", LOGS)
         if not isinstance(error, OSError):
             return NoAnswer(f"another program answers at {place}", f"Stop that program, or use another home. {FILE}")
         if self.address.is_url:
@@ -255,6 +331,17 @@ def told_error(data: bytes) -> dict[str, Any]:
     return {}
 
 
-def draining(place: str) -> NoAnswer:
+def draining(place: str) -> NotNow:
     """It ends, and takes nothing any more."""
-    return NoAnswer(f"the daemon at {place} is shutting down", f"Ask again in a moment. {FILE}")
+    return NotNow(f"the daemon at {place} is shutting down", f"Ask again in a moment. {FILE}")
+
+
+def _lines(answer: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Lines as they come. Raises IncompleteRead where the answer breaks off: `readline` takes that for its end."""
+    held: list[bytes] = []
+    while piece := answer.read1():
+        *whole, rest = piece.split(b"\n")
+        for line in whole:
+            yield b"".join((*held, line))
+            held = []
+        held.append(rest)

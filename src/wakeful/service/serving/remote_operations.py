@@ -7,9 +7,9 @@ everything else its body. Lists are read to their end, page by page. Who acts is
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from wakeful._version import __version__
@@ -18,8 +18,13 @@ from wakeful.contracts.errors import AlreadyDecided, TurnNotFound, WakefulError
 from wakeful.service.operations.operation import IDENTITY, Operation
 from wakeful.service.operations.pages import PAGES
 from wakeful.service.operations.routes import ROUTES, HttpRoute, field_of_path
+from wakeful.service.operations.tasks import SHOW_OUTPUT, TaskName
+from wakeful.service.operations.turn_reports import LIST_LINES
 from wakeful.service.operations.turns import LIST_TURNS, TurnQuery
-from wakeful.service.serving.daemon_client import ControlRefused, DaemonAnswer, DaemonClient, NoAnswer
+from wakeful.service.serving.daemon_client import ControlRefused, DaemonAnswer, DaemonClient, NoAnswer, NotNow
+
+if TYPE_CHECKING:
+    from wakeful.views.task_records import OutputChunk, TaskOutput
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -70,18 +75,40 @@ def ask_daemon(client: DaemonClient, operation: Operation[Q, A], asked: Q, *, pa
 
 
 def stream_daemon(
-    client: DaemonClient, operation: Operation[Q, list[A]], asked: Q, *, last: str | None = None
+    client: DaemonClient,
+    operation: Operation[Q, list[A]],
+    asked: Q,
+    *,
+    away: Callable[[NotNow], None],
+    last: str | None = None,
 ) -> Iterator[A]:
-    """What a list holds and what comes to it, as it comes, until the daemon ends it."""
+    """What a list holds and what comes to it, as it comes, each item once, until nothing is left to come.
+
+    `away` is called when the daemon went away, and returns when it is back, or raises.
+    """
     try:
         asked = _with_turn(client, operation, asked)
         route = _route(operation, asked)
         sent = question(route, asked)
         adapter = _adapter(operation, many=False)
-        for event in client.stream(
-            sent.path, {name: value for name, value in (sent.query or {}).items() if name != "limit"}, last=last
-        ):
+        query = {name: value for name, value in (sent.query or {}).items() if name != "limit"}
+        shares = operation.name == LIST_LINES.name  # an event may be several lines
+        for event in client.follow(sent.path, query, away=away, last=last, shares=shares):
             yield adapter.validate_json(event.data)
+    except ControlRefused as refused:
+        raise told(refused, client) from None
+
+
+def stream_output(
+    client: DaemonClient, asked: TaskName, *, away: Callable[[NotNow], None]
+) -> "Iterator[OutputChunk | TaskOutput]":
+    """What a task says, as it says it, and last its output in short. `away` as above."""
+    from wakeful.views.task_records import OutputChunk, TaskOutput
+
+    try:
+        for event in client.follow(question(_route(SHOW_OUTPUT, asked), asked).path, away=away):
+            kind = TaskOutput if event.event == "ended" else OutputChunk
+            yield kind.model_validate_json(event.data)
     except ControlRefused as refused:
         raise told(refused, client) from None
 

@@ -38,7 +38,7 @@ def command(
         note(f"{plain(agent)}, thread {plain(thread)}. An empty line sends nothing; Ctrl-D leaves.")
     while (line := _line(is_person)) is not None:
         if line.strip():
-            _say(MessageToAgent(agent, line, thread), place, json=json)
+            _say(MessageToAgent(agent, line, thread), place, json=json, quiet=json or not is_person)
 
 
 def _line(is_person: bool) -> str | None:
@@ -51,10 +51,10 @@ def _line(is_person: bool) -> str | None:
         return None
 
 
-def _say(asked: MessageToAgent, place: StoreAddress, *, json: bool) -> None:
+def _say(asked: MessageToAgent, place: StoreAddress, *, json: bool, quiet: bool) -> None:
     """A failure ends this message, not the conversation."""
     try:
-        result = turn_of_daemon(asked, place, quiet=True).result
+        result = turn_of_daemon(asked, place, quiet=quiet).result
     except NoAnswer:
         raise
     except WakefulError as error:

@@ -163,8 +163,8 @@ COMMANDS = {
                          "wakeful task list\nwakeful task list ops --all", "listed"),
     "task show": Command("tasks", "task show TASK", "one task: how it stands or ended",
                          "wakeful task show task_01M7", "show"),
-    "task output": Command("tasks", "task output TASK", "print what a task has said", "wakeful task output task_01M7",
-                           "output"),
+    "task output": Command("tasks", "task output TASK", "print what a task has said (--follow)",
+                           "wakeful task output task_01M7\nwakeful task output 1 --follow", "output"),
     "task stop": Command("tasks", "task stop TASK", "stop a command or a child agent",
                          'wakeful task stop task_01M7 --reason "takes too long"', "stop"),
     "workspace": Command("workspaces", "workspace AGENT", "list where an agent works, and may work",
@@ -405,7 +405,7 @@ FIRST = (
 )  # fmt: skip
 """The commands of a first day, which `wakeful --help` shows."""
 OWN_PROCESS = (
-    "resume", "doctor", "events validate", "dispatch resume", "targets", "package run",
+    "doctor", "events validate", "dispatch resume", "targets", "package run",
     "workflow validate", "workflow nodes", "store export", "store import",
     "trigger deliver",
 )  # fmt: skip

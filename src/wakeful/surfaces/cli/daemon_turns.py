@@ -4,7 +4,7 @@ import json as json_lines
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from urllib.parse import quote
@@ -22,16 +22,19 @@ from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.connect_option import connect_to
 from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.outcomes import exit_code, tell, tell_json
-from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_fill
+from wakeful.surfaces.cli.places import StoreAddress, ask, await_daemon, place_to_fill
 from wakeful.surfaces.cli.problems import WrongRequest, note
+from wakeful.surfaces.cli.screen import short
 from wakeful.views.runtime_records import SentMessage
 
 if TYPE_CHECKING:
-    from wakeful.service.serving.daemon_client import DaemonAddress, DaemonClient
+    from wakeful.service.serving.daemon_client import DaemonAddress, DaemonClient, NotNow
 
 LOOK_AGAIN_SECONDS = 0.1
 LAST_LINES_SECONDS = 5.0
 """How long the answer is held back for lines that say how it came about."""
+PATIENCE_SECONDS = 60.0
+"""How long a daemon that went away is waited for."""
 OUTPUT_LINES = 5
 """Shown of what a command puts out at once: the last ones."""
 
@@ -76,8 +79,7 @@ def check_own_run(*, no_wait: bool = False) -> None:
 def wait_for(message: str, place: StoreAddress, go_on: str) -> None:
     """Until the turn of a message has ended or rests, or it has become clear that there will be none."""
     try:
-        while ask(ANSWER, AnswerQuery(message), place).result is None:
-            pass
+        answer_of(message, place, quiet=False)
     except MessageNotFound:
         return  # it was cancelled before it began
     except KeyboardInterrupt:
@@ -87,22 +89,44 @@ def wait_for(message: str, place: StoreAddress, go_on: str) -> None:
 
 def turn_of_daemon(asked: MessageToAgent, place: StoreAddress, *, quiet: bool = False) -> DaemonTurn:
     """Send a message and wait until its turn has ended, or rests until somebody acts. Ctrl-C ends the waiting alone."""
-    from wakeful.service.serving.daemon_client import NoAnswer
-
     sent = ask(SEND, asked, place)
     watching = _watch(sent.message_id, place) if sys.stderr.isatty() and not quiet else None
     try:
-        while (found := ask(ANSWER, AnswerQuery(sent.message_id), place)).result is None:
-            pass
+        result = answer_of(sent.message_id, place, quiet=quiet)
         if watching is not None:
             watching.join(LAST_LINES_SECONDS)
     except KeyboardInterrupt:
         note(f"\nThe daemon goes on with it: wakeful transcript {sent.agent}{place.flag}")
         raise typer.Exit(INTERRUPTED) from None
-    except NoAnswer as lost:
-        later = f"The message is kept. Once the daemon runs again: wakeful why {sent.message_id}{place.flag}"
-        raise NoAnswer(lost.message, later) from None
-    return DaemonTurn(sent, RunResult.from_dict(found.result))
+    return DaemonTurn(sent, RunResult.from_dict(result))
+
+
+def answer_of(
+    message: str, place: StoreAddress, *, quiet: bool, patience: float = PATIENCE_SECONDS
+) -> Mapping[str, Any]:
+    """The result of the turn that takes a message, as it is written down. A daemon that goes away is waited for: its
+    turns continue when it is back. Raises NoAnswer, with the command that shows the answer later, where it is away for
+    longer than `patience`.
+    """
+    from wakeful.service.serving.daemon_client import NoAnswer, NotNow
+
+    turn: str | None = None
+    while True:
+        try:
+            found = ask(ANSWER, AnswerQuery(message), place)
+        except NotNow as gone:
+            try:
+                await_daemon(place, gone, quiet=quiet, seconds=patience)
+            except NotNow:
+                later = f"wakeful events {short(turn)} --as transcript" if turn else f"wakeful why {message}"
+                raise NoAnswer(
+                    f"{gone.message}; it goes on with the turn once it runs again",
+                    f"The answer then: {later}{place.flag}",
+                ) from None
+            continue
+        if found.result is not None:
+            return found.result
+        turn = found.turn_id
 
 
 def _watch(message: str, place: StoreAddress) -> threading.Thread:
@@ -116,7 +140,11 @@ def _watch(message: str, place: StoreAddress) -> threading.Thread:
 
 def answer_by_daemon(asked: MessageToAgent, place: StoreAddress, *, json: bool, quiet: bool = False) -> NoReturn:
     """Send a message, print the answer to it as `wakeful run` does, and end the command with its exit code."""
-    result = turn_of_daemon(asked, place, quiet=quiet or json).result
+    end_with(turn_of_daemon(asked, place, quiet=quiet or json).result, place, json=json, quiet=quiet)
+
+
+def end_with(result: RunResult[Any], place: StoreAddress, *, json: bool, quiet: bool = False) -> NoReturn:
+    """Print a result as `wakeful run` does, and end the command with its exit code."""
     if json:
         tell_json(result)
     else:
@@ -140,7 +168,7 @@ def show_progress(address: "DaemonAddress", message: str) -> None:
     client = DaemonClient(address)
     said = ""
     try:
-        for each in stream_daemon(client, LIST_LINES, LineQuery(_turn_of(client, message))):
+        for each in stream_daemon(client, LIST_LINES, LineQuery(_turn_of(client, message)), away=_waiting(client)):
             event = each.stream
             if isinstance(event, TextEvent):
                 said += event.text
@@ -171,7 +199,7 @@ def show_output(address: "DaemonAddress", message: str) -> None:
     console = Console(stderr=True, highlight=False)
     client = DaemonClient(address)
     try:
-        for event in client.stream(f"/messages/{quote(message, safe='')}"):
+        for event in client.follow(f"/messages/{quote(message, safe='')}", away=_waiting(client)):
             if event.event in ("turn_suspended", "turn_terminal"):
                 return
             if event.event == "tool_output":
@@ -187,8 +215,21 @@ def show_output(address: "DaemonAddress", message: str) -> None:
 
 def _turn_of(client: "DaemonClient", message: str) -> str:
     """The turn that takes a message, once one does."""
+    from wakeful.service.serving.daemon_client import NotNow
     from wakeful.service.serving.remote_operations import ask_daemon
 
-    while (turn := ask_daemon(client, SHOW_MESSAGE, MessageName(message)).turn_id) is None:
+    wait = _waiting(client)
+    while True:
+        try:
+            turn = ask_daemon(client, SHOW_MESSAGE, MessageName(message)).turn_id
+        except NotNow as gone:
+            wait(gone)
+            continue
+        if turn is not None:
+            return turn
         time.sleep(LOOK_AGAIN_SECONDS)
-    return turn
+
+
+def _waiting(client: "DaemonClient") -> "Callable[[NotNow], None]":
+    """How lines wait for a daemon that went away: in silence, because whoever waits for the answer says it."""
+    return lambda gone: client.until_back(gone, PATIENCE_SECONDS)

@@ -79,10 +79,10 @@ def command(
         if place.daemon is None:
             asyncio.run(_print_file(turn, view, after, reveal, place, printer, follow_it))
         elif view == "facts":
-            for event in _told(EventQuery(turn, after, reveal=reveal), place, follow_it):
+            for event in _told(EventQuery(turn, after, reveal=reveal), place, follow_it, quiet=json):
                 printer.print_event(event)
         else:
-            for each in _told_lines(LineQuery(turn, view, after, reveal=reveal), place, follow_it):
+            for each in _told_lines(LineQuery(turn, view, after, reveal=reveal), place, follow_it, quiet=json):
                 printer.print_line(each)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
@@ -111,20 +111,20 @@ def _list(place: StoreAddress, *, json: bool, wide: bool) -> None:
         out("no turns yet")
 
 
-def _told(asked: EventQuery, place: StoreAddress, follow_it: bool) -> Iterator[RuntimeEvent]:
+def _told(asked: EventQuery, place: StoreAddress, follow_it: bool, *, quiet: bool) -> Iterator[RuntimeEvent]:
     """The events of a turn, as a daemon tells them."""
     if follow_it:
-        yield from follow_daemon(LIST_EVENTS, asked, place)
+        yield from follow_daemon(LIST_EVENTS, asked, place, quiet=quiet)
         return
     while page := ask(LIST_EVENTS, replace(asked, limit=PAGE), place):
         yield from page
         asked = replace(asked, after=int(page[-1].event_id.rpartition(":")[2]))
 
 
-def _told_lines(asked: LineQuery, place: StoreAddress, follow_it: bool) -> Iterator[TurnLine]:
+def _told_lines(asked: LineQuery, place: StoreAddress, follow_it: bool, *, quiet: bool) -> Iterator[TurnLine]:
     """The lines of a turn in one of its views, as a daemon tells them."""
     if follow_it:
-        yield from follow_daemon(LIST_LINES, asked, place)
+        yield from follow_daemon(LIST_LINES, asked, place, quiet=quiet)
         return
     while page := ask(LIST_LINES, replace(asked, limit=PAGE), place):
         yield from page

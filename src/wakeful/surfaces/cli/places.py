@@ -10,6 +10,7 @@ A command that reads makes no store; one that runs makes the file, and the folde
 import os
 import shlex
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -17,12 +18,12 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.service import default_store, home_store
 from wakeful.service.operations.operation import Operation
 from wakeful.surfaces.cli.connect_option import connect_to
-from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.surfaces.cli.problems import WrongRequest, note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wakeful.service.serving.daemon_client import DaemonAddress, DaemonClient
+    from wakeful.service.serving.daemon_client import DaemonAddress, DaemonClient, NotNow
 
 FILE = "runs.db"
 UNATTENDED = "no daemon runs: wakeful daemon start"
@@ -88,13 +89,23 @@ def ask(operation: Operation[Q, A], asked: Q, place: StoreAddress) -> A:
     return asyncio.run(perform(operation, asked, place.path, caller=local_name()))
 
 
-def follow(
-    operation: "Operation[Q, list[A]]", asked: Q, place: StoreAddress, *, last: str | None = None
-) -> "Iterator[A]":
-    """A list of a daemon, and what comes to it."""
+def follow(operation: "Operation[Q, list[A]]", asked: Q, place: StoreAddress, *, quiet: bool = False) -> "Iterator[A]":
+    """A list of a daemon, and what comes to it. While the daemon is away, it is waited for."""
     from wakeful.service.serving.remote_operations import stream_daemon
 
-    return stream_daemon(client_of(place), operation, asked, last=last)
+    return stream_daemon(client_of(place), operation, asked, away=partial(await_daemon, place, quiet=quiet))
+
+
+def await_daemon(place: StoreAddress, gone: "NotNow", *, quiet: bool, seconds: float | None = None) -> None:
+    """Until a daemon that went away is back, which a person is told. Raises what it is given, once that takes too long.
+
+    Without `seconds` it never takes too long.
+    """
+    if not quiet:
+        note("The daemon is gone; waiting for it. Ctrl-C ends the waiting.")
+    client_of(place).until_back(gone, seconds)
+    if not quiet:
+        note("The daemon is back.")
 
 
 def client_of(place: StoreAddress) -> "DaemonClient":

@@ -24,6 +24,7 @@ from wakeful.service.queries.turns import find_turn, open_turns, shown_states
 from wakeful.service.run_result import RunResult
 from wakeful.service.workflows.runs import runs_workflow, workflow_result
 from wakeful.surfaces.cli.agents import check_approved
+from wakeful.surfaces.cli.daemon_resume import resumed_by_daemon
 from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.live_view import somebody_or_nobody
@@ -93,18 +94,32 @@ def command(
     turn, the stored answer is printed. Pending approvals are asked about at the terminal. A paused turn continues only
     when you name it. With --all, agents of a runtime run again that pause --all or stop --all held; the process that
     runs them goes on with their turns.
+
+    A paused turn of an agent of the daemon goes on in the daemon; --json prints the turn then.
     """
     if everything:
         if turn is not None or list_only:
             raise WrongRequest("--all was given with a turn or --list", "wakeful resume --all")
         hold("running", "", json, place_to_ask(store))
         return
-    place = store_to_read(store)
+    place = store_to_read(store) if turn is None or list_only else place_to_ask(store)
     if list_only:
         rows, states, go_on = asyncio.run(_open(place))
         remember("turns", [row.turn_id for row in rows], place, [row.key for row in rows if row.key])
         _list(rows, states, go_on, json=json, wide=wide)
         return
+    if turn is not None and place.daemon is not None:
+        own = {
+            "--tools": tools,
+            "--agent": agent,
+            "--model": model,
+            "--workspace": workspace,
+            "--profile": profile,
+            "--approve": approve,
+        }
+        if resumed_by_daemon(turn, own, place, json=json, quiet=quiet):
+            return
+        place = place._replace(daemon=None)  # nobody runs the turn: it goes on here, on the file
     loaded = load(tools or [])
     for words in loaded.notes:
         note(words)

@@ -13,6 +13,7 @@ from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.runtime_watch import AllOption, hold
 from wakeful.surfaces.cli.screen import prose, short
 from wakeful.surfaces.cli.shown_values import json_text, out
+from wakeful.views.store_records import TurnContinuation
 
 
 def cancel(turn: NamedTurn, json: JsonOption = False, store: StoreOption = None) -> None:
@@ -66,8 +67,7 @@ def pause(
     else:
         out(f"turn {short(row.turn_id)} has ended already: {row.state}")
         return
-    if row.ahead is not None:
-        out(f"to continue: {resume_line(row.ahead, place)}")
+    out(f"to continue: {resume_line(row.ahead or TurnContinuation(turn_id=row.turn_id, state=row.state), place)}")
 
 
 def interject(

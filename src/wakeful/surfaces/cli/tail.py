@@ -61,7 +61,7 @@ def tail(
         try:
             after = found[-1].cursor if found else None
             if place.daemon is not None:
-                for entry in follow_daemon(LIST_FEED, FeedQuery(after, display=mode), place):
+                for entry in follow_daemon(LIST_FEED, FeedQuery(after, display=mode), place, quiet=json):
                     printer.print([entry] if agent in (None, entry.envelope.agent_id) else ())
             else:
                 asyncio.run(_follow(agent, after, place, printer))

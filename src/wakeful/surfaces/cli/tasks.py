@@ -3,10 +3,14 @@
 None of them needs the process that looks after the tasks; a stop is carried out by it, or by the next one.
 """
 
+import asyncio
+import sys
+from functools import partial
 from typing import Annotated
 
 import typer
 
+from wakeful.bootstrap.store_operations import reading_store
 from wakeful.service.operations.tasks import (
     LIST_TASKS,
     SHOW_OUTPUT,
@@ -15,14 +19,17 @@ from wakeful.service.operations.tasks import (
     TaskName,
     TaskQuery,
     TaskToStop,
+    follow_output,
 )
 from wakeful.surfaces.cli.agent_control import ReasonOption
+from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.places import ask, place_to_ask
+from wakeful.surfaces.cli.places import StoreAddress, ask, await_daemon, client_of, place_to_ask
+from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
-from wakeful.views.task_records import TaskRecord
+from wakeful.views.task_records import OutputChunk, TaskOutput, TaskRecord
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id, or its beginning.")]
 
@@ -56,9 +63,27 @@ def show(task: TaskArgument, json: JsonOption = False, store: StoreOption = None
     out(json_text(found.model_dump(mode="json"), indent=2) if json else [plain(line) for line in _lines(found)])
 
 
-def output(task: TaskArgument, json: JsonOption = False, store: StoreOption = None) -> None:
-    """Print both ends of what a task has said; of a child agent, its last words."""
-    found = ask(SHOW_OUTPUT, TaskName(task), place_to_ask(store))
+def output(
+    task: TaskArgument,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Print its lines as they come, until it is over.")
+    ] = False,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Print both ends of what a task has said; of a child agent, its last words.
+
+    With --follow everything that is kept of a command's output is printed, and --json prints a line of JSON for each
+    piece of it; the last line says how the task ended.
+    """
+    place = place_to_ask(store)
+    if follow:
+        try:
+            _follow(TaskName(task), place, json=json)
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        return
+    found = ask(SHOW_OUTPUT, TaskName(task), place)
     if json:
         out(json_text(found.model_dump(mode="json"), indent=2))
         return
@@ -69,6 +94,36 @@ def output(task: TaskArgument, json: JsonOption = False, store: StoreOption = No
         prose(f"task {found.task_id}: {why}")
     elif found.output_expired:
         prose(f"task {found.task_id}: its output has expired; these are the ends of it that the log has")
+
+
+def _follow(asked: TaskName, place: StoreAddress, *, json: bool) -> None:
+    if place.daemon is None:
+        asyncio.run(_follow_file(asked, place, json=json))
+        return
+    from wakeful.service.serving.remote_operations import stream_output
+
+    away = partial(await_daemon, place, quiet=json)
+    for item in stream_output(client_of(place), asked, away=away):
+        _print(item, json=json)
+
+
+async def _follow_file(asked: TaskName, place: StoreAddress, *, json: bool) -> None:
+    async with reading_store(place.path) as opened:
+        async for item in follow_output(opened, asked):
+            _print(item, json=json)
+
+
+def _print(item: OutputChunk | TaskOutput, *, json: bool) -> None:
+    """Lines of a task; of its end a person is told on stderr."""
+    if json:
+        out(json_text(item.model_dump(mode="json", exclude_none=True)))
+    elif isinstance(item, OutputChunk):
+        if item.skipped_bytes:
+            note(f"{item.skipped_bytes} bytes are not kept, or belong to a line that is too long")
+        out([plain(line) for line in item.text.splitlines()])
+    else:
+        note(f"task {item.task_id} is {item.status}{f': {item.result_summary}' if item.result_summary else ''}")
+    sys.stdout.flush()
 
 
 def stop(

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from wakeful.contracts.errors import InvalidValue, WakefulError
+from wakeful.service.serving.daemon_client import LEAVING
 from wakeful.surfaces.http.error_answers import problem_of
 
 SSE = "text/event-stream"
@@ -33,7 +34,7 @@ HEADERS = [
 """For whatever stands between: a stream is neither kept nor collected."""
 RETRY = b"retry: 1000\n\n"
 STILL_HERE = b": still here\n\n"
-SHUTTING_DOWN = b": the server is shutting down; come back with Last-Event-ID\n\n"
+SHUTTING_DOWN = LEAVING + b"; come back with Last-Event-ID\n\n"
 FRAMES = 256
 MOST_DIGITS = 18
 """Frames of events that are kept for those who follow the same."""
