@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import ForTheCaller, WakefulError
+from wakeful.contracts.errors import ForTheCaller
 from wakeful.contracts.events import RuntimePartFailed
 from wakeful.engine.run_request import Engine
 from wakeful.runtime.parked_providers import append_to_runtime
@@ -28,6 +28,8 @@ class FailingParts:
     engine: Engine
     _told: set[str] = field(default_factory=set)
     """Parts that fail, and of which people were told."""
+    down: list[str] = field(default_factory=list)
+    """Parts that failed and were not begun again yet."""
 
     async def keep_up(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
         """Run what goes on until it is cancelled, and begin it again where it fails."""
@@ -47,8 +49,12 @@ class FailingParts:
             if clock.monotonic() - began > LAST_PAUSE:
                 pause = FIRST_PAUSE
                 self._told.discard(part)
-            await self._tell(part, failure)
-            await clock.sleep(pause)
+            self.down.append(part)
+            try:
+                await self._tell(part, failure)
+                await clock.sleep(pause)
+            finally:
+                self.down.remove(part)
             pause = min(LAST_PAUSE, pause * 2)
 
     async def safely(self, part: str, work: Awaitable[object]) -> None:
@@ -62,11 +68,11 @@ class FailingParts:
             await self._tell(part, problem)
 
     async def _tell(self, part: str, problem: BaseException) -> None:
-        LOG.error("%s failed, and goes on", part, exc_info=problem)
+        LOG.error("%s of the runtime failed, and is tried again", part, exc_info=problem)
         if part in self._told:
             return
         error = self.engine.keys().hide(f"{type(problem).__name__}: {problem}")[:ERROR_CHARS]
-        with suppress(WakefulError):  # it cannot be written now; the next failure tries again
+        with suppress(Exception):  # it cannot be written now; the next failure tries again
             event = RuntimePartFailed(part=part, error=error)
             await append_to_runtime(self.engine, Fact(event, self.engine.clock.now()))
             self._told.add(part)

@@ -144,8 +144,9 @@ class LivingRuntime:
 
     @property
     def problems(self) -> list[str]:
-        """What no longer works in this process, in words: it has to be started again."""
-        return [f"{loop.get_name()} of the runtime has died: {RESTART}" for loop in self._loops if _has_died(loop)]
+        """What does not work in this process, in words: it is tried again, or the process has to be started again."""
+        dead = [f"{loop.get_name()} of the runtime has died: {RESTART}" for loop in self._loops if _has_died(loop)]
+        return [*dead, *(f"{part} of the runtime failed, and is tried again" for part in self.parts.down)]
 
     async def is_well(self, asker: str) -> bool:
         """Does the store answer, do all loops run, does what is due begin, and was no agent left without anything that
