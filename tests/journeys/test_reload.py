@@ -92,6 +92,24 @@ async def test_an_agent_whose_file_is_gone_waits_and_goes_on_when_it_is_back(hom
             await rt.delete("ops")
 
 
+async def test_an_agent_of_a_file_that_is_back_is_let_run_with_its_code_in_place_as_are_those_it_made(home: Path) -> None:
+    """What is let go before its code is in place is begun without it, and paused for good."""
+    spawn = '- calls: [{name: spawn_agent, arguments: {preset: public_named, agent_id: digger}}]\n- text: made\n'
+    (home / "maker.yaml").write_text(spawn)
+    more = "spawn: public_named\nbudget: {per_run: {model_calls: 20}}\n"
+    path = write(home, "maker", more)
+    async with Runtime(home) as rt:
+        assert await said(rt) == "made"
+        path.unlink()
+        assert await rt.reload() == []
+        await rt.send("digger", "Dig.")
+        await rt.settled()
+        assert {each.agent: each.cause for each in await rt.agents()} == {"ops": "configuration", "digger": "configuration"}
+        write(home, "maker", more)
+        assert await rt.reload() == []
+        assert {each.agent: each.control for each in await rt.agents()} == {"ops": "running", "digger": "running"}
+
+
 async def test_a_tool_that_nobody_supplies_parks_its_agent_and_a_reload_after_the_file_is_mended_frees_it(
     home: Path,
 ) -> None:

@@ -80,6 +80,7 @@ class AgentSupply:
         """Make every agent known that the program or a file has, with its revision."""
         for entry in self.roster:
             await self._introduce(entry)
+            await self._run_with_code(entry.agent.name)
         await self.reload()
         await self._resume_made()
 
@@ -111,6 +112,7 @@ class AgentSupply:
                     problems.append(_problem_with(entry, wrong))
                     continue
                 self.roster.put(entry)
+                await self._run_with_code(entry.agent.name)
                 changed.append(entry.agent.name)
         problems[:] = [await self._named(problem) for problem in problems]
         for problem in problems:
@@ -265,6 +267,7 @@ class AgentSupply:
             check_models(self.engine, entry.agent)
         await self._introduce(entry)
         self.roster.put(entry)
+        await self._run_with_code(name)
         return await agent_named(self.engine.store, name)
 
     async def delete(self, name: str, *, by: str, reason: str = "") -> None:
@@ -311,7 +314,7 @@ class AgentSupply:
                 await pause_agent(self.engine, row.agent_id, by=RUNTIME, cause="configuration", reason=reason)
 
     async def _introduce(self, entry: RosterEntry) -> None:
-        """Make an agent known, its revision too; one that was paused for want of its code runs again."""
+        """Make an agent known, and its revision."""
         store, name = self.engine.store, entry.agent.name
         row = await store.runtime_agent(name)
         if row is None:
@@ -327,7 +330,14 @@ class AgentSupply:
         await keep_wakes(self.engine, name, [each for each in wake if isinstance(each, WakeEntry)], entry.source)
         await keep_triggers(self.engine, name, [each for each in wake if isinstance(each, TriggerEntry)], entry.source)
         await keep_workspace(self.engine, entry.agent)
-        if row.control == "paused" and row.cause == "configuration":
+
+    async def _run_with_code(self, name: str) -> None:
+        """Let an agent run that was paused for want of its code, and those that it made.
+
+        The code is in the roster by now: an agent that is let go earlier is begun without it, and paused again.
+        """
+        row = await self.engine.store.runtime_agent(name)
+        if row is not None and row.control == "paused" and row.cause == "configuration":
             await self._run_again(row)
             await self._resume_made()
 
