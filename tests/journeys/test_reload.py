@@ -92,9 +92,11 @@ async def test_an_agent_whose_file_is_gone_waits_and_goes_on_when_it_is_back(hom
             await rt.delete("ops")
 
 
-async def test_an_agent_of_a_file_that_is_back_is_let_run_with_its_code_in_place_as_are_those_it_made(home: Path) -> None:
+async def test_an_agent_of_a_file_that_is_back_is_let_run_with_its_code_in_place_as_are_those_it_made(
+    home: Path,
+) -> None:
     """What is let go before its code is in place is begun without it, and paused for good."""
-    spawn = '- calls: [{name: spawn_agent, arguments: {preset: public_named, agent_id: digger}}]\n- text: made\n'
+    spawn = "- calls: [{name: spawn_agent, arguments: {preset: public_named, agent_id: digger}}]\n- text: made\n"
     (home / "maker.yaml").write_text(spawn)
     more = "spawn: public_named\nbudget: {per_run: {model_calls: 20}}\n"
     path = write(home, "maker", more)
@@ -104,7 +106,10 @@ async def test_an_agent_of_a_file_that_is_back_is_let_run_with_its_code_in_place
         assert await rt.reload() == []
         await rt.send("digger", "Dig.")
         await rt.settled()
-        assert {each.agent: each.cause for each in await rt.agents()} == {"ops": "configuration", "digger": "configuration"}
+        assert {each.agent: each.cause for each in await rt.agents()} == {
+            "ops": "configuration",
+            "digger": "configuration",
+        }
         write(home, "maker", more)
         assert await rt.reload() == []
         assert {each.agent: each.control for each in await rt.agents()} == {"ops": "running", "digger": "running"}
