@@ -74,6 +74,7 @@ async def messages_and_pauses(store: Store, ledger: Ledger) -> None:
         await rt.settled()
         await rt.resume(OPS)
         await rt.answer(kept)
+        await rt.settled()  # killed while it answers the last message, it is at that by now: a stop would end its turn
         await rt.stop(OPS)
         await rt.resume(OPS)
         last = await rt.send(OPS, "Say something.", key="last")

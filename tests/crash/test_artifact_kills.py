@@ -30,4 +30,4 @@ async def reads_a_page(store: Store, ledger: Ledger) -> None:
 
 
 def test_a_page_that_was_cut_off_is_read_again() -> None:
-    sweep(reads_a_page)
+    sweep(reads_a_page, 8)

@@ -44,6 +44,7 @@ async def test_a_changed_file_is_in_force_without_anybody_asking(home: Path) -> 
         assert await said(rt) == "one"
         write(home, "two")
         await changed(rt, "ops", 2)
+        await rt.reload()  # waits for the reading that noticed it: the revision is a fact before it is in force
         assert await said(rt) == "two"
         first, second = reversed(await rt.revisions("ops"))
         assert (first.turns, second.turns, second.in_force) == (1, 1, True), (

@@ -91,9 +91,11 @@ async def everything() -> Told:
     await told.turn(played({"text": "hello", **used(cached_input_tokens=3, cache_write_tokens=2, reasoning_tokens=4)}))
     lost = {"fail": [{"kind": "overloaded", "message": "busy", "retry_after": 0.0}]}
     await told.turn(
-        played(calls(("weigh", {"order": "A"}), "fail", "dawdle"), {"text": "two words", **lost}), thread="t2"
+        played(calls(("weigh", {"order": "A"}), "fail", "dawdle"), calls("fail"), {"text": "two words", **lost}),
+        thread="t2",
     )
-    below = LevelModel({"Hello": [calls(subtask("dig")), "done"], "dig": [calls(("weigh", {"order": "B"})), "dug"]})
+    digging = {"Hello": [calls(subtask("dig")), "done"], "dig": [calls(("weigh", {"order": "B"})), "dug"]}
+    below = LevelModel(digging, priced=True, most=20, spends=5)
     await told.turn(played("x"), below, options={"subtasks": True})
     priced = LevelModel({"Hello": ["done"]}, priced=True, most=20, spends=5)
     await told.turn(played("x"), priced, options={"budget": Budget(usd="90")})

@@ -280,9 +280,9 @@ try:
     print("key", open(f"{folder}/key").read())
 except OSError:
     print("no key")
-line = socket.socket(socket.AF_UNIX)
-line.settimeout(5)
 try:
+    line = socket.socket(socket.AF_UNIX)
+    line.settimeout(5)
     line.connect(f"{folder}/control")
     line.sendall(bytes.fromhex(sys.argv[2]))
     print("answer", line.recv(9))
@@ -296,7 +296,7 @@ except OSError:
 async def test_a_command_reads_no_key_of_a_task_and_gets_no_answer_at_its_socket(
     start: Started, mode: str, is_hidden: bool
 ) -> None:
-    """Where the folder is not hidden, a command outside its own namespace would have both."""
+    """Where the folder is not hidden, a command would have the key, and outside Landlock the answer too."""
     tasks = start.root / "tasks"
     tasks.mkdir(mode=0o700)
     options = {"hidden": (f"{tasks}/",)} if is_hidden else {"read_roots": (str(tasks),)}
@@ -313,7 +313,8 @@ async def test_a_command_reads_no_key_of_a_task_and_gets_no_answer_at_its_socket
     if is_hidden:
         assert heard in ("no key\nno socket\n", "no key\nanswer b''\n")
     else:
-        assert heard.startswith(f"key {known}\nanswer b'm")
+        answer = "no socket" if mode == "landlock" else "answer b'm"
+        assert heard.startswith(f"key {known}\n{answer}")
     assert await task.send_input(b"\n") == 1
     assert (await ended(task)).exit_status == 8
 

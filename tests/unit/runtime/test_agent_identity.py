@@ -135,11 +135,16 @@ async def test_a_turn_that_nobody_runs_any_more_does_not_look_as_if_it_ran(tmp_p
 @pytest.mark.spec("HOL-STATE-04", "HOL-STATE-05", "HOL-STATE-06")
 async def test_an_agent_that_waits_is_asleep_or_waits_for_a_task_and_its_operator_can_hold_it(tmp_path: Path) -> None:
     clock, sleep = FixedClock(), calls("sleep", reason="rest", duration_ms=60_000)
+    builds = calls("exec_command", cmd="sleep 600", yield_time_ms=1)
     waits = calls("wait_for", reason="the build", wake="task_result")
-    async with Runtime(tmp_path, agents=[clerk(waits)], clock=clock) as rt:
+    (tmp_path / "work").mkdir()
+    builder = Agent("clerk", scripted([builds, waits, "done"], leftover="ignore"), workspace=tmp_path / "work")
+    async with Runtime(tmp_path / "home", agents=[builder], clock=clock) as rt:
         await rt.answer(await rt.send("clerk", "Wait for the build."))
         assert (await rt.agent("clerk")).status == "awaiting_task"
         assert [each.status for each in await rt.agents()] == ["awaiting_task"]
+        (task,) = await rt.tasks("clerk")
+        await rt.stop_task(task.task_id)
     async with Runtime(tmp_path / "other", agents=[clerk(sleep)], clock=clock) as rt:
         await rt.answer(await rt.send("clerk", "Sleep."))
         assert (await rt.agent("clerk")).status == "asleep"
