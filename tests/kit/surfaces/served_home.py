@@ -214,6 +214,7 @@ class ServedHome:
             except (OSError, KeyError, ValueError):
                 pass
             time.sleep(0.02)
+        self.kill()
         raise AssertionError(f"it does not answer: {self.said.read_text()}")
 
     def kill(self) -> None:
