@@ -84,11 +84,19 @@ RunCheck: TypeAlias = Callable[[TimerRow, int], Awaitable[WakeCheckOutcome]]
 async def arm_timer(engine: Engine, agent_id: str, terms: TimerTerms, timer_id: str | None = None) -> TimerRow:
     """Set a due time. Raises InvalidRequest or InvalidConfig with what is wrong and what would be right."""
     now = engine.clock.now()
+    event = _armed(terms, timer_id or engine.ids.new("timer"), now)
+    await engine.store.admit(agent_id, [Fact(event, now, MAIN_THREAD)])
+    row = await engine.store.timer(event.timer_id)
+    assert row is not None
+    return row
+
+
+def _armed(terms: TimerTerms, timer_id: str, now: int) -> TimerArmed:
     due_at = _first_due(terms, now)
     if len(terms.say) > MOST_WORDS:
         raise InvalidRequest(f"say has {len(terms.say):,} characters", f"Say it in {MOST_WORDS:,}, or name a file.")
-    event = TimerArmed(
-        timer_id=timer_id or engine.ids.new("timer"),
+    return TimerArmed(
+        timer_id=timer_id,
         due_at=due_at,
         name=terms.name,
         cron=terms.cron,
@@ -100,10 +108,6 @@ async def arm_timer(engine: Engine, agent_id: str, terms: TimerTerms, timer_id: 
         derived_from=terms.derived_from,
         check=terms.check,
     )
-    await engine.store.admit(agent_id, [Fact(event, now, MAIN_THREAD)])
-    row = await engine.store.timer(event.timer_id)
-    assert row is not None
-    return row
 
 
 async def cancel_timer(engine: Engine, timer_id: str, *, by: str, reason: str = "") -> TimerRow:
@@ -164,13 +168,24 @@ def _meant(rows: Sequence[TimerRow], named: str) -> TimerRow:
     )
 
 
-async def keep_wakes(engine: Engine, agent_id: str, entries: Sequence[WakeEntry], source: str) -> None:
-    """Have exactly the timers that an agent's definition says. One that stays the same keeps its due time."""
+async def defined_wakes(engine: Engine, agent_id: str, entries: Sequence[WakeEntry], source: str) -> list[Fact]:
+    """What makes an agent's timers those that its definition says. One that stays the same keeps its due time.
+
+    Raises InvalidRequest or InvalidConfig.
+    """
+    now = engine.clock.now()
     wanted = {_timer_id(agent_id, entry): entry for entry in entries}
     known = [row for row in await engine.store.timers(agent_id) if row.armed_by in DEFINED]
-    armed = {row.timer_id for row in known if row.state == "armed"}
-    for timer_id in armed - wanted.keys():
-        await cancel_timer(engine, timer_id, by=source, reason="the agent's definition has it no more")
+    armed = {row.timer_id: row for row in known if row.state == "armed"}
+    facts = [
+        Fact(
+            TimerCancelled(timer_id=timer_id, cancelled_by=source, reason="the agent's definition has it no more"),
+            now,
+            row.thread_id,
+        )
+        for timer_id, row in armed.items()
+        if timer_id not in wanted
+    ]
     for timer_id, entry in wanted.items():
         if timer_id not in armed:
             terms = TimerTerms(
@@ -183,7 +198,8 @@ async def keep_wakes(engine: Engine, agent_id: str, entries: Sequence[WakeEntry]
                 armed_by=source,
                 check=entry.check,
             )
-            await arm_timer(engine, agent_id, terms, timer_id)
+            facts.append(Fact(_armed(terms, timer_id, now), now, MAIN_THREAD))
+    return facts
 
 
 def _timer_id(agent_id: str, entry: WakeEntry) -> str:
