@@ -1,7 +1,8 @@
 """Timers of a runtime: due times are set, fire as messages, and are told of once, however many passed at a time.
 
 A due time and its message are one transaction, and the message's id follows from both: each due time makes one message
-for ever. While the message before is not dealt with, further due times are folded into it.
+for ever. While the message before is not dealt with, further due times are folded into it; but where each has a thread
+of its own, a turn that waits for a person holds up no later one, up to a number of such turns.
 """
 
 import hashlib
@@ -40,6 +41,8 @@ from wakeful.settings.spend_windows import zone_named
 DEFINED = ("file", "code", "api")
 """Where definitions of agents come from."""
 MOST_WORDS = 4_000
+MOST_ASKING = 24
+"""Turns of one timer that wait for a person, each in a thread of its own. With so many, further times are folded."""
 SHORTEST = 6
 """Letters of an id that are enough to name it."""
 _AT_ONCE = 1_000
@@ -262,8 +265,12 @@ async def _settled(engine: Engine, run_check: RunCheck, row: TimerRow, due_at: i
 
 def fresh_thread(row: TimerRow, due_at: int) -> str:
     """The thread of one due time."""
-    day = datetime.fromtimestamp(due_at / 1_000_000, UTC).strftime("%Y%m%dT%H%M%SZ")
-    return f"{row.name or row.timer_id}-{day}"
+    return _fresh_name(row) + datetime.fromtimestamp(due_at / 1_000_000, UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def _fresh_name(row: TimerRow) -> str:
+    """What the names of a timer's own threads begin with."""
+    return f"{row.name or row.timer_id}-"
 
 
 def _message(row: TimerRow, due_at: int, folded: int, check: WakeCheckOutcome | None) -> WakeMessage:
@@ -319,9 +326,23 @@ def _folded(row: TimerRow, passed: DueTimes, into: str, next_at: int | None) -> 
 
 
 async def _under_way(engine: Engine, row: TimerRow) -> str | None:
-    """The message of the newest due time, as long as it is not dealt with."""
+    """The message of the newest due time, as long as it is not dealt with and the next one has to wait for it."""
     message = await engine.store.message(row.last_message) if row.last_message is not None else None
-    return message.message_id if message is not None and message.state in _UNDER_WAY else None
+    if message is None or message.state not in _UNDER_WAY:
+        return None
+    if row.thread == FRESH_THREAD and message.turn_id and await _is_asking(engine, row, message.turn_id):
+        return None
+    return message.message_id
+
+
+async def _is_asking(engine: Engine, row: TimerRow, turn_id: str) -> bool:
+    """Does the turn rest until a person decides, in its own thread, and are there not too many like it?"""
+    turn = await engine.store.turn(turn_id)
+    if turn is None or turn.state != "suspended" or not await engine.store.actions(pending_only=True, turn_id=turn_id):
+        return False
+    own = _fresh_name(row)
+    threads = await engine.store.busy_threads(row.agent_id)
+    return sum(thread.turns > 0 and thread.thread_id.startswith(own) for thread in threads) < MOST_ASKING
 
 
 async def failures_in_a_row(store: Store, row: TimerRow, now: int) -> int:
