@@ -45,6 +45,7 @@ from wakeful.service.agent_models import ancestry, check_models, with_model
 from wakeful.service.commands.agent_homes import guide_default, new_home
 from wakeful.service.commands.agent_removal import delete_agent
 from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, pause_agent, resume_agent
+from wakeful.service.commands.spend_windows import go_on_with_new_limits
 from wakeful.service.commands.workspaces import defined_workspace
 from wakeful.service.file_reloads import file_problems
 from wakeful.service.owner_terms import OwnerTerms
@@ -86,6 +87,7 @@ class AgentSupply:
             await self._run_with_code(entry.agent.name)
         await self.reload()
         await self._resume_made()
+        await self._go_on_with_new_limits()
 
     async def reload(self) -> list[FileProblem]:
         """Read the files again: what changed is in force for turns that begin from here on. What cannot be loaded."""
@@ -98,6 +100,8 @@ class AgentSupply:
                 changed = await self._take_over(entries, found)
             self.problems = [*found, *(self.owner.problems if self.owner is not None else ())]
             await self._tell(changed, owner_changed)
+            if changed or owner_changed:
+                await self._go_on_with_new_limits()
         return self.problems
 
     async def _take_over(self, entries: Sequence[RosterEntry], problems: list[FileProblem]) -> list[str]:
@@ -273,7 +277,13 @@ class AgentSupply:
         await self._introduce(entry)
         self.roster.put(entry)
         await self._run_with_code(name)
+        await self._go_on_with_new_limits()
         return await agent_named(self.engine.store, name)
+
+    async def _go_on_with_new_limits(self) -> None:
+        """Turns that rest on a spending limit go on where somebody raised it."""
+        engine = self.engine if self.owner is None else self.owner.applied(self.engine)
+        await go_on_with_new_limits(engine, self.find, by=RUNTIME)
 
     async def delete(self, name: str, *, by: str, reason: str = "") -> None:
         """Raises InvalidRequest for an agent of a file or of the program, and with what is open."""
