@@ -1,7 +1,8 @@
 """Timers of a runtime: due times are set, fire as messages, and are told of once, however many passed at a time.
 
 A due time and its message are one transaction, and the message's id follows from both: each due time makes one message
-for ever. While the message before is not dealt with, further due times are folded into it.
+for ever. While the message before is not dealt with, further due times are folded into it; but where each has a thread
+of its own, a turn that waits for a person holds up no later one, up to a number of such turns.
 """
 
 import hashlib
@@ -40,6 +41,8 @@ from wakeful.settings.spend_windows import zone_named
 DEFINED = ("file", "code", "api")
 """Where definitions of agents come from."""
 MOST_WORDS = 4_000
+MOST_ASKING = 24
+"""Turns of one timer that wait for a person, each in a thread of its own. With so many, further times are folded."""
 SHORTEST = 6
 """Letters of an id that are enough to name it."""
 _AT_ONCE = 1_000
@@ -84,11 +87,19 @@ RunCheck: TypeAlias = Callable[[TimerRow, int], Awaitable[WakeCheckOutcome]]
 async def arm_timer(engine: Engine, agent_id: str, terms: TimerTerms, timer_id: str | None = None) -> TimerRow:
     """Set a due time. Raises InvalidRequest or InvalidConfig with what is wrong and what would be right."""
     now = engine.clock.now()
+    event = _armed(terms, timer_id or engine.ids.new("timer"), now)
+    await engine.store.admit(agent_id, [Fact(event, now, MAIN_THREAD)])
+    row = await engine.store.timer(event.timer_id)
+    assert row is not None
+    return row
+
+
+def _armed(terms: TimerTerms, timer_id: str, now: int) -> TimerArmed:
     due_at = _first_due(terms, now)
     if len(terms.say) > MOST_WORDS:
         raise InvalidRequest(f"say has {len(terms.say):,} characters", f"Say it in {MOST_WORDS:,}, or name a file.")
-    event = TimerArmed(
-        timer_id=timer_id or engine.ids.new("timer"),
+    return TimerArmed(
+        timer_id=timer_id,
         due_at=due_at,
         name=terms.name,
         cron=terms.cron,
@@ -100,10 +111,6 @@ async def arm_timer(engine: Engine, agent_id: str, terms: TimerTerms, timer_id: 
         derived_from=terms.derived_from,
         check=terms.check,
     )
-    await engine.store.admit(agent_id, [Fact(event, now, MAIN_THREAD)])
-    row = await engine.store.timer(event.timer_id)
-    assert row is not None
-    return row
 
 
 async def cancel_timer(engine: Engine, timer_id: str, *, by: str, reason: str = "") -> TimerRow:
@@ -164,13 +171,24 @@ def _meant(rows: Sequence[TimerRow], named: str) -> TimerRow:
     )
 
 
-async def keep_wakes(engine: Engine, agent_id: str, entries: Sequence[WakeEntry], source: str) -> None:
-    """Have exactly the timers that an agent's definition says. One that stays the same keeps its due time."""
+async def defined_wakes(engine: Engine, agent_id: str, entries: Sequence[WakeEntry], source: str) -> list[Fact]:
+    """What makes an agent's timers those that its definition says. One that stays the same keeps its due time.
+
+    Raises InvalidRequest or InvalidConfig.
+    """
+    now = engine.clock.now()
     wanted = {_timer_id(agent_id, entry): entry for entry in entries}
     known = [row for row in await engine.store.timers(agent_id) if row.armed_by in DEFINED]
-    armed = {row.timer_id for row in known if row.state == "armed"}
-    for timer_id in armed - wanted.keys():
-        await cancel_timer(engine, timer_id, by=source, reason="the agent's definition has it no more")
+    armed = {row.timer_id: row for row in known if row.state == "armed"}
+    facts = [
+        Fact(
+            TimerCancelled(timer_id=timer_id, cancelled_by=source, reason="the agent's definition has it no more"),
+            now,
+            row.thread_id,
+        )
+        for timer_id, row in armed.items()
+        if timer_id not in wanted
+    ]
     for timer_id, entry in wanted.items():
         if timer_id not in armed:
             terms = TimerTerms(
@@ -183,7 +201,8 @@ async def keep_wakes(engine: Engine, agent_id: str, entries: Sequence[WakeEntry]
                 armed_by=source,
                 check=entry.check,
             )
-            await arm_timer(engine, agent_id, terms, timer_id)
+            facts.append(Fact(_armed(terms, timer_id, now), now, MAIN_THREAD))
+    return facts
 
 
 def _timer_id(agent_id: str, entry: WakeEntry) -> str:
@@ -246,8 +265,12 @@ async def _settled(engine: Engine, run_check: RunCheck, row: TimerRow, due_at: i
 
 def fresh_thread(row: TimerRow, due_at: int) -> str:
     """The thread of one due time."""
-    day = datetime.fromtimestamp(due_at / 1_000_000, UTC).strftime("%Y%m%dT%H%M%SZ")
-    return f"{row.name or row.timer_id}-{day}"
+    return _fresh_name(row) + datetime.fromtimestamp(due_at / 1_000_000, UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def _fresh_name(row: TimerRow) -> str:
+    """What the names of a timer's own threads begin with."""
+    return f"{row.name or row.timer_id}-"
 
 
 def _message(row: TimerRow, due_at: int, folded: int, check: WakeCheckOutcome | None) -> WakeMessage:
@@ -303,9 +326,23 @@ def _folded(row: TimerRow, passed: DueTimes, into: str, next_at: int | None) -> 
 
 
 async def _under_way(engine: Engine, row: TimerRow) -> str | None:
-    """The message of the newest due time, as long as it is not dealt with."""
+    """The message of the newest due time, as long as it is not dealt with and the next one has to wait for it."""
     message = await engine.store.message(row.last_message) if row.last_message is not None else None
-    return message.message_id if message is not None and message.state in _UNDER_WAY else None
+    if message is None or message.state not in _UNDER_WAY:
+        return None
+    if row.thread == FRESH_THREAD and message.turn_id and await _is_asking(engine, row, message.turn_id):
+        return None
+    return message.message_id
+
+
+async def _is_asking(engine: Engine, row: TimerRow, turn_id: str) -> bool:
+    """Does the turn rest until a person decides, in its own thread, and are there not too many like it?"""
+    turn = await engine.store.turn(turn_id)
+    if turn is None or turn.state != "suspended" or not await engine.store.actions(pending_only=True, turn_id=turn_id):
+        return False
+    own = _fresh_name(row)
+    threads = await engine.store.busy_threads(row.agent_id)
+    return sum(thread.turns > 0 and thread.thread_id.startswith(own) for thread in threads) < MOST_ASKING
 
 
 async def failures_in_a_row(store: Store, row: TimerRow, now: int) -> int:

@@ -59,7 +59,11 @@ async def create_trigger(engine: Engine, agent_id: str, terms: TriggerTerms) -> 
         raise InvalidRequest(
             f"agent {agent_id!r} has a trigger called {terms.name!r}", "Rotate or revoke it, or give another name."
         )
-    event = TriggerCreated(
+    return await _changed(engine, agent_id, _created(engine, trigger_id, terms, known))
+
+
+def _created(engine: Engine, trigger_id: str, terms: TriggerTerms, known: TriggerRow | None) -> TriggerCreated:
+    return TriggerCreated(
         trigger_id=trigger_id,
         name=terms.name,
         delivery_mode="enqueue_message" if terms.name else "wake_hint",
@@ -71,7 +75,6 @@ async def create_trigger(engine: Engine, agent_id: str, terms: TriggerTerms) -> 
         created_by=terms.created_by,
         salt=engine.ids.new(SALT),
     )
-    return await _changed(engine, agent_id, event)
 
 
 async def _with_signature(engine: Engine, row: TriggerRow, terms: TriggerTerms) -> TriggerRow:
@@ -106,21 +109,28 @@ async def revoke_trigger(engine: Engine, row: TriggerRow, *, by: str, reason: st
     return await _changed(engine, row.agent_id, TriggerRevoked(trigger_id=row.trigger_id, revoked_by=by, reason=reason))
 
 
-async def keep_triggers(engine: Engine, agent_id: str, entries: Sequence[TriggerEntry], source: str) -> None:
-    """Have exactly the named triggers that an agent's definition says, beside those that people made.
+async def defined_triggers(
+    engine: Engine, agent_id: str, entries: Sequence[TriggerEntry], source: str
+) -> list[TriggerChange]:
+    """What makes an agent's named triggers those that its definition says, beside those that people made.
 
-    One that stays the same keeps its address, and so does one that changes: programs outside have it.
+    One that stays the same keeps its address, and so does one that changes: programs outside have it. Raises
+    InvalidRequest.
     """
+    changes: list[TriggerChange] = []
     known = {row.name: row for row in await engine.store.triggers(agent_id) if row.created_by in DEFINED}
     wanted = {entry.trigger: entry for entry in entries}
     for name, row in known.items():
         if name not in wanted and row.state == "active":
-            await revoke_trigger(engine, row, by=source, reason="the agent's definition has it no more")
+            gone = "the agent's definition has it no more"
+            changes.append(TriggerRevoked(trigger_id=row.trigger_id, revoked_by=source, reason=gone))
     for name, entry in wanted.items():
         terms = TriggerTerms(name, entry.say, entry.thread, entry.signature, entry.signing_env, source)
-        there = await engine.store.trigger(trigger_id_of(agent_id, name))
+        trigger_id = trigger_id_of(agent_id, name)
+        there = await engine.store.trigger(trigger_id)
         if there is None or there.state == "revoked":
-            await create_trigger(engine, agent_id, terms)
+            _check(terms)
+            changes.append(_created(engine, trigger_id, terms, there))
         elif (there.say, there.thread, there.signature, there.signing_env) != (
             terms.say,
             terms.thread,
@@ -135,7 +145,8 @@ async def keep_triggers(engine: Engine, agent_id: str, entries: Sequence[Trigger
                 signing_env=terms.signing_env,
                 revised_by=source,
             )
-            await _changed(engine, agent_id, revised)
+            changes.append(revised)
+    return changes
 
 
 async def trigger_named(engine: Engine, named: str) -> TriggerRow:

@@ -33,23 +33,27 @@ from wakeful.decisions.salted_secrets import SALT
 from wakeful.decisions.workflows.children import agent_names
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
-from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.ports.runtime_agents import RUNTIME_AGENTS, RuntimeAgentRow
 from wakeful.ports.wakes import RELOAD
 from wakeful.runtime.agent_definitions import MEDIA_TYPE, entry_from, entry_of, read_folder
 from wakeful.runtime.agent_roster import AgentRoster, RosterEntry
 from wakeful.runtime.builtin_templates import DEFAULT_TEMPLATE
 from wakeful.runtime.parked_providers import append_to_runtime
-from wakeful.runtime.timers import keep_wakes
-from wakeful.runtime.triggers import keep_triggers
+from wakeful.runtime.timers import defined_wakes
+from wakeful.runtime.triggers import defined_triggers
 from wakeful.service.agent_models import ancestry, check_models, with_model
 from wakeful.service.commands.agent_homes import guide_default, new_home
 from wakeful.service.commands.agent_removal import delete_agent
 from wakeful.service.commands.agents import RUNTIME, agent_named, create_agent, pause_agent, resume_agent
-from wakeful.service.commands.workspaces import keep_workspace
+from wakeful.service.commands.spend_windows import go_on_with_new_limits
+from wakeful.service.commands.workspaces import defined_workspace
 from wakeful.service.file_reloads import file_problems
 from wakeful.service.owner_terms import OwnerTerms
 from wakeful.settings.agent_homes import default_agent_id
 from wakeful.tools.tool import Tool
+
+MOST_TRIES = 3
+"""To put a definition into force while somebody changes timers of the same agent."""
 
 
 def created_agent(engine: Engine, name: str, source: AgentSource, by: str, template: str | None = None) -> AgentCreated:
@@ -83,6 +87,7 @@ class AgentSupply:
             await self._run_with_code(entry.agent.name)
         await self.reload()
         await self._resume_made()
+        await self._go_on_with_new_limits()
 
     async def reload(self) -> list[FileProblem]:
         """Read the files again: what changed is in force for turns that begin from here on. What cannot be loaded."""
@@ -95,6 +100,8 @@ class AgentSupply:
                 changed = await self._take_over(entries, found)
             self.problems = [*found, *(self.owner.problems if self.owner is not None else ())]
             await self._tell(changed, owner_changed)
+            if changed or owner_changed:
+                await self._go_on_with_new_limits()
         return self.problems
 
     async def _take_over(self, entries: Sequence[RosterEntry], problems: list[FileProblem]) -> list[str]:
@@ -234,13 +241,14 @@ class AgentSupply:
         entry = entry_of(definition, self.tools, self.engine.home(), "api")
         check_models(self.engine, entry.agent)
         name = entry.agent.name
-        if await self.engine.store.runtime_agent(name) is not None:
+        row = await self.engine.store.runtime_agent(name)
+        if row is not None and not _is_half_made(row):
             raise AgentNameTaken(f"there is an agent called {name!r} already", "Give the new agent another name.")
         created = created_agent(self.engine, name, "api", by, template)
         async with new_home(self.engine, name, template):
-            await create_agent(self.engine, created)
-        await self._introduce(entry)
+            await self._introduce(entry, created)
         self.roster.put(entry)
+        await self._run_with_code(name)
         return await agent_named(self.engine.store, name)
 
     async def addressee(self, name: str | None, model: str | None) -> str:
@@ -248,8 +256,9 @@ class AgentSupply:
         if name is not None and model is None:
             return name
         default = default_agent_id()
-        is_default = name in (None, default)
-        if is_default and model is not None and await self.engine.store.runtime_agent(default) is None:
+        row = await self.engine.store.runtime_agent(default) if name in (None, default) else None
+        is_there = name not in (None, default) or (row is not None and not _is_half_made(row))
+        if not is_there and model is not None:
             await self.create({"name": default, "model": model}, by=RUNTIME, template=DEFAULT_TEMPLATE)
         return name if name is not None else default
 
@@ -268,7 +277,13 @@ class AgentSupply:
         await self._introduce(entry)
         self.roster.put(entry)
         await self._run_with_code(name)
+        await self._go_on_with_new_limits()
         return await agent_named(self.engine.store, name)
+
+    async def _go_on_with_new_limits(self) -> None:
+        """Turns that rest on a spending limit go on where somebody raised it."""
+        engine = self.engine if self.owner is None else self.owner.applied(self.engine)
+        await go_on_with_new_limits(engine, self.find, by=RUNTIME)
 
     async def delete(self, name: str, *, by: str, reason: str = "") -> None:
         """Raises InvalidRequest for an agent of a file or of the program, and with what is open."""
@@ -302,7 +317,8 @@ class AgentSupply:
         """Let the agent of a bad file run on as it was; park it where that cannot be had either, or never was."""
         store = self.engine.store
         row = await store.runtime_agent(problem.agent)
-        if row is None and problem.field and problem.field != "name" and self.roster.get(problem.agent) is None:
+        is_named = bool(problem.field) and problem.field != "name"
+        if row is None and is_named and self.roster.get(problem.agent) is None and not await self._was(problem.agent):
             row = await create_agent(self.engine, created_agent(self.engine, problem.agent, "file", "file"))
         if row is None or row.source != "file" or self.roster.get(problem.agent) is not None:
             return
@@ -313,23 +329,52 @@ class AgentSupply:
                 reason = f"{problem.where}: {problem.message}"
                 await pause_agent(self.engine, row.agent_id, by=RUNTIME, cause="configuration", reason=reason)
 
-    async def _introduce(self, entry: RosterEntry) -> None:
-        """Make an agent known, and its revision."""
-        store, name = self.engine.store, entry.agent.name
-        row = await store.runtime_agent(name)
+    async def _introduce(self, entry: RosterEntry, created: AgentCreated | None = None) -> None:
+        """Make an agent known, with its revision and all that its definition says, in one transaction."""
+        engine, name = self.engine, entry.agent.name
+        row = await engine.store.runtime_agent(name)
         if row is None:
-            row = await create_agent(self.engine, created_agent(self.engine, name, entry.source, entry.source))
-        if row.kind == "default" and row.source != "api":
-            await guide_default(self.engine, name)
-        if row.revision != entry.revision:
-            kept = await store.put_blob(entry.described, MEDIA_TYPE)
+            if await self._was(name):
+                raise AgentNameTaken(
+                    f"there was an agent called {name!r}, which was deleted: its name is not given again",
+                    "Give the new agent another name.",
+                )
+            created = created or created_agent(engine, name, entry.source, entry.source)
+            made, kind, source = [Fact(created, engine.clock.now())], created.agent_kind, created.source
+        else:
+            made, kind, source = [], row.kind, row.source
+        if kind == "default" and source != "api":
+            await guide_default(engine, name)
+        for tries_left in reversed(range(MOST_TRIES)):
+            facts = [*made, *await self._facts_about(entry, row)]
+            try:
+                if facts:
+                    await engine.store.admit(name, facts)
+                return
+            except EventRefused:  # a timer or a trigger was changed in this moment
+                if made or not tries_left:
+                    raise
+
+    async def _was(self, name: str) -> bool:
+        """Was an agent of this name deleted?"""
+        row = await self.engine.store.get_row(RUNTIME_AGENTS, name)
+        return row is not None and row.deleted_at is not None
+
+    async def _facts_about(self, entry: RosterEntry, row: RuntimeAgentRow | None) -> list[Fact]:
+        """What a definition says that is not so yet. Raises InvalidRequest or InvalidConfig."""
+        engine, name, wake = self.engine, entry.agent.name, entry.agent.wake
+        now = engine.clock.now()
+        facts: list[Fact] = []
+        if row is None or row.revision != entry.revision:
+            kept = await engine.store.put_blob(entry.described, MEDIA_TYPE)
             field = "definition" if entry.definition is not None else "described"
             event = AgentRevised(revision=entry.revision, source=entry.source, place=entry.place, **{field: kept})
-            await store.admit(name, [Fact(event, self.engine.clock.now())])
-        wake = entry.agent.wake
-        await keep_wakes(self.engine, name, [each for each in wake if isinstance(each, WakeEntry)], entry.source)
-        await keep_triggers(self.engine, name, [each for each in wake if isinstance(each, TriggerEntry)], entry.source)
-        await keep_workspace(self.engine, entry.agent)
+            facts.append(Fact(event, now))
+        times = [each for each in wake if isinstance(each, WakeEntry)]
+        facts += await defined_wakes(engine, name, times, entry.source)
+        addresses = [each for each in wake if isinstance(each, TriggerEntry)]
+        facts += [Fact(each, now) for each in await defined_triggers(engine, name, addresses, entry.source)]
+        return facts + [Fact(each, now, MAIN_THREAD) for each in await defined_workspace(engine, entry.agent)]
 
     async def _run_with_code(self, name: str) -> None:
         """Let an agent run that was paused for want of its code, and those that it made.
@@ -351,6 +396,11 @@ class AgentSupply:
     async def _run_again(self, row: RuntimeAgentRow) -> None:
         with suppress(EventRefused):  # somebody else decided about it meanwhile
             await resume_agent(self.engine, row.agent_id, by=RUNTIME, cause="configuration", instead_of=row.changed_at)
+
+
+def _is_half_made(row: RuntimeAgentRow) -> bool:
+    """Was it begun to be made from data by an older version, and never given its definition? It may be made again."""
+    return row.source == "api" and not row.revision
 
 
 def _problem_with(entry: RosterEntry, problem: ForTheCaller) -> FileProblem:

@@ -1,5 +1,5 @@
 """A seeded world around a runtime: messages, triggers, waits, timers, work, tasks, children, money that runs out,
-pauses, stops, jumps of time and kills, in any order.
+pauses, stops, of one agent or of all, cancelled turns, decisions, jumps of time and kills, in any order.
 
 `live(seed)` lets it run on a virtual clock and gives back what is wrong at the end, in words; nothing: all invariants
 held (`runtime_invariants`). The same seed is the same story. `wrap` and `fault` put in a part that is broken on
@@ -19,7 +19,7 @@ from typing import Any
 
 from kit.runs.runtime_invariants import HOUR_US, overspent, what_is_left, what_is_wrong_between, what_is_wrong_with
 from kit.runs.world_agents import AGENTS, HOURLY, SPENDER, WORDS, WORKER, Deeds, Fault, agents_of
-from wakeful import Approve, Runtime
+from wakeful import Approve, Reject, Runtime
 from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.messages import Priority
 from wakeful.contracts.retention import Retention
@@ -28,6 +28,7 @@ from wakeful.contracts.waking import CatchUp
 from wakeful.errors import AgentStopped
 from wakeful.ports import Store
 from wakeful.service.commands.approvals import decide
+from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.spend_windows import grant
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock, SequentialIds
@@ -71,6 +72,8 @@ class World:
     granted: dict[int, Decimal] = field(default_factory=dict)
     """By hour: dollars that somebody allowed besides."""
     refused: int = 0
+    let_in: list[str] = field(default_factory=list)
+    """What was accepted while everything was stopped."""
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -115,6 +118,7 @@ async def _come_to_an_end(world: World, rt: Runtime) -> None:
         await rt.cancel_timer(timer.timer_id)
     for agent in AGENTS:
         await rt.resume(agent)
+    await rt.resume_all()
     for _ in range(MOST_ROUNDS):
         await _settle(world, rt)
         if not await _owed(world):
@@ -148,7 +152,7 @@ async def _owed(world: World) -> bool:
 async def _something(world: World, rt: Runtime) -> None:
     chance = world.chance
     agent = chance.choice(AGENTS)
-    match chance.randrange(20):
+    match chance.randrange(24):
         case 0 | 1 | 2 | 3 | 4 | 5:
             await _send(world, rt, agent)
         case 6:
@@ -175,6 +179,12 @@ async def _something(world: World, rt: Runtime) -> None:
             world.clock.skip(chance.choice((7_200.0, -7_200.0)))
         case 17 | 18:
             await _deliver(world, rt, agent)
+        case 19:
+            await _hold(world, rt)
+        case 20 | 21:
+            await rt.resume_all()
+        case 22:
+            await _cancel(world)
         case _:
             world.deeds.end_commands()
             await _grant(world)
@@ -184,7 +194,7 @@ async def _send(world: World, rt: Runtime, agent: str) -> None:
     chance, thread = world.chance, world.chance.choice(THREADS)
     words = chance.choice(WORDS)
     try:
-        match chance.randrange(3):
+        match chance.randrange(4):
             case 0:
                 key = f"key-{chance.randrange(1_000_000)}"
                 sent = await rt.send(agent, words, thread=thread, key=key)
@@ -193,12 +203,21 @@ async def _send(world: World, rt: Runtime, agent: str) -> None:
             case 1:
                 band: Priority = chance.choice(("next", "background", "interject"))
                 sent = await rt.send(agent, words, thread=thread, priority=band)
+            case 2:
+                sent = await rt.send(agent, words, thread=thread, supersede=True)
             case _:
                 sent = await rt.receive(agent, {"says": words}, webhook="ci", thread=thread)
     except AgentStopped:
         world.refused += 1
         return
-    world.acknowledged[sent.message_id] = agent, thread
+    await _acknowledged(world, sent.message_id, agent, thread)
+
+
+async def _acknowledged(world: World, message_id: str, agent: str, thread: str) -> None:
+    world.acknowledged[message_id] = agent, thread
+    hold = await world.memory.runtime_hold()
+    if hold is not None and hold.control == "stopped":
+        world.let_in.append(f"message {message_id} was let in while everything was stopped")
 
 
 async def _arm(world: World, rt: Runtime, agent: str) -> None:
@@ -235,7 +254,21 @@ async def _deliver(world: World, rt: Runtime, agent: str) -> None:
     if receipt.outcome == "refused":
         world.refused += 1
     elif receipt.message_id is not None:
-        world.acknowledged[receipt.message_id] = agent, "main"
+        await _acknowledged(world, receipt.message_id, agent, "main")
+
+
+async def _hold(world: World, rt: Runtime) -> None:
+    """Somebody wants quiet, and says it once more when it is quiet already."""
+    hold = rt.pause_all if world.chance.random() < 0.6 else rt.stop_all
+    await hold()
+
+
+async def _cancel(world: World) -> None:
+    """A person has a turn stopped, whatever it is at."""
+    engine = new_engine(world.store, clock=world.clock, ids=world.ids)
+    turns = [row async for row in world.store.open_turns()]
+    if turns:
+        await cancel_turn(engine, world.chance.choice(turns).turn_id, requested_by="ada")
 
 
 async def _grant(world: World) -> None:
@@ -260,12 +293,13 @@ async def _decide(world: World, *, all_of_them: bool = False) -> bool:
     waiting = await world.store.actions(pending_only=True)
     for action in waiting:
         if all_of_them or world.chance.random() < 0.5:
-            await decide(engine, action.action_id, Approve(), by="ada")
+            said = Approve() if all_of_them or world.chance.random() < 0.7 else Reject("not now")
+            await decide(engine, action.action_id, said, by="ada")
     return bool(waiting)
 
 
 async def _wrong(world: World) -> list[str]:
-    found = [*await find_misfits(world.memory)]
+    found = [*await find_misfits(world.memory), *world.let_in]
     logs = {agent: await world.memory.read(agent) for agent in await world.memory.agents()}
     for agent, entries in logs.items():
         found += what_is_wrong_with(agent, entries)

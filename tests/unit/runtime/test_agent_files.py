@@ -1,6 +1,8 @@
 """Agents of files and of data, through `Runtime`: loaded, changed, broken, and kept revision by revision."""
 
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,14 @@ import pytest
 
 from wakeful import Agent, Retention, Runtime, tool
 from wakeful.bootstrap.store_operations import perform
-from wakeful.errors import InvalidConfig, InvalidRequest, UnknownTool
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import AgentCreated
+from wakeful.errors import AgentNameTaken, InvalidConfig, InvalidRequest, StoreLocked, UnknownTool
+from wakeful.ports import AdmissionAnswer, Store
 from wakeful.service.operations.runtime import TEST_NOTICE, AgentControlRequest
+from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
+from wakeful.testing.wrapped_store import WrappedStore
 from wakeful.views.runtime_records import NoticeRecord
 
 SCRIPT = "- text: {words}\n"
@@ -134,6 +141,73 @@ async def test_an_agent_made_from_data_is_there_again_after_a_restart_and_can_be
         changed = await rt.update("helper", model=f"scripted:{tmp_path / 'second.yaml'}")
         assert changed.revision != made.revision
         assert await said(rt, "helper") == "second"
+
+
+class Interrupted(WrappedStore):
+    """Takes so many facts of agents, and then none."""
+
+    def __init__(self, inner: Store, takes: int) -> None:
+        super().__init__(inner)
+        self.left = takes
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact], **options: Any) -> AdmissionAnswer | None:
+        if agent_id == "helper":
+            self.left -= 1
+            if self.left < 0:
+                raise StoreLocked("the disk is full", "Free some room.")
+        return await self.inner.admit(agent_id, facts, **options)
+
+
+async def test_an_agent_is_made_with_its_times_and_addresses_at_once_or_not_at_all(tmp_path: Path) -> None:
+    """A process that is killed between two of these leaves no agent that never wakes, and none that cannot be made."""
+    times = [{"cron": "0 7 * * *", "say": "Look."}, {"trigger": "ci", "say": "Look."}]
+    definition = {"name": "helper", "model": "scripted:demo", "wake": times}
+    for takes in (0, 1):
+        store = MemoryStore()
+        async with Runtime(store=Interrupted(store, takes)) as rt:
+            with suppress(StoreLocked):
+                await rt.create(definition)
+        async with Runtime(store=store) as rt:
+            if not takes:
+                assert await rt.agents() == []
+                await rt.create(definition)
+            assert len(await rt.timers("helper")) == 1
+            assert [each.name for each in await rt.triggers("helper")] == ["", "ci"]
+            assert await said(rt, "helper")
+
+
+async def test_an_agent_that_was_left_without_a_definition_can_be_made_again(tmp_path: Path) -> None:
+    """As versions before 0.2.0 left it where they were killed."""
+    store = MemoryStore()
+    for name in ("helper", "main"):
+        kind: Any = "default" if name == "main" else "named"
+        half = AgentCreated(agent_name=name, agent_kind=kind, source="api", created_by="ada")
+        await store.admit(name, [Fact(half, 1)])
+    async with Runtime(store=store, model="scripted:demo") as rt:
+        waiting = await rt.send("helper", "Hello?")
+        await rt.settled()
+        assert (await rt.why("helper")).state == "paused"
+        await rt.create({"name": "helper", "model": "scripted:demo"})
+        assert (await rt.answer(waiting)).output
+        with pytest.raises(AgentNameTaken):
+            await rt.create({"name": "helper", "model": "scripted:demo"})
+        assert (await rt.answer(await rt.send(None, "Hello?"))).output
+
+
+async def test_the_name_of_a_deleted_agent_in_a_file_is_a_problem_of_that_file(tmp_path: Path) -> None:
+    written(tmp_path, "ops", "one")
+    async with Runtime(tmp_path) as rt:
+        await rt.create({"name": "helper", "model": "scripted:demo"})
+        await rt.delete("helper")
+        with pytest.raises(AgentNameTaken, match="was deleted: its name is not given again"):
+            await rt.create({"name": "helper", "model": "scripted:demo"})
+    path = written(tmp_path, "helper", "one")
+    for definition in (path.read_text(), '{"name": "helper", "model": 5}'):
+        path.write_text(definition)
+        async with Runtime(tmp_path) as rt:
+            assert await said(rt, "ops") == "one"
+            (problem,) = rt.problems()
+            assert problem.agent == "helper"
 
 
 async def test_what_cannot_be_an_agent_is_refused_and_leaves_nothing(tmp_path: Path) -> None:

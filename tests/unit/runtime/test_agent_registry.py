@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,20 @@ import pytest
 from wakeful import Agent, Budget, Runtime, open_store, tool
 from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import AgentCreated, ToolResult, TurnStarted
-from wakeful.errors import AgentNotFound, AgentStopped, EventRefused, InvalidConfig, InvalidRequest, UnknownProvider
-from wakeful.ports import ModelRequest
+from wakeful.contracts.events import AgentCreated, AgentDeleted, MessageAdmitted, ToolResult, TurnStarted
+from wakeful.errors import (
+    AgentNameTaken,
+    AgentNotFound,
+    AgentStopped,
+    InvalidConfig,
+    InvalidRequest,
+    UnknownProvider,
+)
+from wakeful.ports import AdmissionAnswer, ModelRequest
+from wakeful.service.commands.interruption import cancel_turn
+from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock, scripted
+from wakeful.testing.wrapped_store import WrappedStore
 
 
 def script(folder: Path, name: str, *words: str) -> str:
@@ -233,7 +244,79 @@ async def test_while_something_is_open_an_agent_is_neither_archived_nor_deleted_
             assert refused.value.message == (
                 f"agent 'ops' cannot be {done} now: 1 queued messages; work items: {item.id}"
             )
+            assert "wakeful agent resume ops, whose turns take them; wakeful send ops" in refused.value.hint
         assert (await rt.agent("ops")).status == "paused"
+
+
+def waiting_agent() -> Agent[None, str]:
+    """Waits for rain, or asks."""
+
+    @tool(effect="pure", approval=True)
+    def pay() -> str:
+        return "paid"
+
+    def reply(request: ModelRequest) -> Any:
+        said = request.history[-1].text
+        if "Wait" in said:
+            return calls("wait_for", reason="rain", wake="external")
+        return calls("pay") if "Pay" in said else "noted"
+
+    return Agent("ops", scripted(reply), tools=[pay])
+
+
+async def test_a_stopped_agent_that_waits_is_put_away_and_its_wait_ends_when_it_is_back(tmp_path: Path) -> None:
+    clock = FixedClock()
+    async with Runtime(tmp_path, agents=[waiting_agent()], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Wait."))
+        await rt.stop("ops")
+        assert (await rt.archive("ops")).archived_at is not None
+        clock.advance(2 * 86_400)
+        await rt.settled()
+        before = len(await rt._here.engine.store.turns_of_thread("ops", "main"))
+        await rt.resume("ops")
+        await rt.settled()
+        assert len(await rt._here.engine.store.turns_of_thread("ops", "main")) == before + 1
+        assert await rt._here.engine.store.open_waits("ops") == []
+
+
+async def test_a_turn_that_rests_keeps_its_agent_from_being_put_away_and_the_hint_ends_it(tmp_path: Path) -> None:
+    async with Runtime(tmp_path, agents=[waiting_agent()], clock=FixedClock()) as rt:
+        turn = (await rt.answer(await rt.send("ops", "Pay."))).turn_id
+        await rt.stop("ops")
+        with pytest.raises(InvalidRequest, match=f"open turns: {turn}") as refused:
+            await rt.archive("ops")
+        assert refused.value.hint == "Let it finish, or end it first: wakeful cancel TURN"
+        await cancel_turn(rt._here.engine, turn)
+        assert (await rt.archive("ops")).archived_at is not None
+
+
+class Late(WrappedStore):
+    """Somebody is heard in the moment in which an agent is deleted."""
+
+    says: list[MessageAdmitted]
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact], **options: Any) -> AdmissionAnswer | None:
+        if isinstance(facts[-1].event, AgentDeleted) and self.says:
+            await self.inner.admit(agent_id, [Fact(self.says.pop(), facts[-1].at, "main")])
+        return await self.inner.admit(agent_id, facts, **options)
+
+
+async def test_what_is_accepted_in_the_moment_of_a_deletion_keeps_the_agent(tmp_path: Path) -> None:
+    store = Late(MemoryStore())
+    store.says = []
+    async with Runtime(store=store) as rt:
+        await rt.create({"name": "ops", "model": "scripted:demo"})
+        await rt.pause("ops")
+        await rt.send("ops", "Hello?")
+        (admitted,) = [e.fact.event for e in await store.read("ops") if isinstance(e.fact.event, MessageAdmitted)]
+        await rt.resume("ops")
+        await rt.settled()
+        store.says = [admitted.model_copy(update={"message_id": "msg_late"})]
+        with pytest.raises(InvalidRequest, match="1 queued messages"):
+            await rt.delete("ops")
+        assert (await rt.answer("msg_late")).output
+        await rt.settled()
+        await rt.delete("ops")
 
 
 async def test_a_deleted_agent_is_gone_its_home_is_moved_aside_and_its_name_is_taken(tmp_path: Path) -> None:
@@ -251,7 +334,7 @@ async def test_a_deleted_agent_is_gone_its_home_is_moved_aside_and_its_name_is_t
         assert await rt.timers() == []
         (aside,) = (tmp_path / "rt" / "agents" / ".deleted").iterdir()
         assert (aside / "mine.md").read_text() == "kept"
-        with pytest.raises(EventRefused, match="agent ops was deleted"):
+        with pytest.raises(AgentNameTaken, match="its name is not given again"):
             await rt.create({"name": "ops", "model": "scripted:demo"})
     async with open_store(tmp_path / "rt" / "wakeful.db") as store:
         assert len(await store.turns()) == 1, "what it did can still be read"

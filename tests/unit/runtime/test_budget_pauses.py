@@ -6,6 +6,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from wakeful import Agent, Runtime, SpendWindow
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem
@@ -72,3 +74,40 @@ async def test_a_grant_lets_a_resting_agent_go_on_at_once(tmp_path: Path) -> Non
         await rt.settled()
         assert [(await rt.answer(each)).output for each in sent] == ["done"] * 6
         assert model.asked == 6
+
+
+async def test_a_limit_that_is_raised_lets_a_resting_agent_go_on_at_once_and_a_lower_one_does_not(
+    tmp_path: Path,
+) -> None:
+    clock, model = FixedClock(EVENING), Paid()
+
+    def ops(limit: str) -> Agent[None, str]:
+        return Agent("ops", model, spend_windows=[SpendWindow("day", Decimal(limit))])
+
+    async with Runtime(tmp_path, agents=[ops("0.50")], clock=clock) as rt:
+        sent = [await rt.send("ops", f"Number {number}.", thread=f"t{number}") for number in range(6)]
+        await rt.settled()
+        assert model.asked == 4
+    async with Runtime(tmp_path, agents=[ops("0.40")], clock=clock) as rt:
+        await rt.settled()
+        assert (await rt.why("ops")).state == "waiting"
+        assert model.asked == 4
+    async with Runtime(tmp_path, agents=[ops("1.00")], clock=clock) as rt:
+        assert [(await rt.answer(each)).output for each in sent] == ["done"] * 6
+        assert model.asked == 6
+
+
+async def test_a_limit_of_the_owner_that_is_raised_counts_with_the_reload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path))
+    limits = tmp_path / "wakeful.toml"
+    limits.write_text("[budget]\nper_day = {usd = 0.50}\n")
+    clock, model = FixedClock(EVENING), Paid()
+    async with Runtime(tmp_path, agents=[Agent("ops", model)], clock=clock) as rt:
+        sent = [await rt.send("ops", f"Number {number}.", thread=f"t{number}") for number in range(6)]
+        await rt.settled()
+        assert model.asked == 4
+        limits.write_text("[budget]\nper_day = {usd = 5}\n")
+        assert await rt.reload() == []
+        assert [(await rt.answer(each)).output for each in sent] == ["done"] * 6

@@ -91,6 +91,26 @@ async def test_stopped_agents_refuse_messages_and_their_turns_are_cancelled(tmp_
         await rt.stop_all()
 
 
+async def test_while_everything_is_stopped_deliveries_are_refused_counted_and_change_nothing(tmp_path: Path) -> None:
+    agent = Agent("ops", scripted(["seen"]))
+    async with Runtime(tmp_path, agents=[agent], clock=FixedClock()) as rt:
+        await rt.create_trigger("ops", "ci", say="Look.")
+        addresses = [await rt.trigger_url("ops"), await rt.trigger_url("ops/ci")]
+        await rt.stop_all(reason="enough")
+        for address in addresses:
+            receipt = await rt.deliver(address, b"red", {"webhook-id": "one"})
+            assert (receipt.outcome, receipt.reason) == ("refused", "agent_stopped")
+            assert receipt.message.startswith("all agents are stopped by program: enough")
+        newest = [entry.fact.event.kind for entry in (await rt._here.engine.store.read("ops"))[-2:]]
+        assert newest == ["input.refused"] * 2, "nothing was stored but their number"
+        assert (await rt.agent("ops")).refused == {"agent_stopped": 2}
+        await rt.resume_all()
+        receipt = await rt.deliver(addresses[1], b"red", {"webhook-id": "one"})
+        assert receipt.outcome == "accepted", "it was not taken for a copy of the one that was refused"
+        assert receipt.message_id is not None
+        assert (await rt.answer(receipt.message_id)).output == "seen"
+
+
 async def test_an_agent_that_was_paused_by_name_stays_paused(tmp_path: Path) -> None:
     agents = [Agent("desk", scripted(["hello"])), Agent("ops", scripted(["yes"]))]
     async with Runtime(tmp_path, agents=agents, clock=FixedClock()) as rt:

@@ -8,6 +8,7 @@ import pytest
 
 from wakeful import Agent, Runtime
 from wakeful.errors import AgentNotFound, InvalidConfig, InvalidRequest
+from wakeful.runtime.timers import MOST_ASKING
 from wakeful.testing import FixedClock, scripted
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -150,6 +151,47 @@ async def test_timer_storm_due_times_behind_a_turn_that_is_not_over_are_one_mess
         assert len(await events(rt, "message.admitted")) == 1
         (timer,) = await rt.timers()
         assert (timer.fired, timer.folded, timer.outcome) == (1, 59, "folded")
+
+
+def asking() -> Agent[None, str]:
+    """An agent whose every turn asks its operator."""
+    from wakeful import tool
+
+    @tool(effect="pure", approval=True)
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    return Agent(
+        "ops", scripted(lambda request: "fine" if request.answered else {"calls": [{"name": "pay"}]}), tools=[pay]
+    )
+
+
+async def test_a_schedule_with_threads_of_its_own_goes_on_while_its_last_turn_waits_for_a_person(
+    tmp_path: Path,
+) -> None:
+    """A question of Monday, which nobody answers, does not cost the check of Tuesday."""
+    clock = FixedClock(MIDNIGHT)
+    async with Runtime(tmp_path, agents=[asking()], clock=clock) as rt:
+        await rt.arm_timer("ops", "Check.", cron="0 7 * * *", name="morning")
+        await passes(rt, clock, 7 * HOUR + 5)
+        for day in range(2, 5):
+            await passes(rt, clock, DAY - 1)
+            pending = await rt._here.engine.store.actions(pending_only=True)
+            assert [row.thread_id for row in pending][-1] == f"morning-2026010{day}T070000Z"
+        (timer,) = await rt.timers()
+        assert (timer.fired, timer.folded) == (4, 0)
+
+
+async def test_timer_storm_so_many_turns_wait_for_a_person_and_no_more(tmp_path: Path) -> None:
+    clock = FixedClock(MIDNIGHT)
+    async with Runtime(tmp_path, agents=[asking()], clock=clock) as rt:
+        await rt.arm_timer("ops", "Check.", cron="* * * * *")
+        for _ in range(30):
+            await passes(rt, clock, MINUTE)
+        (timer,) = await rt.timers()
+        assert (timer.fired, timer.folded) == (MOST_ASKING, 30 - MOST_ASKING)
+        assert len(await rt._here.engine.store.actions(pending_only=True)) == MOST_ASKING
 
 
 async def test_a_cancelled_timer_fires_no_more(tmp_path: Path) -> None:

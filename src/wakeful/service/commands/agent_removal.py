@@ -8,15 +8,17 @@ away; where a kill comes before it, retention does it.
 import asyncio
 import contextlib
 from pathlib import Path
+from typing import NamedTuple
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import DefinedInCode, InvalidRequest
+from wakeful.contracts.errors import DefinedInCode, EventRefused, InvalidRequest
 from wakeful.contracts.events import (
     AgentArchived,
     AgentDeleted,
     AgentStateChanged,
     TimerCancelled,
     TriggerRevoked,
+    WaitCancelled,
 )
 from wakeful.engine.agent_memory import drop_index
 from wakeful.engine.run_request import Engine
@@ -27,12 +29,15 @@ from wakeful.service.commands.agents import agent_named
 ASIDE = ".deleted"
 """Beside the homes of agents: those of agents that were deleted."""
 MOST_NAMED = 5
+MOST_TRIES = 3
+"""To delete an agent that is spoken to meanwhile."""
 
 
 async def archive_agent(engine: Engine, name: str, *, by: str, reason: str = "") -> RuntimeAgentRow:
-    """Raises AgentNotFound, or InvalidRequest with what is open."""
+    """Raises AgentNotFound, or InvalidRequest with what is open. Its due times are kept, those of waits no less than
+    those of timers: what was due meanwhile is told when it runs again."""
     await agent_named(engine.store, name)
-    await _check_nothing_open(engine, name, "archived")
+    _check_nothing_open(name, "archived", await _open_matters(engine.store, name))
     now = engine.clock.now()
     archived = Fact(AgentArchived(archived_by=by, reason=reason), now)
     await engine.store.admit(name, [Fact(_stopped(by, reason or "archived"), now), archived])
@@ -52,7 +57,22 @@ async def delete_agent(engine: Engine, name: str, *, by: str, reason: str = "", 
         )
     if row.kind == "default":
         raise InvalidRequest(f"{name!r} is the default agent", f"Put it away instead: wakeful agent archive {name}")
-    await _check_nothing_open(engine, name, "deleted")
+    for tries_left in reversed(range(MOST_TRIES)):
+        await agent_named(engine.store, name)
+        _check_nothing_open(name, "deleted", await _open_matters(engine.store, name, hints=True))
+        try:
+            await engine.store.admit(name, await _end_of(engine, name, by, reason))
+            break
+        except EventRefused:  # a message came meanwhile, or somebody else deleted it
+            if not tries_left:
+                raise
+    await asyncio.to_thread(_move_aside, engine.agent_home(name), engine.clock.now())
+    with contextlib.suppress(OSError):
+        await drop_index(engine.store, name)
+
+
+async def _end_of(engine: Engine, name: str, by: str, reason: str) -> list[Fact]:
+    """The end of an agent, and of everything that would be due."""
     now = engine.clock.now()
     over = [
         Fact(TimerCancelled(timer_id=timer.timer_id, cancelled_by=by, reason="deleted"), now, timer.thread_id)
@@ -64,26 +84,53 @@ async def delete_agent(engine: Engine, name: str, *, by: str, reason: str = "", 
         for trigger in await engine.store.triggers(name)
         if trigger.state == "active"
     ]
-    deleted = Fact(AgentDeleted(deleted_by=by, reason=reason), now)
-    await engine.store.admit(name, [*over, Fact(_stopped(by, "deleted"), now), deleted])
-    await asyncio.to_thread(_move_aside, engine.agent_home(name), engine.clock.now())
-    with contextlib.suppress(OSError):
-        await drop_index(engine.store, name)
+    over += [
+        Fact(WaitCancelled(wait_id=wait.wait_id, cancelled_by=by, reason="the agent was deleted"), now, wait.thread_id)
+        for wait in await engine.store.open_waits(name)
+    ]
+    return [
+        *over,
+        Fact(_stopped(by, "deleted"), now),
+        Fact(AgentDeleted(deleted_by=by, reason=reason), now),
+    ]
 
 
-async def open_matters(engine: Engine, name: str) -> list[str]:
-    """What of an agent is open, in words."""
-    store = engine.store
+class _OpenMatter(NamedTuple):
+    """What is open, and how that is ended."""
+
+    words: str
+    way: str
+
+
+async def _open_matters(store: Store, name: str, *, hints: bool = False) -> list[_OpenMatter]:
+    """What of an agent is open; with `hints`, also that something changed which it has not looked at."""
     busy = await store.busy_threads(name)
-    turns, queued = sum(each.turns for each in busy), sum(each.queued for each in busy)
+    turns = [
+        turn.turn_id
+        for thread in busy
+        if thread.turns
+        for turn in await store.turns_of_thread(name, thread.thread_id, open_only=True)
+    ]
+    wakes = await store.wakes_of(name)
     tasks = [task.task_id for task in await store.tasks_of(name) if not task.is_over]
-    waits = [wait.wait_id for wait in await store.open_waits(name)]
     items = [item.work_item_id for item in await store.open_work_items(name, limit=MOST_NAMED + 1)]
     children = [child.agent_id for child in await store.children_of(name) if await _is_open(store, child)]
-    found = [f"{turns} open turns"] if turns else []
-    found += [f"{queued} queued messages"] if queued else []
-    named = {"tasks": tasks, "waits": waits, "work items": items, "child agents": children}
-    return found + [f"{what}: {_some(ids)}" for what, ids in named.items() if ids]
+    runs = f"wakeful agent resume {name}, whose turns take them"
+    asked = f'wakeful send {name} "Complete your work items, or drop them."'
+    listed: list[tuple[str, str, int | list[str]]] = [
+        ("open turns", "wakeful cancel TURN", turns),
+        ("queued messages", runs, sum(thread.queued for thread in busy)),
+        ("deferred messages", runs, [wake.subject for wake in wakes if wake.cause == "deferral"]),
+        ("pending hints", runs, len([wake for wake in wakes if hints and wake.cause == "hint"])),
+        ("tasks", "wakeful task stop TASK", tasks),
+        ("work items", asked, items),
+        ("child agents", "wakeful agent stop CHILD, or archive those that are public", children),
+    ]
+    return [
+        _OpenMatter(f"{found} {what}" if isinstance(found, int) else f"{what}: {_some(found)}", way)
+        for what, way, found in listed
+        if found
+    ]
 
 
 async def _is_open(store: Store, child: RuntimeAgentRow) -> bool:
@@ -100,12 +147,11 @@ def _some(ids: list[str]) -> str:
     return ", ".join(ids[:MOST_NAMED]) + (" and more" if more > 0 else "")
 
 
-async def _check_nothing_open(engine: Engine, name: str, done: str) -> None:
-    found = await open_matters(engine, name)
+def _check_nothing_open(name: str, done: str, found: list[_OpenMatter]) -> None:
     if found:
         raise InvalidRequest(
-            f"agent {name!r} cannot be {done} now: {'; '.join(found)}",
-            f"Let it finish, or end it first: wakeful agent stop {name} cancels its turns.",
+            f"agent {name!r} cannot be {done} now: {'; '.join(each.words for each in found)}",
+            "Let it finish, or end it first: " + "; ".join(dict.fromkeys(each.way for each in found)),
         )
 
 

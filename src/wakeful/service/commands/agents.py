@@ -312,7 +312,7 @@ async def hint_agent(
 async def reask(engine: Engine, approval_id: str, *, by: str) -> MessageRow:
     """Have an agent of a runtime ask again about a call whose time ran out. The same line again sends nothing new.
 
-    Raises ApprovalNotFound, AgentNotFound, or InvalidValue for one that is pending or was decided.
+    Raises ApprovalNotFound, AgentNotFound, AgentStopped, or InvalidValue for one that is pending or was decided.
     """
     record = await show(engine, approval_id)
     name = record.approval_id
@@ -323,6 +323,7 @@ async def reask(engine: Engine, approval_id: str, *, by: str) -> MessageRow:
     row = await engine.store.action(name)
     assert row is not None
     await agent_named(engine.store, row.agent_id)
+    await refuse_if_stopped(engine.store)
     message = QueuedMessage(
         f"Nobody decided in time about your call of {row.tool_name} ({row.call_id}); that was not a rejection. If it "
         "is still needed, make the call again: somebody is here to decide now.",

@@ -3,9 +3,9 @@
 Grants are facts, in a stream of their own: a window belongs to no single agent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from wakeful.contracts.amounts import checked_money
 from wakeful.contracts.budgets import Money, SpendWindow
@@ -24,10 +24,12 @@ from wakeful.contracts.spending import (
 from wakeful.decisions.spend_windows import OwnerWindows, has_room, scope_words, window_at
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine
+from wakeful.ports import TurnRow
 from wakeful.runtime.own_streams import append_to_stream
 
 STREAM = "budget-grants"
 """The agent whose stream grants are in."""
+FindAgent: TypeAlias = Callable[[str], Awaitable[Agent[Any, Any] | None]]
 
 
 async def spending(engine: Engine) -> list[SpendRow]:
@@ -73,22 +75,49 @@ async def grant(
 
 async def _go_on(engine: Engine, granted: WindowRef, by: str) -> None:
     """Turns of a runtime's agents that rest on the window are due now; one that needs more still rests again."""
-    store, now = engine.store, engine.clock.now()
+    for turn, passed in await _resting(engine):
+        if passed.key == granted.key:
+            await _lift(engine, turn, by)
+
+
+async def go_on_with_new_limits(engine: Engine, find: FindAgent, *, by: str) -> None:
+    """Turns of a runtime's agents that rest on a window are due now where somebody raised its limit, or took it away,
+    so far that there is room. `find` gives an agent as it is defined by now; None: that is not known here."""
+    for turn, passed in await _resting(engine):
+        kind, _, name = passed.scope.partition(":")
+        agent = await find(name) if kind == "agent" else None
+        if (agent is not None or kind != "agent") and not await _is_full(engine, passed, agent):
+            await _lift(engine, turn, by)
+
+
+async def _resting(engine: Engine) -> list[tuple[TurnRow, WindowPassed]]:
+    """Turns of a runtime's agents that rest on a window, each with that window."""
+    store = engine.store
+    found = []
     for turn in [turn async for turn in store.open_turns() if turn.state == "suspended"]:
         wake = await store.wake(turn.agent_id, turn.thread_id, turn.turn_id)
         if wake is None or wake.cause != "window" or await store.runtime_agent(turn.agent_id) is None:
             continue
         passed = _passed(await store.read(turn.agent_id, turn_id=turn.turn_id))
-        if passed is not None and passed.key == granted.key:
-            lifted = Fact(TurnPauseLifted(requested_by=by), now, turn.thread_id, turn.turn_id)
-            with suppress(EventRefused):  # it has ended meanwhile
-                await store.admit(turn.agent_id, [lifted])
+        if passed is not None:
+            found.append((turn, passed))
+    return found
+
+
+async def _lift(engine: Engine, turn: TurnRow, by: str) -> None:
+    lifted = Fact(TurnPauseLifted(requested_by=by), engine.clock.now(), turn.thread_id, turn.turn_id)
+    with suppress(EventRefused):  # it has ended meanwhile
+        await engine.store.admit(turn.agent_id, [lifted])
 
 
 async def still_full(engine: Engine, agent: Agent[Any, Any], recorded: Sequence[StoredFact]) -> bool:
     """Does a turn that rests on a spend window rest on it still? Then taking it up would change nothing."""
     passed = _passed(recorded)
-    if passed is None or engine.clock.now() >= passed.turns:
+    return passed is not None and await _is_full(engine, passed, agent)
+
+
+async def _is_full(engine: Engine, passed: WindowPassed, agent: Agent[Any, Any] | None) -> bool:
+    if engine.clock.now() >= passed.turns:
         return False
     window = _today(passed, engine.owner_windows, agent)
     if window is None:
@@ -108,14 +137,14 @@ def _passed(recorded: Sequence[StoredFact]) -> WindowPassed | None:
     return None
 
 
-def _today(passed: WindowPassed, owner: OwnerWindows, agent: Agent[Any, Any]) -> WindowRef | None:
+def _today(passed: WindowPassed, owner: OwnerWindows, agent: Agent[Any, Any] | None) -> WindowRef | None:
     """The same window with the limit that holds now; an agent's own is the agent's to say."""
     kind, _, name = passed.scope.partition(":")
     if passed.scope == RUNTIME:
         said: Sequence[SpendWindow] = owner.runtime
     elif kind == "principal":
         said = owner.of_principal(name)
-    elif agent.name == name:
+    elif agent is not None and agent.name == name:
         said = agent.spend_windows
     else:
         return passed

@@ -4,7 +4,6 @@ runs the agent: a turn that runs goes on where it is, and the next one begins wh
 from pathlib import Path
 from typing import Any
 
-from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.events import AnyEvent, WorkspaceAttached
 from wakeful.contracts.workspaces import WorkspaceMode
 from wakeful.engine.agent import Agent
@@ -71,13 +70,13 @@ def choose(
     return WorkspaceChoice(path, workspace, mode, cwd, label)
 
 
-async def keep_workspace(engine: Engine, agent: Agent[Any, Any]) -> None:
-    """Attach the workspace that an agent's definition names. It is used, unless somebody chose another one.
+async def defined_workspace(engine: Engine, agent: Agent[Any, Any]) -> list[AnyEvent]:
+    """What attaches the workspace that an agent's definition names. It is used, unless somebody chose another one.
 
     Raises InvalidRequest for the home, a folder that holds it, and a folder of the runtime in it.
     """
     if agent.workspace is None or agent.profile == "chat":
-        return
+        return []
     refuse_home(agent.workspace, agent.name, engine.home())
     anchor = _real_folder(agent.workspace)
     name = workspace_id(anchor)
@@ -87,9 +86,7 @@ async def keep_workspace(engine: Engine, agent: Agent[Any, Any]) -> None:
         events.append(WorkspaceAttached(workspace_id=name, workspace_anchor=anchor, attached_by=DEFINITION))
     if active is None or (active.used_by == DEFINITION and active.workspace_id != name):
         events.append(direct_use(name, anchor, by=DEFINITION))
-    if events:
-        now = engine.clock.now()
-        await engine.store.admit(agent.name, [Fact(event, now, MAIN_THREAD) for event in events])
+    return events
 
 
 def _real_folder(path: Path) -> str:

@@ -18,8 +18,10 @@ from wakeful.contracts.events import (
     WakeHintStored,
     WorkItemEnqueued,
 )
+from wakeful.ports.mailbox import BUSY_THREADS, BUSY_THREADS_OF
 from wakeful.ports.runtime_agents import RUNTIME_AGENTS, RuntimeAgentRow
-from wakeful.store.tables.row_rules import AtHand, LogEntry, Need, RowKey, RowRule, Rules
+from wakeful.ports.wakes import OF_AGENT, WAKES
+from wakeful.store.tables.row_rules import AtHand, LogEntry, Need, RowKey, RowList, RowRule, Rules
 
 
 def agent_row(entry: LogEntry, rows: AtHand) -> RuntimeAgentRow | None:
@@ -104,7 +106,20 @@ def _archived(entry: LogEntry, event: AgentArchived, rows: AtHand) -> list[Runti
 
 
 def _deleted(entry: LogEntry, event: AgentDeleted, rows: AtHand) -> list[RuntimeAgentRow]:
+    """Nothing that was accepted is deleted with it, also where it came in the same moment."""
+    wakes = rows.list(WAKES, OF_AGENT, entry.agent_id)
+    is_open = any(row.cause in _OWED for row in wakes) or rows.list(BUSY_THREADS, BUSY_THREADS_OF, entry.agent_id)
+    if entry.is_new and is_open:
+        raise EventRefused(f"something of agent {entry.agent_id} is open", "Let it finish, or end it first.")
     return [_known(entry, rows)._replace(deleted_at=entry.fact.at)]
+
+
+_OWED = ("message", "deferral", "hint")
+"""Why an agent is woken that was sent something."""
+
+
+def _of_open(agent_id: str, fact: Fact, event: AgentDeleted) -> Sequence[Need]:
+    return (RowList(BUSY_THREADS, BUSY_THREADS_OF, (agent_id,)), RowList(WAKES, OF_AGENT, (agent_id,)))
 
 
 def _message_admitted(entry: LogEntry, event: MessageAdmitted, rows: AtHand) -> list[RuntimeAgentRow]:
@@ -147,7 +162,7 @@ RUNTIME_AGENT_RULES: Rules = {
     AgentStateChanged: RowRule(_state_changed, NEEDS_AGENT),
     AgentModelChanged: RowRule(_model_changed, NEEDS_AGENT),
     AgentArchived: RowRule(_archived, NEEDS_AGENT),
-    AgentDeleted: RowRule(_deleted, NEEDS_AGENT),
+    AgentDeleted: RowRule(_deleted, (*NEEDS_AGENT, _of_open)),
     MessageAdmitted: RowRule(_message_admitted, NEEDS_AGENT),
     WakeHintStored: RowRule(_from_outside, NEEDS_AGENT),
     WorkItemEnqueued: RowRule(_item_enqueued, NEEDS_AGENT),
