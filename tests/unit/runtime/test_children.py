@@ -16,6 +16,7 @@ from kit.runs.child_agents import (
     of_kind,
     on_task,
     only_task,
+    results,
     spawning,
     tool_results,
     until_over,
@@ -322,6 +323,28 @@ async def test_what_a_child_would_tell_its_operator_goes_to_its_parent() -> None
         assert shown.child_observability.waits_for == "What now?"
         await rt._here.tasks.children.look_at_all()
         assert len([each for each in await of_kind(store, "ops", MessageAdmitted) if each.task_id]) == 2, "once each"
+
+
+async def test_a_parent_is_told_that_the_work_of_its_child_needs_input_and_can_give_it() -> None:
+    store = MemoryStore()
+
+    def child(request: ModelRequest) -> Any:
+        if heard(request)[-1].endswith("Three feet.") and not request.answered:
+            return calls("complete_work_item", work_item_id=results(request)[0]["work_item_id"])
+        if request.answered == 0:
+            return calls("create_work_item", objective="A hole.", plan_status="needs_input")
+        return "How deep?" if len(heard(request)) == 1 else "Dug."
+
+    def parent(request: ModelRequest) -> Any:
+        if heard(request)[-1].endswith("(last_progress_brief)."):
+            return on_task("task_input", input="Three feet.")(request) if not request.answered else "Said."
+        return spawning("It digs.")(request)
+
+    async with Runtime(store=store, agents=[family(parent, child, work_items=True)]) as rt:
+        await rt.answer(await rt.send("ops", "Have a hole dug."))
+        await rt.settled()
+        assert (await only_task(store)).status == "completed"
+        assert await rt.notices() == [], "people are told nothing: its parent is there"
 
 
 async def test_nobody_but_its_parent_speaks_to_a_private_child() -> None:
