@@ -21,7 +21,7 @@ from kit.runs.child_agents import (
     tool_results,
     until_over,
 )
-from wakeful import Agent, Runtime, tool
+from wakeful import Agent, Runtime, interrupt, tool
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import AgentCreated, MessageAdmitted, TaskStatusChanged
 from wakeful.errors import InvalidRequest, StoreProblem
@@ -538,4 +538,23 @@ async def test_a_child_that_could_not_be_made_is_made_once_that_is_possible() ->
         assert ((await only_task(store)).status, store.refused) == ("queued", True)
         clock.advance(61)
         assert (await until_over(store)).status == "completed"
+        await rt.settled()
+
+
+async def test_a_child_whose_message_was_taken_out_of_its_queue_is_over_before_it_began() -> None:
+    clock, store = FixedClock(), FullFor(MemoryStore())
+    async with Runtime(store=store, agents=[family(spawning("It digs."))], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Have a hole dug."))
+        await rt.settled()
+        await rt.pause_all()
+        clock.advance(61)  # the child is made, and held
+        child = name_of(await only_task(store))
+        while not await store.queued(child, "main"):  # noqa: ASYNC110 - the watchdog looks
+            await asyncio.sleep(0.01)
+        await interrupt(store, agent=child, thread="main", queue="clear")
+        await rt.resume_all()
+        clock.advance(61)
+        row = await until_over(store)
+        words = "the message that it was made for was taken out of its queue before it began"
+        assert (row.status, row.result_summary) == ("cancelled", words)
         await rt.settled()
