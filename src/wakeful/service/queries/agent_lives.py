@@ -2,6 +2,7 @@
 
 from wakeful.decisions.waking.liveness import Liveness, LivenessViolation
 from wakeful.engine.run_request import Engine
+from wakeful.engine.work_items import NEEDS_INPUT, OBJECTIVE_CHARS
 from wakeful.runtime.thread_lives import owing_threads, thread_life
 from wakeful.service.commands.agents import agent_named
 from wakeful.views.runtime_records import AgentLife, ThreadLife
@@ -17,7 +18,17 @@ async def why_agent(engine: Engine, agent: str) -> AgentLife:
         _record(agent, thread, await thread_life(engine, row, thread)) for thread in await owing_threads(engine, agent)
     ]
     first = min(threads, key=lambda each: _FIRST.index(each.state))
-    return AgentLife(agent=agent, state=first.state, sentence=first.sentence, threads=tuple(threads))
+    sentence = " ".join([first.sentence, *(await _asked_for(engine, agent) if first.state == "idle" else ())])
+    return AgentLife(agent=agent, state=first.state, sentence=sentence, threads=tuple(threads))
+
+
+async def _asked_for(engine: Engine, agent: str) -> list[str]:
+    """The items of an agent at rest that need somebody's input: nothing else would move them."""
+    items = [item for item in await engine.store.open_work_items(agent) if item.plan_status == NEEDS_INPUT]
+    if not items:
+        return []
+    more = f" ({len(items) - 1} more do)" if len(items) > 1 else ""
+    return [f"Work item {items[0].work_item_id} needs your input{more}: {items[0].objective[:OBJECTIVE_CHARS]}"]
 
 
 def _record(agent: str, thread: str, life: Liveness | LivenessViolation) -> ThreadLife:
