@@ -32,6 +32,10 @@ Perform: TypeAlias = Callable[[Request], OpenStore]
 """From a request to the store that it is about."""
 PAGE = 100
 MOST = 1_000
+LONGEST_WORDS = 4_000
+"""Characters of a name, a key or a reason."""
+LONG = frozenset(("text", "objective", "instructions", "prompt", "result", "error", "say"))
+"""Fields with words that may be longer."""
 LARGEST = 2**63 - 1
 """The largest whole number that a store holds."""
 ELSEWHERE = (
@@ -215,7 +219,10 @@ def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> t
 
 
 def _bounded(each: RequestField) -> Any:
-    """A whole number is one that a store can hold, and no request reads everything."""
+    """A whole number is one that a store can hold, and no request reads everything. Names and reasons stand in events,
+    which are short; other words have bounds of their own."""
+    if each.hint in (str, str | None) and each.name not in LONG:
+        return Annotated[each.hint, Field(max_length=LONGEST_WORDS)]
     if each.hint not in (int, int | None):
         return each.hint
     return Annotated[each.hint, Field(ge=-LARGEST, le=MOST if each.name == "turns" else LARGEST)]
