@@ -32,9 +32,9 @@ def needed(said: dict[str, Any]) -> str:
 
 
 def example(said: dict[str, Any]) -> Any:
-    if "requestBody" not in said:
+    content = said.get("requestBody", {}).get("content", {}).get("application/json")
+    if content is None:  # none, or whatever a sender has
         return None
-    content = said["requestBody"]["content"]["application/json"]
     return content["example"] if "example" in content else next(iter(content["examples"].values()))["value"]
 
 

@@ -28,6 +28,7 @@ class NewAgent:
 
     definition: Mapping[str, Any] = field(default_factory=dict)
     template: str | None = None
+    """A template that the agent begins with."""
     by: str = ""
 
 

@@ -163,9 +163,10 @@ def _check_text(said: Any) -> None:
     rest = {name: value for name, value in said.items() if name != WORDS} if isinstance(said, dict) else said
     try:
         json.dumps(rest, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        half = f"the body has half of a surrogate pair: {error.object[error.start]!a}"
-        raise InvalidValue("invalid_text", "", half, "Send plain Unicode text.") from None
+    except UnicodeEncodeError:
+        raise InvalidValue(
+            "invalid_text", "", "the body has half of a surrogate pair", "Send plain Unicode text."
+        ) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -86,9 +86,6 @@ def add_route(router: APIRouter, route: HttpRoute, opened: Perform) -> None:
         endpoint,
         methods=[route.method],
         name=operation.name,
-        operation_id=f"{operation.name}:{route.method} {route.path}",
-        summary=_summary(route),
-        description=f"Scope: `{route.scope}`. {getdoc(operation.request) or ''}",
         response_model=list[record] if operation.many else record,
         responses=dict(ERRORS),
         tags=[route.path.removeprefix("/control").split("/")[1]],
@@ -162,8 +159,8 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
 
     needed = any(each.default is MISSING for each in left)
     parameters = [Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
-    for name, field in in_path.items():
-        hint = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, description=f"The {field} that is meant.")]
+    for name in in_path:
+        hint = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME)]
         parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=hint))
     if model is not None:
         place = Query() if is_in_query else Body()
@@ -231,8 +228,3 @@ def _bounded(each: RequestField) -> Any:
 def _strictness(hint: Any) -> bool | None:
     """None: as the whole body is. JSON has lists and no tuples, which a strict reader would take for something else."""
     return False if get_origin(hint) is tuple else None
-
-
-def _summary(route: HttpRoute) -> str:
-    words = route.operation.name.replace("_", " ").split(".")
-    return f"{words[-1].capitalize()} ({words[0]})"
