@@ -1,10 +1,10 @@
 """The page of routes: generated from the table of operations, so that no route is missing here."""
 
 import json
-from inspect import getdoc
 
 from wakeful.service.operations.routes import ROUTES, WITHOUT_ROUTE, HttpRoute, fields_of
 from wakeful.surfaces.http.openapi_document import BODIES
+from wakeful.surfaces.http.route_words import WORDS
 
 INTRO = """\
 # HTTP
@@ -47,6 +47,6 @@ def http_page() -> str:
 
 
 def _line(route: HttpRoute) -> str:
-    words = " ".join((getdoc(route.operation.request) or "").split("\n\n")[0].split())
     shown = ", ".join(f"`{each.name}`" for each in fields_of(route) if f"{{{each.name}" not in route.path)
+    words = WORDS[f"{route.method} {route.path}"]
     return f"| {route.method} | `{route.path}` | {route.scope} | {route.operation.name}: {words} | {shown} |"

@@ -32,9 +32,9 @@ def needed(said: dict[str, Any]) -> str:
 
 
 def example(said: dict[str, Any]) -> Any:
-    if "requestBody" not in said:
+    content = said.get("requestBody", {}).get("content", {}).get("application/json")
+    if content is None:  # none, or whatever a sender has
         return None
-    content = said["requestBody"]["content"]["application/json"]
     return content["example"] if "example" in content else next(iter(content["examples"].values()))["value"]
 
 
@@ -73,6 +73,36 @@ def test_a_key_that_stands_in_a_body_twice_is_refused_by_every_route(client: Hom
     nested = client.post("/agents", b'{"definition": {"name": "twofold", "model": "scripted:demo", "name": "other"}}')
     assert (nested.status, nested.code) == (400, "duplicate_key")
     assert {client.get(f"/agents/{name}/status").status for name in ("twofold", "other")} == {404}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["\ud800", "a\0b", 100_000 * "x", 2**70, [[]], float("nan")],
+    ids=["half", "nul", "long", "huge", "list", "nan"],
+)
+def test_no_value_of_any_field_is_called_a_failure_of_the_server(client: HomeClient, wrong: Any) -> None:
+    """Whatever somebody sends: it is taken, or it is their request that is wrong, in the shape of every error."""
+    asked = {"agent_id": "clerk", "thread_id": "main"}
+    found = {}
+    for method, path, said in routes(client):
+        where = re.sub(r"{(\w+)}", lambda name: asked.get(name[1], "nothing-of-that-name"), path)
+        body = {} if path.startswith("/callbacks/") else example(said) or {}
+        for field in body:
+            answer = client.ask(method, f"{where}?{needed(said)}", {**body, field: wrong})
+            found[f"{method} {path} {field}"] = answer.status if answer.status >= 500 or not answer.body else 0
+            assert answer.status < 400 or answer.code, (method, path, field)
+    assert len(found) > 50
+    assert {route: status for route, status in found.items() if status} == {}
+    client.post("/control/runtime/hold", {"control": "running"})
+    client.post("/control/agents/clerk/resume")
+
+
+def test_half_of_a_letter_is_text_only_where_somebody_speaks(client: HomeClient) -> None:
+    """A program that cuts a text at a number of letters leaves such a half behind."""
+    cut = client.post("/agents/clerk/messages", b'{"text": "hello \\ud83d", "thread": "cut"}')
+    assert cut.status == 200, cut
+    refused = client.post("/agents/clerk/messages", b'{"text": "hello", "thread": "cut \\ud83d"}')
+    assert (refused.status, refused.code) == (422, "invalid_text")
 
 
 def test_a_number_that_is_too_long_is_not_called_wrong_text(client: HomeClient) -> None:
