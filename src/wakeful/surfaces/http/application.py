@@ -69,7 +69,6 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
     @app.get(
         "/metrics",
         tags=["process"],
-        summary="Metrics for Prometheus",
         description="Scope: `observe`. Off unless `[telemetry] metrics_route` of the owner's file is true.",
         response_class=Response,  # its errors are JSON like all others
         responses={**ERRORS, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
@@ -114,7 +113,6 @@ def artifact_router(opened: OpenStore) -> APIRouter:
 
     @router.get(
         "/artifacts/{artifact_id}",
-        summary="Show (artifacts)",
         description="Scope: `observe`. The bytes of an artifact, as a file to be saved; secrets in text are redacted. "
         "A reader that accepts `application/json` and nothing else gets a record, with the bytes as base64.",
         responses={**ERRORS, 200: {"description": "Its bytes, in its own type.", "content": bytes_of}},

@@ -10,6 +10,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from wakeful.surfaces.http.route_words import WORDS
+
 JSON = "application/json"
 _AGENT = "/agents/{agent_id}"
 _CONTROL = "/control/agents/{agent_id}"
@@ -124,10 +126,11 @@ def describe(app: FastAPI) -> None:
 
 
 def with_examples(document: dict[str, Any]) -> dict[str, Any]:
-    """The document, with an example beside each schema of a body or an answer."""
+    """The document, with what each route does, and an example beside each schema of a body or an answer."""
     maker = ExampleMaker(document.get("components", {}).get("schemas", {}))
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
+            operation["summary"] = WORDS.get(f"{method.upper()} {path}", operation.get("summary", ""))
             body = operation.get("requestBody", {}).get("content", {}).get(JSON)
             if body is not None:
                 body["example"] = dict(BODIES.get((method.upper(), path), {})) or maker.make(body["schema"])

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from wakeful.contracts.errors import InvalidValue
-from wakeful.service.operations.operation import OpenStore
+from wakeful.service.operations.operation import NoRequest, OpenStore
 from wakeful.service.operations.pages import PAGES, READ_MOST, ByKey, ByPlace, cut, place_of
 from wakeful.service.operations.routes import ROUTES, HttpRoute, RequestField, field_of_path, fields_of, request_of
 from wakeful.surfaces.http.body_routes import (
@@ -27,6 +27,7 @@ from wakeful.surfaces.http.cursors import LONGEST, link_next, place_in
 from wakeful.surfaces.http.error_answers import ErrorAnswer
 from wakeful.surfaces.http.guard import SLASH, caller_of
 from wakeful.surfaces.http.request_keys import KeyHeader, as_key_of_message, once
+from wakeful.surfaces.http.route_words import words_of
 
 Perform: TypeAlias = Callable[[Request], OpenStore]
 """From a request to the store that it is about."""
@@ -83,8 +84,8 @@ def add_route(router: APIRouter, route: HttpRoute, opened: Perform) -> None:
         methods=[route.method],
         name=operation.name,
         operation_id=f"{operation.name}:{route.method} {route.path}",
-        summary=_summary(route),
-        description=f"Scope: `{route.scope}`. {getdoc(operation.request) or ''}",
+        summary=words_of(route.method, route.path),
+        description=_description(route),
         response_model=list[record] if operation.many else record,
         responses=dict(ERRORS),
         tags=[route.path.removeprefix("/control").split("/")[1]],
@@ -226,6 +227,8 @@ def _strictness(hint: Any) -> bool | None:
     return False if get_origin(hint) is tuple else None
 
 
-def _summary(route: HttpRoute) -> str:
-    words = route.operation.name.replace("_", " ").split(".")
-    return f"{words[-1].capitalize()} ({words[0]})"
+def _description(route: HttpRoute) -> str:
+    """The scope, and what a request is where it has words."""
+    request = route.operation.request
+    words = "" if request is NoRequest else f" {getdoc(request) or ''}"
+    return f"Scope: `{route.scope}`.{words}"

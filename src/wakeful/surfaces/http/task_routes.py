@@ -32,7 +32,6 @@ def task_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
 
     @router.get(
         "/tasks/{task_id}/output",
-        summary="Output (task)",
         description="Scope: `observe`. Both ends of what a task said. As `text/event-stream`: its lines from `after` "
         "on, those that come (`output`), and its end (`ended`).",
         response_model=TaskOutput,

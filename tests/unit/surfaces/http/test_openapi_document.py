@@ -14,6 +14,7 @@ from wakeful.service.operations.routes import ROUTES, field_of_path, fields_of
 from wakeful.store.memory import MemoryStore
 from wakeful.surfaces.http.application import application
 from wakeful.surfaces.http.openapi_document import BODIES
+from wakeful.surfaces.http.route_words import WORDS
 
 JSON = "application/json"
 
@@ -66,3 +67,16 @@ def test_every_route_says_what_its_errors_are_like(status: str) -> None:
                 continue
             error = operation["responses"][status]["content"][JSON]["example"]["error"]
             assert {"code", "message", "hint", "retryable"} <= set(error), f"{method} {path}"
+
+
+def test_the_summary_of_every_route_says_what_it_does() -> None:
+    routes = {
+        f"{method.upper()} {path}": each for path, ways in document()["paths"].items() for method, each in ways.items()
+    }
+    assert set(WORDS) == {f"{route.method} {route.path}" for route in ROUTES}
+    assert {name: routes[name]["summary"] for name in WORDS} == WORDS
+    assert [name for name, each in routes.items() if "No words are needed" in each.get("description", "")] == []
+
+
+def test_no_two_routes_say_the_same() -> None:
+    assert len(set(WORDS.values())) == len(WORDS)
