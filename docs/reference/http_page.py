@@ -12,9 +12,10 @@ INTRO = """\
 Every route of `wakeful serve`. The models of requests and answers are in `/openapi.json` of a running daemon;
 [the guide](../guides/daemon.md) is about tokens, errors and streams. This page is generated.
 
-Names in a path are ids; of most things the beginning of an id will do, and of a turn its key. Other fields are the query of a GET or DELETE, and the JSON body of everything else; a field
-that is not known is refused. Lists take `limit` and `cursor`, and name their next page in the `Link` header. Requests
-that change something take `Idempotency-Key`: the same request with the same key is carried out once.
+Names in a path are ids; of most things the beginning of an id will do, and of a turn its key. Other fields are the
+query of a GET or DELETE, and the JSON body of everything else; a field that is not known is refused. Lists take `limit`
+and `cursor`, and name their next page in the `Link` header. Requests that change something take `Idempotency-Key`: the
+same request with the same key is carried out once.
 
 | method | path | scope | operation: what it does | fields |
 |---|---|---|---|---|
