@@ -439,7 +439,9 @@ async def test_a_cancelled_turn_is_followed_by_no_ticks(tmp_path: Path) -> None:
         turns = await store.turns_of_agent(AGENT, limit=50)
         assert [row.state for row in turns] == ["cancelled"]
         life = await rt.why(AGENT)
-        assert (life.state, life.sentence) == ("idle", f"{AGENT} owes nothing; turn {turn.turn_id} cancelled.")
+        (item,) = await rt.work_items(AGENT)
+        left = f"Work item {item.id} is left alone until you send {AGENT} a message: Think it over."
+        assert (life.state, life.sentence) == ("idle", f"{AGENT} owes nothing; turn {turn.turn_id} cancelled. {left}")
         await rt.send(AGENT, "Go on with it.")
 
 
