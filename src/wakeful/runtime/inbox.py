@@ -13,7 +13,7 @@ from wakeful.contracts.authority import Authority
 from wakeful.contracts.content import Prompt, Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import EventRefused, InvalidValue, KeyReused
+from wakeful.contracts.errors import EventRefused, InvalidRequest, InvalidValue, KeyReused
 from wakeful.contracts.events import MessageAdmitted, MessageDeferred, SessionStarted, TurnInterjected
 from wakeful.contracts.messages import (
     AdmissionContext,
@@ -31,6 +31,7 @@ from wakeful.contracts.workflows import WorkflowRun
 from wakeful.decisions.ingress import MAX_BODY_BYTES, MAX_REFERENCE_CHARS, Arrival, classify
 from wakeful.decisions.intake import DEFER_DEADLINE, id_of_key
 from wakeful.decisions.message_header import body_text
+from wakeful.decisions.waking.delivery_bodies import MAX_DEPTH, depth_of
 from wakeful.engine.admission import fingerprint_of, prompt_parts, store_run
 from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_messages import admitted_message, keep_new
@@ -151,10 +152,23 @@ def checked_id(field: str, value: str | None) -> str | None:
 def check_json(field: str, value: Any) -> None:
     """Raises InvalidValue for what could not be written down as JSON and read again as the same."""
     try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (TypeError, ValueError, RecursionError) as problem:
         reason = f"it is not JSON: {str(problem)[:200]}"
         raise InvalidValue(f"invalid_{field}", field, reason, "Give texts, numbers, lists and mappings.") from None
+    if written.count(b"[") + written.count(b"{") > MAX_DEPTH and depth_of(written) > MAX_DEPTH:
+        words = f"it is nested deeper than {MAX_DEPTH}"
+        raise InvalidValue(f"invalid_{field}", field, words, "Say the same in fewer levels.")
+
+
+def check_text(field: str, value: str, most: int) -> None:
+    """Raises InvalidRequest for words that are too long, or that could not be written down."""
+    if len(value) > most:
+        raise InvalidRequest(f"{field} has {len(value):,} characters", f"Say it in {most:,}.")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{field} is no text that can be written down: {value!r:.80}", "Leave that out.") from None
 
 
 async def queue_message(

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from wakeful.contracts.envelope import Fact, iso
 from wakeful.contracts.errors import EventRefused, InvalidConfig
-from wakeful.contracts.events import ActionReminded, NoticeAttempted
+from wakeful.contracts.events import ActionReminded, LimitChanged, NoticeAttempted
 from wakeful.contracts.notices import AttemptOutcome, NotifyTarget
 from wakeful.decisions.notices import AT_ONCE, OLDEST, digest_after, digest_text, pause_before, quiet_until
 from wakeful.engine.run_request import Engine
@@ -51,12 +51,22 @@ class NoticeDelivery:
             await self._write(row, _failed(row, "", problem.message, now))
             return
         settled = _without_sending(row, target, now)
+        if settled is None and await self._was_told(row):
+            settled = _attempted(row, "not_sent")
         if settled is not None:
             await self._write(row, settled)
         elif target is not None and target.digest is not None and row.kind not in AT_ONCE:
             await self._deliver_digest(row, target)
         elif target is not None:
             await self._write(row, _sent(row, target, await self._tried(row, target), self.engine.clock.now()))
+
+    async def _was_told(self, row: NoticeRow) -> bool:
+        """Of a spending limit that is used up: have people been told of this very one? Each turn that meets it says
+        so, and an agent may have a hundred conversations."""
+        if row.cause != LimitChanged.kind or row.attempts:
+            return False
+        before = await self.engine.store.notices(row.agent_id, after=row, limit=MOST_IN_DIGEST)
+        return any((each.cause, each.words) == (row.cause, row.words) for each in before)
 
     async def _deliver_digest(self, row: NoticeRow, target: NotifyTarget) -> None:
         """Everything that was held for the same place, as one message. Whoever comes second finds it done."""
@@ -82,7 +92,7 @@ class NoticeDelivery:
                 theirs = await self.target_of(each.agent_id)
                 if theirs is None or (theirs.to, theirs.digest) != (target.to, target.digest):
                     continue
-                if _without_sending(each, theirs, now) is None:
+                if _without_sending(each, theirs, now) is None and not await self._was_told(each):
                     found.append(each)
         return found if row in found else [row, *found]
 
@@ -155,8 +165,8 @@ def _attempted(row: NoticeRow, outcome: AttemptOutcome, attempt: int = 0, **fiel
 async def remind_of_action(engine: Engine, wake: WakeRow) -> None:
     """Half of the time for a decision is over: whoever could decide is told once more."""
     row, now = await engine.store.action(wake.cause_id), engine.clock.now()
-    if row is None or row.status != "pending":
-        return
+    if row is None or row.status != "pending" or row.expires_at <= now:
+        return  # its time ran out while its agent was paused: whoever takes it up says so
     event = ActionReminded(action_id=row.action_id, tool_name=row.tool_name, expires_at=row.expires_at)
     with suppress(EventRefused):  # it was decided meanwhile
         await engine.store.admit(row.agent_id, [Fact(event, now, row.thread_id)])

@@ -29,11 +29,13 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.waking import FRESH_THREAD
 from wakeful.contracts.messages import TimerOrigin
 from wakeful.contracts.waking import CatchUp, WakeEntry
+from wakeful.decisions.ingress import MAX_REFERENCE_CHARS
 from wakeful.decisions.waking.due_times import DueTimes, NoDueTime, Schedule, has_jumped, next_due, schedule_of, settle
 from wakeful.decisions.waking.wake_words import timer_words
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Store, WakeRow
 from wakeful.ports.timers import TimerRow
+from wakeful.runtime.inbox import check_text
 from wakeful.runtime.own_streams import append_to_stream
 from wakeful.runtime.wake_messages import WakeMessage, message_id_of
 from wakeful.settings.spend_windows import zone_named
@@ -41,6 +43,8 @@ from wakeful.settings.spend_windows import zone_named
 DEFINED = ("file", "code", "api")
 """Where definitions of agents come from."""
 MOST_WORDS = 4_000
+MOST_NAME = 200
+"""Characters: the names of its threads begin with it."""
 MOST_ASKING = 24
 """Turns of one timer that wait for a person, each in a thread of its own. With so many, further times are folded."""
 SHORTEST = 6
@@ -96,8 +100,13 @@ async def arm_timer(engine: Engine, agent_id: str, terms: TimerTerms, timer_id: 
 
 def _armed(terms: TimerTerms, timer_id: str, now: int) -> TimerArmed:
     due_at = _first_due(terms, now)
-    if len(terms.say) > MOST_WORDS:
-        raise InvalidRequest(f"say has {len(terms.say):,} characters", f"Say it in {MOST_WORDS:,}, or name a file.")
+    check_text("say", terms.say, MOST_WORDS)
+    check_text("name", terms.name, MOST_NAME)
+    check_text("thread", terms.thread, MAX_REFERENCE_CHARS)
+    if terms.check is not None:
+        check_text("check", terms.check, MOST_WORDS)
+        if not terms.check.strip():
+            raise InvalidRequest("the timer's check is blank", 'Give a command: check="find inbox -newer .seen".')
     return TimerArmed(
         timer_id=timer_id,
         due_at=due_at,

@@ -13,14 +13,18 @@ from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import EventRefused, InvalidRequest
 from wakeful.contracts.events import WakeHintStored, WakeHintTriggered
 from wakeful.contracts.messages import SystemOrigin
+from wakeful.decisions.ingress import MAX_REFERENCE_CHARS
 from wakeful.decisions.waking.wake_words import hint_words
 from wakeful.engine.run_request import Engine
 from wakeful.ports import WakeRow
 from wakeful.ports.waits import PendingHintRow, WaitRow
+from wakeful.runtime.inbox import check_text
 from wakeful.runtime.wake_messages import WakeMessage, message_id_of
 
 MOST_BYTES = 32_000
 """Of what comes with one hint."""
+MOST_REASON = 4_000
+"""Characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,12 @@ class WakeHint:
 
 async def store_hint(engine: Engine, agent_id: str, hint: WakeHint, thread_id: str = MAIN_THREAD) -> str:
     """Keep a hint until the agent is free. What returns is its id. Raises InvalidRequest for one that is too large."""
-    size = len((hint.body or "").encode())
+    check_text("reason", hint.reason, MOST_REASON)
+    check_text("source", hint.source or "", MAX_REFERENCE_CHARS)
+    size = len((hint.body or "").encode(errors="replace"))
     if size > MOST_BYTES:
         raise InvalidRequest(f"a wake hint has {size:,} bytes", f"{MOST_BYTES:,} are the most: name where the rest is.")
+    check_text("body", hint.body or "", MOST_BYTES)
     waits = [
         row
         for row in await engine.store.open_waits(agent_id)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.agent_identity import AgentControl, ControlCause
-from wakeful.contracts.errors import EventRefused, ForTheCaller, ForThePerson, MessageNotFound
+from wakeful.contracts.errors import AgentStopped, EventRefused, ForTheCaller, ForThePerson, MessageNotFound
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.retention import Retention
 from wakeful.contracts.work_items import WorkItem
@@ -324,7 +324,8 @@ def living_runtime(
         parked = await parking.blocks(request.agent)
         if parked is not None:
             reason = f"the provider {parked.provider} lets nobody in: {parked.message}"
-            await pause_agent(engine, agent_id, by=RUNTIME, cause="provider", reason=reason)
+            with suppress(AgentStopped):  # in this moment
+                await pause_agent(engine, agent_id, by=RUNTIME, cause="provider", reason=reason)
             return
         if row is not None and is_made:
             await keep_to_parent(engine, row)
@@ -372,7 +373,8 @@ def living_runtime(
     async def give_up(agent_id: str, problem: BaseException) -> None:
         wants_code = isinstance(problem, ForTheCaller | ForThePerson)
         cause: ControlCause = "configuration" if wants_code else "failure"
-        await pause_agent(engine, agent_id, by=RUNTIME, cause=cause, reason=str(problem))
+        with suppress(AgentStopped):  # somebody stopped it: it stays so
+            await pause_agent(engine, agent_id, by=RUNTIME, cause=cause, reason=str(problem))
         await tasks.children.look_at(agent_id)
 
     async def end_pause(wake: WakeRow) -> None:

@@ -2,13 +2,14 @@
 
 It is a turn without a model, with one call of `exec_command`: the agent's policy, its hooks, the gate and the sandbox
 hold for it, and its log tells what it did. The turn has a key that follows from the due time, so that a check which a
-kill cut off is not run a second time. A check that needs approval is not asked about: the agent is woken and told.
+kill cut off is not run a second time. A check that needs approval is not asked about: the agent is woken and told. One
+that is paused with its agent is told of when the agent runs again.
 """
 
 from dataclasses import replace
 
 from wakeful.contracts.authority import Authority
-from wakeful.contracts.errors import ForTheCaller, ForThePerson
+from wakeful.contracts.errors import AgentBusy, ForTheCaller, ForThePerson
 from wakeful.contracts.waking import CHECK_THREAD
 from wakeful.contracts.workflows import WorkflowGraph, WorkflowNode, WorkflowRunResult
 from wakeful.engine.run_request import Engine, RunRequest
@@ -48,6 +49,8 @@ async def run_check(engine: Engine, supply: AgentSupply, row: TimerRow, due_at: 
         outcome = await run_workflow(apart, await workflow_registry(apart, agent), graph, request)
     except (ForTheCaller, ForThePerson) as problem:
         return WakeCheckOutcome("", f"The check `{command}` could not be run: {problem}", EVIDENCE)
+    if outcome.result is None and outcome.run.stop_reason == "paused":
+        raise AgentBusy(f"the check of timer {row.timer_id} is paused with its agent", "It goes on when that runs.")
     if outcome.result is None:
         await cancel_turn(apart, outcome.run.turn_id, requested_by="runtime")
         said = f"The check `{command}` needs approval, so it was not run. Allow it with a rule of the agent's policy."

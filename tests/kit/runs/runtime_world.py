@@ -11,7 +11,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -163,7 +163,8 @@ async def _something(world: World, rt: Runtime) -> None:
         case 0 | 1 | 2 | 3 | 4 | 5:
             await _send(world, rt, agent)
         case 6:
-            await rt.pause(agent, seconds=chance.choice((None, 5.0, 600.0, 2 * DAY)))
+            with suppress(AgentStopped):  # it stays so
+                await rt.pause(agent, seconds=chance.choice((None, 5.0, 600.0, 2 * DAY)))
         case 7:
             await rt.stop(agent)
         case 8:

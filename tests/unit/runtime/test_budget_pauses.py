@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kit.wires.notice_receiver import receiving
 from wakeful import Agent, Runtime, SpendWindow
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem
@@ -95,6 +96,22 @@ async def test_a_limit_that_is_raised_lets_a_resting_agent_go_on_at_once_and_a_l
     async with Runtime(tmp_path, agents=[ops("1.00")], clock=clock) as rt:
         assert [(await rt.answer(each)).output for each in sent] == ["done"] * 6
         assert model.asked == 6
+
+
+async def test_a_limit_that_many_conversations_meet_is_told_once_a_window(tmp_path: Path) -> None:
+    clock, model = FixedClock(EVENING), Paid()
+    async with receiving() as there:
+        limit = [SpendWindow("day", Decimal("0.50"))]
+        agent = Agent("ops", model, spend_windows=limit, notify={"to": there.url, "on": ["budget"]})
+        async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+            for number in range(12):
+                await rt.send("ops", f"Number {number}.", thread=f"t{number}")
+            await rt.settled()
+            assert len([each for each in there.got if "is used up" in each["text"]]) == 1
+            clock.advance(UNTIL_MIDNIGHT)
+            await rt.settled()
+            used_up = [each["text"] for each in there.got if "is used up" in each["text"]]
+            assert len(used_up) == len(set(used_up)) == 2, "another day is another limit"
 
 
 async def test_a_limit_of_the_owner_that_is_raised_counts_with_the_reload(

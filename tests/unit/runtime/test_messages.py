@@ -176,6 +176,11 @@ async def test_a_line_with_a_value_that_no_message_has_is_refused_by_name_and_no
         for given, words in wrong:
             with pytest.raises(InvalidValue, match=words):
                 await rt.send("clerk", "Look.", **given)
+        nested: Any = "deep"
+        for _ in range(65):
+            nested = [nested]
+        with pytest.raises(InvalidValue, match="body: it is nested deeper than 64"):
+            await rt.receive("clerk", nested, webhook="ci")
         assert await _admitted(rt) == []
 
 

@@ -239,6 +239,21 @@ async def test_an_approval_is_reminded_of_once_and_what_expires_is_no_refusal(tm
         assert [each["kind"] for each in there.got] == ["action_required"] * 3
 
 
+async def test_an_approval_whose_time_ran_out_while_its_agent_was_paused_is_not_said_to_wait(tmp_path: Path) -> None:
+    clock = FixedClock(MIDNIGHT)
+
+    def reply(request: Any) -> Any:
+        return "fine" if request.history[-1].role == "tool" else {"calls": [{"name": "pay"}]}
+
+    agent = Agent("ops", scripted(reply), tools=[pay], approval_expiry=2 * HOUR)
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Pay."))
+        await rt.pause("ops", seconds=3 * HOUR)
+        await passes(rt, clock, 3 * HOUR)
+        assert [notice.cause for notice in await rt.notices()] == ["action.resolved", "action.required"]
+        assert (await rt.why("ops")).state == "idle"
+
+
 async def test_a_decision_ends_the_reminder(tmp_path: Path) -> None:
     clock = FixedClock(MIDNIGHT)
     agent = Agent("ops", scripted([{"calls": [{"name": "pay"}]}, "paid"]), tools=[pay], approval_expiry=2 * HOUR)

@@ -1,15 +1,21 @@
 """Agents that live, through `Runtime`: what is sent is answered, also after a restart, a pause and a stop."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from wakeful import Agent, RunContext, Runtime, open_store, run, tool
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import AgentStateChanged
 from wakeful.errors import AgentNotFound, AgentStopped, InvalidConfig, InvalidRequest, KeyReused, StoreLocked
+from wakeful.ports import AdmissionAnswer
+from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock, scripted
+from wakeful.testing.wrapped_store import WrappedStore
 
 
 def clerk(*replies: object, name: str = "clerk") -> Agent[None, str]:
@@ -88,6 +94,50 @@ async def test_a_stopped_agent_refuses_messages_until_it_is_resumed_also_after_a
         assert (await rt.answer(await rt.send("clerk", "Hello?"))).output == "back"
     async with open_store(tmp_path / "wakeful.db") as store:
         assert [turn.prompt for turn in await store.turns()] == ["Hello?"], "nothing was kept of what was refused"
+
+
+async def test_a_pause_opens_no_agent_that_is_stopped_or_archived(tmp_path: Path) -> None:
+    """A pause takes messages and may end by itself: neither is for an agent that only a person lets run again."""
+    clock = FixedClock()
+    async with Runtime(tmp_path, agents=[clerk("back")], clock=clock) as rt:
+        for put_away, done in ((rt.stop, "stopped"), (rt.archive, "archived")):
+            await put_away("clerk", by="ada")
+            with pytest.raises(AgentStopped, match=f"was {done} by ada, and cannot be paused") as refused:
+                await rt.pause("clerk", seconds=5)
+            assert refused.value.hint == "It runs nothing. To let it run: wakeful agent resume clerk"
+            clock.advance(60)
+            await rt.settled()
+            with pytest.raises(AgentStopped):
+                await rt.send("clerk", "Hello?")
+        assert (await rt.resume("clerk")).archived_at is None
+
+
+async def test_an_agent_that_is_stopped_while_its_turn_fails_stays_stopped(tmp_path: Path) -> None:
+    """Missing code pauses an agent until it is back: nobody who stopped it meant that."""
+    store = StoppedMeanwhile(MemoryStore())
+    async with Runtime(store=store, agents=[clerk("never")], clock=FixedClock()) as rt:
+        await rt.pause("clerk")
+        await rt.send("clerk", "Hello?")
+    async with Runtime(store=store, clock=FixedClock()) as rt:
+        store.rt = rt
+        await rt.resume("clerk")
+        await rt.settled()
+        assert [each.control for each in await rt.agents()] == ["stopped"]
+    async with Runtime(store=store, agents=[clerk("never")], clock=FixedClock()) as rt:
+        assert [each.control for each in await rt.agents()] == ["stopped"]
+
+
+class StoppedMeanwhile(WrappedStore):
+    """Its agent is stopped by somebody in the moment in which the runtime pauses it."""
+
+    rt: Runtime | None = None
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact], **options: Any) -> AdmissionAnswer | None:
+        event, rt = facts[0].event, self.rt
+        if isinstance(event, AgentStateChanged) and event.cause == "configuration" and rt is not None:
+            self.rt = None
+            await rt.stop(agent_id)
+        return await self.inner.admit(agent_id, facts, **options)
 
 
 @pytest.mark.spec("HOL-STOP-02")

@@ -116,6 +116,30 @@ async def test_a_child_that_is_stopped_from_another_process_is_over_for_its_task
         assert (await controls(store))["ops"] == "running"
 
 
+@pytest.mark.parametrize("is_paused", [False, True])
+async def test_what_a_child_asked_is_withdrawn_when_the_child_is_stopped(is_paused: bool) -> None:
+    """Nobody is asked to decide about a call that no turn makes any more."""
+
+    @tool(effect="irreversible", approval=True)
+    def dig() -> str:
+        """Dig."""
+        return "dug"
+
+    store = MemoryStore()
+    asking = family(parent, lambda request: calls("dig"), tools=[dig])
+    async with Runtime(store=store, agents=[asking], clock=FixedClock()) as rt:
+        await begun(rt)
+        child = name_of(await only_task(store))
+        assert len(await store.actions(pending_only=True)) == 1
+        if is_paused:
+            await rt.pause(child)
+        await rt.stop(child)
+        await rt.settled()
+        assert (await only_task(store)).status == "cancelled"
+        assert await store.actions(pending_only=True) == []
+        assert [turn async for turn in store.open_turns()] == []
+
+
 async def test_a_child_that_is_asked_for_while_its_parent_is_stopped_is_never_made() -> None:
     store = MemoryStore()
 

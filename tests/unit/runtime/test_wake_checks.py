@@ -1,5 +1,7 @@
 """Checks of timers through `Runtime`: a command decides whether a model is asked at all."""
 
+import asyncio
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,29 @@ async def test_a_check_runs_once_for_a_due_time(tmp_path: Path, work: Path) -> N
         assert (timer.skipped, timer.fired, asked) == (5, 0, [])
         await passes(rt, clock, HOUR)
         assert (work / "runs").read_text().splitlines() == ["ran", "ran"]
+
+
+async def test_a_check_that_is_paused_with_its_agent_is_told_of_when_the_agent_runs_again(
+    tmp_path: Path, work: Path
+) -> None:
+    clock, asked = FixedClock(MIDNIGHT), list[str]()
+    check = "while [ ! -e go ]; do sleep 0.02; done"
+    async with Runtime(tmp_path / "home", agents=[ops(work, check, asked)], clock=clock) as rt:
+        await rt.settled()
+        clock.advance(HOUR)
+        settled = asyncio.create_task(rt.settled())
+        async with aclosing(rt.follow("ops")) as told:  # type: ignore[type-var]
+            async for event in told:
+                if event.type == "tool.started":
+                    break
+        await rt.pause("ops")
+        (work / "go").touch()
+        await settled
+        assert (await events(rt, "timer."))[1:] == [], "its due time is not over"
+        await rt.resume("ops")
+        await passes(rt, clock, 5)
+        assert [event.kind for event in await events(rt, "timer.")] == ["timer.armed", "timer.skipped"]
+        assert asked == []
 
 
 async def test_skipped_checks_evict_no_failure_from_the_list_of_turns(tmp_path: Path, work: Path) -> None:

@@ -128,3 +128,7 @@ async def test_a_hint_that_is_too_large_is_refused(tmp_path: Path) -> None:
     async with Runtime(tmp_path, agents=[agent], clock=FixedClock()) as rt:
         with pytest.raises(InvalidRequest, match="a wake hint has 32,001 bytes"):
             await rt.wake("ops", body="x" * 32_001)
+        with pytest.raises(InvalidRequest, match="reason has 70,000 characters"):
+            await rt.wake("ops", "x" * 70_000)
+        with pytest.raises(InvalidRequest, match="body is no text that can be written down"):
+            await rt.wake("ops", body="\ud800")

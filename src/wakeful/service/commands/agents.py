@@ -11,7 +11,14 @@ from wakeful.contracts.agent_identity import ControlCause
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.content import Prompt, Text
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
-from wakeful.contracts.errors import AgentNotFound, EventRefused, InvalidRequest, InvalidValue, TaskNotFound
+from wakeful.contracts.errors import (
+    AgentNotFound,
+    AgentStopped,
+    EventRefused,
+    InvalidRequest,
+    InvalidValue,
+    TaskNotFound,
+)
 from wakeful.contracts.events import (
     AgentCreated,
     AgentStateChanged,
@@ -38,6 +45,7 @@ from wakeful.runtime.wake_hints import WakeHint, store_hint
 from wakeful.service.commands.approvals import show
 from wakeful.service.commands.interruption import supersede as supersede_turns
 from wakeful.service.commands.runtime_holds import refuse_if_stopped
+from wakeful.service.commands.turns_at_rest import end_at_rest
 from wakeful.service.queries.record_names import meant_row
 
 RUNTIME = "runtime"
@@ -177,24 +185,37 @@ async def pause_agent(
     cause: ControlCause = "operator",
     resumes_at: int | None = None,
 ) -> RuntimeAgentRow:
-    """Keep everything that comes, and run nothing. Turns that run rest before their next step."""
+    """Keep everything that comes, and run nothing. Turns that run rest before their next step.
+
+    Raises AgentStopped for one that is stopped or archived: a pause would let it take messages, and end by itself.
+    """
     await agent_named(engine.store, name)
     event = AgentStateChanged(control="paused", cause=cause, changed_by=by, reason=reason, resumes_at=resumes_at)
     asked = [_in(engine, row, TurnPauseRequested(requested_by=by)) for row in await _open_turns(engine, name)]
-    await engine.store.admit(name, [Fact(event, engine.clock.now()), *asked])
+    try:
+        await engine.store.admit(name, [Fact(event, engine.clock.now()), *asked])
+    except EventRefused:
+        row = await agent_named(engine.store, name)
+        if row.control != "stopped":
+            raise
+        done = "stopped" if row.archived_at is None else "archived"
+        raise AgentStopped(
+            f"agent {name} was {done} by {row.changed_by}, and cannot be paused: it would take messages again",
+            f"It runs nothing. To let it run: wakeful agent resume {name}",
+        ) from None
     return await agent_named(engine.store, name)
 
 
 async def stop_agent(engine: Engine, name: str, *, by: str, reason: str = "") -> RuntimeAgentRow:
     """Stop it until somebody lets it run again: turns that run are stopped, and what comes from outside is refused.
 
-    Its private children are to end with it: that stands in the same commit, and whoever looks after them does it.
+    Its private children are to end with it: that stands in the same commit, and whoever looks after them does it. What
+    was a child itself does not run again: its turns at rest end, and what they asked is withdrawn.
     """
-    await agent_named(engine.store, name)
+    is_child = (await agent_named(engine.store, name)).ownership == "parent_supervised"
+    turns = [row for row in await _open_turns(engine, name) if is_child or row.state != "suspended"]
     asked = [
-        _in(engine, row, TurnInterruptRequested(interrupt_id=engine.ids.new("int"), requested_by=by))
-        for row in await _open_turns(engine, name)
-        if row.state != "suspended"
+        _in(engine, row, TurnInterruptRequested(interrupt_id=engine.ids.new("int"), requested_by=by)) for row in turns
     ]
     event = AgentStateChanged(control="stopped", changed_by=by, reason=reason)
     children = await _open_children(engine, name)
@@ -203,6 +224,9 @@ async def stop_agent(engine: Engine, name: str, *, by: str, reason: str = "") ->
         ends = [Fact(_end_with_parent(row), now, row.thread_id) for row in children]
         try:
             await engine.store.admit(name, [Fact(event, now), *ends, *asked])
+            for row in turns:
+                if row.state == "suspended":
+                    await end_at_rest(engine, row)
             return await agent_named(engine.store, name)
         except EventRefused:
             before, children = children, await _open_children(engine, name)

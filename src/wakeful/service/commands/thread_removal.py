@@ -12,6 +12,7 @@ from wakeful.contracts.events import ThreadDeleted
 from wakeful.engine.run_request import Engine
 from wakeful.engine.warm_threads import warm_threads
 from wakeful.ports import Store
+from wakeful.ports.waits import WaitRow
 from wakeful.views.store_records import DeletedThread
 
 MOST_NAMED = 5
@@ -103,7 +104,8 @@ async def _open_matters(store: Store, agent_id: str, thread: str) -> list[tuple[
     deferred = [row.message_id for row in await store.deferred(agent_id, thread)]
     unknown = [row.call_id for row in await store.unknown() if (row.agent_id, row.thread_id) == (agent_id, thread)]
     timers = [row.timer_id for row in await store.armed_timers(agent_id) if thread in (row.thread_id, row.thread)]
-    waits = [row.wait_id for row in await store.open_waits(agent_id) if row.thread_id == thread]
+    own_waits = [row for row in await store.open_waits(agent_id) if row.thread_id == thread]
+    waits = [row.wait_id for row in own_waits]
     tasks = [row.task_id for row in await store.tasks_of(agent_id) if row.thread_id == thread and not row.is_over]
     answered = f'wakeful send {agent_id} --thread {thread} "..."'
     taken = "wakeful daemon start, whose turns take them"
@@ -114,10 +116,17 @@ async def _open_matters(store: Store, agent_id: str, thread: str) -> list[tuple[
         ("deferred messages", taken, deferred),
         ("calls with an unknown outcome", "wakeful resolve CALL", unknown),
         ("timers", "wakeful timer cancel TIMER", timers),
-        ("waits", f"{answered} ends what it waits for", waits),
+        ("waits", f"{answered} {_ends(own_waits)}", waits),
         ("tasks", "wakeful task stop TASK", tasks),
     ]
     return [each for each in found if each[2]]
+
+
+def _ends(waits: list[WaitRow]) -> str:
+    """What a message does to these waits."""
+    if all(wait.wake == "operator_input" for wait in waits):
+        return "ends what it waits for"
+    return "lets it cancel what it waits for; else that ends at its time"
 
 
 def _some(ids: list[str]) -> str:

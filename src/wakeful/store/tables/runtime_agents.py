@@ -84,6 +84,8 @@ def _state_changed(entry: LogEntry, event: AgentStateChanged, rows: AtHand) -> l
             f"agent {entry.agent_id} was {row.control} by {row.changed_by} meanwhile",
             "Look at the agent again: somebody else decided about it.",
         )
+    if entry.is_new and row.control == "stopped" and event.control == "paused":
+        raise EventRefused(f"agent {entry.agent_id} is stopped: a pause would let it take messages", "Resume it first.")
     return [
         row._replace(
             control=event.control,

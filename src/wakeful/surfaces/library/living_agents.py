@@ -135,7 +135,8 @@ class LivingAgents:
     ) -> "AgentRecord":
         """Run nothing of an agent and keep everything that comes. Turns that run rest before their next step.
 
-        With `seconds` it runs again by itself after that time; without, when somebody says `resume`.
+        With `seconds` it runs again by itself after that time; without, when somebody says `resume`. Raises
+        AgentStopped for one that is stopped or archived: a pause would let it take messages again.
         """
         from wakeful.service.queries.agent_records import record_of
 
