@@ -1,6 +1,7 @@
 """Worktrees on disk: made whole or not at all, removed only where nothing is lost."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -120,10 +121,36 @@ def _locked(tree: WorktreePlace, repo: Path) -> None:
     git(repo, "worktree", "lock", tree.path)
 
 
+def _passed_over(flag: str) -> Callable[[WorktreePlace, Path], None]:
+    """A change that git was told not to look at."""
+
+    def change(tree: WorktreePlace, repo: Path) -> None:
+        git(tree.path, "update-index", flag, "README.md")
+        _modified(tree, repo)
+
+    return change
+
+
+def _replaced_by_a_link(tree: WorktreePlace, repo: Path) -> None:
+    git(tree.path, "update-index", "--skip-worktree", "README.md")
+    Path(tree.path, "README.md").unlink()
+    Path(tree.path, "README.md").symlink_to("elsewhere")
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_a_file_that_git_passes_over_holds_no_worktree_as_long_as_it_is_as_committed(repo: Path, flag: str) -> None:
+    tree = made(repo)
+    git(tree.path, "update-index", flag, "README.md")
+    assert remove_worktree(tree).is_gone
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         (_untracked, "changed_files"),
+        (_passed_over("--assume-unchanged"), "changed_files"),
+        (_passed_over("--skip-worktree"), "changed_files"),
+        (_replaced_by_a_link, "changed_files"),
         (_modified, "changed_files"),
         (_staged, "changed_files"),
         (_committed, "unmerged_commits"),
