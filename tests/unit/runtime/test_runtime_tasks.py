@@ -253,6 +253,25 @@ async def test_a_task_goes_on_and_can_be_stopped_where_repositories_cannot_be_lo
         assert "repositories could not be looked at" in row.result_summary
 
 
+async def test_settings_that_a_person_writes_while_a_task_runs_are_kept_beside_those_that_are_put_back(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = house.home.parent / "state"
+    monkeypatch.setenv("WAKEFUL_HOME", str(state))
+    settings = repository(house.workspace / "shop") / ".git" / "config"
+    before = settings.read_text()
+    async with house.runtime(begins(), "It runs.") as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+        mine = f'{before}[remote "origin"]\n\turl = https://example.com/x.git\n'
+        settings.write_text(mine)
+        house.say_go()
+        (row,) = await house.until_over()
+    assert (row.status, settings.read_text()) == ("failed", before), "nobody knows who wrote it"
+    (kept,) = (state / "repositories" / "kept" / "replaced").iterdir()
+    assert kept.read_text() == mine
+    assert f"it is as it was before; what stood there is kept in {kept}" in row.result_summary
+
+
 async def test_a_task_without_anybody_who_looks_after_it_is_found_by_the_watchdog(house: House) -> None:
     clock = FixedClock()
     async with Runtime(house.home, agents=[house.agent("Begun.")], clock=clock) as rt:
