@@ -365,6 +365,17 @@ async def test_a_folder_that_no_task_has_is_taken_away_at_the_start(house: House
     shutil.rmtree(left.parent)
 
 
+async def test_the_folder_of_tasks_is_made_again_when_somebody_took_it_away(house: House) -> None:
+    folder = Path(f"{house.path}.tasks")
+    async with house.runtime(begins(), "It runs.") as rt:
+        shutil.rmtree(folder)
+        await rt.answer(await rt.send("ops", "Build it."))
+        house.say_go()
+        (row,) = await house.until_over()
+        assert (row.status, row.output_summary) == ("completed", "ready\ndone\n")
+        await rt.settled()
+
+
 async def test_of_a_store_in_memory_tasks_end_with_the_runtime(house: House) -> None:
     name = marker()
     agent = house.agent(begins(f"echo ready; sleep {name}"), "It runs.")
