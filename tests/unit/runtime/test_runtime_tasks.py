@@ -272,6 +272,20 @@ async def test_settings_that_a_person_writes_while_a_task_runs_are_kept_beside_t
     assert f"it is as it was before; what stood there is kept in {kept}" in row.result_summary
 
 
+async def test_a_project_that_is_moved_away_while_a_task_runs_is_not_made_again_where_it_was(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEFUL_HOME", str(house.home.parent / "state"))
+    house.workspace.rmdir()
+    repository(house.workspace)
+    async with house.runtime(begins(), "It runs.") as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+        moved = house.workspace.rename(house.home.parent / "moved")
+        (moved / "go").touch()
+        (row,) = await house.until_over()
+    assert (row.status, house.workspace.exists()) == ("completed", False)
+
+
 async def test_a_task_without_anybody_who_looks_after_it_is_found_by_the_watchdog(house: House) -> None:
     clock = FixedClock()
     async with Runtime(house.home, agents=[house.agent("Begun.")], clock=clock) as rt:

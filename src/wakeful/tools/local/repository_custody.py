@@ -182,7 +182,7 @@ class RepositoryCustody:
         repository, notes = before.repository, self._unlinked(before)
         notes += _without_pipes(repository.git)
         if before.copy is not None:
-            if not Path(repository.folder).is_dir() and repository.folder not in self._roots:
+            if self._is_gone(repository):
                 return self._removed_with_its_folder(before)
             notes += repository_history.mended(before.copy)
         elif not Path(repository.git).exists():
@@ -191,6 +191,14 @@ class RepositoryCustody:
         if before.copy is not None:
             notes += repository_history.kept(before.copy, before.tips)
         return notes
+
+    def _is_gone(self, repository: Repository) -> bool:
+        """Is it away with its whole folder? A person may have moved a project; nothing is put where it was. Of a git
+        directory elsewhere that the workspace belongs to, its folder is the one that it stands in."""
+        if Path(repository.folder).is_dir():
+            return False
+        is_elsewhere = repository.folder in self._roots and repository.folder == repository.git
+        return not (is_elsewhere and Path(repository.git).parent.is_dir())
 
     def _unlinked(self, before: RepositoryBefore) -> list[Note]:
         """Where there was none, a link on the way to what is held leads git, and whoever mends it, somewhere else."""
@@ -251,7 +259,8 @@ class RepositoryCustody:
             return []
         kept = shelf.keep(self._home / KEPT)
         text = (
-            f"the repository in {before.repository.folder} was removed with its folder; its history is kept in {kept}"
+            f"the repository in {before.repository.folder} was removed, or moved away, with its folder; its history is "
+            f"kept in {kept}"
         )
         return [Note(text, before.repository.folder, False)]
 
