@@ -184,9 +184,11 @@ def _branch_removed(place: WorktreePlace, tip: str | None, reason: CleanupReason
 
 
 def _unmerged(place: WorktreePlace, tip: str) -> Removal | None:
-    """Commits of the branch that neither its base branch nor the commit it began with leads to."""
+    """Commits of the branch that neither its base branch nor the commit it began with leads to. Where there is no base
+    branch (no branch was checked out, or it is gone), any other branch of the repository keeps them as well."""
     base = f"refs/heads/{place.base_branch}"
-    known = [place.base_commit] if _ref(base, place.repository) is None else [place.base_commit, base]
+    others = [f"--exclude={place.branch}", "--branches"]
+    known = [place.base_commit, *(others if _ref(base, place.repository) is None else [base])]
     try:
         left = run_git(["rev-list", "--oneline", "--max-count=20", tip, "--not", *known], place.repository)
     except GitFailed as problem:

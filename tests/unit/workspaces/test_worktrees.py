@@ -171,6 +171,19 @@ def test_a_worktree_is_kept_where_something_would_be_lost(repo: Path, change: ob
     assert sorted(path.name for path in Path(tree.path).iterdir()) == before
 
 
+@pytest.mark.parametrize("base", ["none was checked out", "it was renamed"])
+def test_without_a_base_branch_work_that_another_branch_has_holds_no_worktree(repo: Path, base: str) -> None:
+    if base == "none was checked out":
+        git(repo, "checkout", "-q", "--detach")
+    tree = made(repo)
+    _committed(tree, repo)
+    if base == "it was renamed":
+        git(repo, "branch", "-m", "trunk")
+    assert remove_worktree(tree).reason == "unmerged_commits", "its own branch is not another one"
+    git(repo, "branch", "merged", tree.branch)
+    assert remove_worktree(tree).is_gone
+
+
 def test_a_branch_with_work_stays_when_its_folder_was_deleted(repo: Path) -> None:
     tree = made(repo)
     _committed(tree, repo)
