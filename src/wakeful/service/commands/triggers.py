@@ -34,6 +34,7 @@ from wakeful.ports.waits import WaitRow
 from wakeful.runtime.refusals import RefusalTally
 from wakeful.runtime.wake_hints import MOST_BYTES, WakeHint, hint_event
 from wakeful.runtime.wake_messages import message_id_of
+from wakeful.service.commands.runtime_holds import refuse_if_stopped
 from wakeful.views.trigger_records import DeliveryReceipt
 
 SOURCE_HEADER, RESOURCE_HEADER = "wakeful-source", "wakeful-resource"
@@ -129,6 +130,7 @@ async def _stored(engine: Engine, delivery: _Delivery) -> DeliveryReceipt:
         event = _event(delivery, waits, message.message_id, None, message.authority_class, message.derived_from)
         facts = [Fact(event, now), Fact(message, now, thread)]
     try:
+        await refuse_if_stopped(engine.store)
         answer = await engine.store.admit(row.agent_id, facts)
     except AgentStopped as stopped:
         return _refused(row, "agent_stopped", stopped.message)
