@@ -541,6 +541,33 @@ async def test_a_child_that_could_not_be_made_is_made_once_that_is_possible() ->
         await rt.settled()
 
 
+@pytest.mark.parametrize("how", ["paused, then its task", "itself"])
+async def test_a_stopped_child_asks_nobody_for_a_decision_any_more(how: str) -> None:
+    store = MemoryStore()
+
+    @tool(effect="irreversible", approval=True)
+    def blast(sticks: int) -> str:
+        """Blow it up."""
+        raise AssertionError("nobody allowed it")
+
+    agent = family(spawning("It digs."), lambda request: calls("blast", sticks=3), tools=[blast])
+    async with Runtime(store=store, agents=[agent]) as rt:
+        await rt.answer(await rt.send("ops", "Have a hole dug."))
+        await rt.settled()
+        row = await only_task(store)
+        child = name_of(row)
+        assert [action.agent_id for action in await store.actions(pending_only=True)] == [child]
+        if how == "itself":
+            await rt.stop(child)
+        else:
+            await rt.pause(child)
+            await rt.stop_task(row.task_id)
+        assert (await until_over(store)).status == "cancelled"
+        assert await store.actions(pending_only=True) == []
+        assert [turn.state for turn in await store.turns_of_thread(child, "main")] == ["cancelled"]
+        await rt.settled()
+
+
 async def test_a_child_whose_message_was_taken_out_of_its_queue_is_over_before_it_began() -> None:
     clock, store = FixedClock(), FullFor(MemoryStore())
     async with Runtime(store=store, agents=[family(spawning("It digs."))], clock=clock) as rt:
