@@ -3,6 +3,7 @@
 What returns survives a power cut. The same key again is the same message; with other words it is refused.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -174,7 +175,8 @@ def check_text(field: str, value: str, most: int) -> None:
 async def queue_message(
     engine: Engine, agent_name: str, thread: str, message: QueuedMessage, *, is_known: bool = False
 ) -> MessageRow:
-    """Make a message safe, without a turn: what returns survives a power cut. `is_known`: the agent has a stream.
+    """Make a message safe, without a turn: what returns survives a power cut. `is_known`: the agent has a stream, and
+    its key belongs to this thread and this priority.
 
     Raises InvalidValue before anything is stored, and KeyReused for another content.
     """
@@ -214,7 +216,7 @@ async def queue_message(
         if answer.queued.message_id == admitted.message_id:
             keep_new(store, answer.queued, admission)
         return answer.queued
-    message_id = await _same_as(engine, admitted, answer.turn)
+    message_id = await _same_as(engine, admitted, answer.turn, thread if is_known else None)
     row = await store.message(message_id)
     assert row is not None
     return row
@@ -278,18 +280,27 @@ async def defer_message(engine: Engine, message_id: str, *, reason: str = "", wi
     await engine.store.admit(row.agent_id, [Fact(event, now, row.thread_id)])
 
 
-async def _same_as(engine: Engine, message: MessageAdmitted, turn: TurnRow | None) -> str:
-    """The id of the message that has this key already, of a queue or of a run. Raises KeyReused for another content."""
+async def _same_as(engine: Engine, message: MessageAdmitted, turn: TurnRow | None, thread: str | None) -> str:
+    """The id of the message that has this key already, of a queue or of a run. Raises KeyReused for another content,
+    and where a thread is given for another one, and for another priority."""
     there = await admitted_message(engine.store, message.message_id)
     if there is None and turn is not None:  # of a run, before ids of messages followed from keys
         there = next(iter(await engine.store.read(turn.agent_id, after=turn.first_seq - 1, limit=1)), None)
     first = there.fact.event if there is not None else None
     assert isinstance(first, MessageAdmitted), f"the message of key {message.key!r} is in the log"
-    if first.fingerprint != message.fingerprint:
+    then = now = ""
+    if thread is not None and there is not None and there.fact.turn_id is None:  # of a queue, as this one
+        then = f" in thread {there.fact.thread_id!r}, {first.priority}"
+        now = f" in thread {thread!r}, {message.priority}"
+    if first.fingerprint != message.fingerprint or then != now:
         raise KeyReused(
             f"key {message.key!r} belongs to another message:\n"
-            f"  then: {first.prompt_preview!r} ({first.fingerprint})\n"
-            f"  now:  {message.prompt_preview!r} ({message.fingerprint})",
+            f"  then: {first.prompt_preview!r}{then} ({_digest(first, then)})\n"
+            f"  now:  {message.prompt_preview!r}{now} ({_digest(message, now)})",
             "give this message a key of its own, or repeat the first one exactly",
         )
     return first.message_id
+
+
+def _digest(message: MessageAdmitted, place: str) -> str:
+    return hashlib.sha256(f"{message.fingerprint}{place}".encode()).hexdigest() if place else message.fingerprint

@@ -180,7 +180,36 @@ def test_what_is_wrong_is_said_in_words_for_its_sender(client: HomeClient) -> No
     assert said("POST", "/agents/clerk/messages") == "the body is missing"
     assert said("GET", "/agents?nonsense=1") == "there is no field 'nonsense' here"
     assert said("PUT", "/agents/list", {}) == "PUT /agents/list is not taken"
-    assert client.ask("PUT", "/agents/list", {}).headers["allow"] == "GET"
+    assert client.ask("PUT", "/store/stats", {}).headers["allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/agents", "GET, HEAD, POST"),
+        ("/agents/clerk", "DELETE, GET, HEAD, PATCH"),
+        ("/agents/clerk/chat", "POST"),
+        ("/callbacks/wake/x", "POST"),
+        ("/health", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_is_not_there_names_all_that_are(client: HomeClient, path: str, methods: str) -> None:
+    for method in ("PUT", "OPTIONS", "TRACE"):
+        answer = client.ask(method, path)
+        assert (answer.status, answer.code, answer.headers["allow"]) == (405, "method_not_allowed", methods)
+
+
+@pytest.mark.parametrize(
+    "path", ["/health", "/agents", "/agents/clerk/state", "/feed", "/agents/nobody", "/openapi.json"]
+)
+def test_head_is_a_get_without_its_body(client: HomeClient, stranger: HomeClient, path: str) -> None:
+    """Programs that look whether a server is there ask so. One that accepts streams gets none."""
+    asked = client.ask("HEAD", path, headers={"accept": "text/event-stream"})
+    got = client.get(path)
+    assert (asked.status, asked.body) == (got.status, "")
+    assert asked.headers["content-type"] == got.headers["content-type"]
+    assert asked.headers.get("link") == got.headers.get("link")
+    assert stranger.ask("HEAD", path).status == (200 if path == "/health" else 401)
 
 
 def test_the_log_of_the_daemon_has_no_traceback_of_it(home: ServedHome) -> None:

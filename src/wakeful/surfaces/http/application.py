@@ -158,7 +158,9 @@ async def _delivered(request: Request, opened: OpenStore) -> Response:
     if receipt.outcome == "refused":
         reason = receipt.reason or "refused"
         status = _REFUSED.get(reason, 401 if reason.startswith("signature") else 422)
-        return _answer(problem(status, reason, receipt.message or "the delivery was refused"))
+        refusal = problem(status, reason, receipt.message or "the delivery was refused")
+        count_refusal(request.scope, refusal)
+        return _answer(refusal)
     shown = receipt.model_dump(mode="json", include={"outcome", "message_id", "hint_id"}, exclude_none=True)
     return JSONResponse(shown, status_code=202 if receipt.outcome == "accepted" else 200)
 
