@@ -30,6 +30,7 @@ def test_help_names_every_command_and_the_exit_codes(wakeful: Wakeful) -> None:
         "channel",
         "task",
         "template",
+        "thread",
         "config show",
         "config check",
     } == set(COMMANDS)
