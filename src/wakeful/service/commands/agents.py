@@ -133,7 +133,7 @@ async def send_message(
         admission=admission,
         key=key,
         expires_at=expires_at,
-        context=context or {},
+        context=context or None,
         correlation_id=checked_id("correlation_id", correlation_id),
         causation_id=checked_id("causation_id", causation_id),
         workflow=workflow,
