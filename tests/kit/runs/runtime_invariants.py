@@ -20,6 +20,7 @@ from wakeful.contracts.events import (
     TimerMissed,
     ToolStarted,
     TriggerDelivered,
+    TurnFailed,
     TurnStarted,
     WaitCancelled,
     WaitCreated,
@@ -27,6 +28,7 @@ from wakeful.contracts.events import (
     WaitResolved,
     WorkItemCompleted,
     WorkItemPicked,
+    WorkQueueScheduled,
 )
 from wakeful.decisions.policy.provenance import is_instruction
 from wakeful.ports.wakes import WORK
@@ -56,6 +58,18 @@ def what_is_wrong_with(agent: str, entries: Sequence[StoredFact]) -> Iterator[st
     yield from _lost_wakes(agent, entries)
 
 
+def _is_cancelled(entries: Sequence[StoredFact]) -> bool:
+    """Was a turn stopped by a person, and no work planned since? Nobody goes on with it unasked."""
+    is_left = False
+    for entry in entries:
+        event = entry.fact.event
+        if isinstance(event, TurnFailed) and event.status == "cancelled":
+            is_left = True
+        elif isinstance(event, WorkQueueScheduled) and event.work_item_id is not None:
+            is_left = False
+    return is_left
+
+
 async def what_is_left(store: MemoryStore, logs: Logs, sent: Mapping[str, tuple[str, str]], now: int) -> list[str]:
     """Among the rows: messages lost or taken twice, threads that nobody runs, waits and work without an end."""
     found: list[str] = []
@@ -75,7 +89,8 @@ async def what_is_left(store: MemoryStore, logs: Logs, sent: Mapping[str, tuple[
         late = [wait for wait in await store.open_waits(agent) if wait.due_at < now and not is_over]
         found += [f"wait {wait.wait_id} of {agent} is open past its deadline" for wait in late]
         is_planned = await store.wake(agent, MAIN_THREAD, WORK) is not None
-        free = [item for item in await store.open_work_items(agent) if item.blocked_by is None and not is_planned]
+        is_left = is_planned or _is_cancelled(entries)
+        free = [item for item in await store.open_work_items(agent) if item.blocked_by is None and not is_left]
         found += [f"work item {item.work_item_id} of {agent} could go on, and nobody goes on with it" for item in free]
     for message, (agent, _) in sent.items():
         sent_row = await store.message(message)
