@@ -1,4 +1,4 @@
-"""Writes `wakeful/surfaces/library/store_handle.py` from the async class: `python scripts/write_store_handle.py`.
+"""Writes `wakeful/surfaces/library/store_handle.py` from the async classes: `python scripts/write_store_handle.py`.
 
 `make fix` runs it, and a test compares the two: no method of the view is written by hand.
 """
@@ -6,12 +6,15 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 LIBRARY = Path(__file__).resolve().parents[1] / "src" / "wakeful" / "surfaces" / "library"
-SOURCE, TARGET = LIBRARY / "async_store.py", LIBRARY / "store_handle.py"
+SOURCES = (LIBRARY / "async_store.py", LIBRARY / "stored_agents.py")
+TARGET = LIBRARY / "store_handle.py"
 HEAD = '''\
-"""The store for programs that are not async, and `open_store`. Generated from `async_store` by `make fix`.
+"""The store for programs that are not async, and `open_store`. Generated from `async_store` and
+`stored_agents` by `make fix`.
 
 Each method waits for the method of the same name. Inside a running event loop it would block everything else there:
 it raises InvalidRequest and names the line to write.
@@ -78,14 +81,16 @@ class StoreHandle(PathLike[str]):
 '''
 
 
-def store_handle(source: str) -> str:
-    """The module, from the text of the async one."""
-    tree = ast.parse(source)
-    typed = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    (made,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    methods = [node for node in made.body if isinstance(node, ast.AsyncFunctionDef) and not node.name.startswith("_")]
-    imports = "\n".join(f"    {ast.unparse(line)}" for line in typed.body)
-    return HEAD.format(typed=imports) + "".join(f"\n{_method(node)}" for node in methods)
+def store_handle(sources: Sequence[str]) -> str:
+    """The module, from the texts of the async ones."""
+    typed: dict[str, None] = {}
+    methods: list[ast.AsyncFunctionDef] = []
+    for tree in map(ast.parse, sources):
+        (types,) = (n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
+        typed.update((f"    {ast.unparse(line)}", None) for line in types.body)
+        (made,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+        methods += [n for n in made.body if isinstance(n, ast.AsyncFunctionDef) and not n.name.startswith("_")]
+    return HEAD.format(typed="\n".join(typed)) + "".join(f"\n{_method(node)}" for node in methods)
 
 
 def _method(node: ast.AsyncFunctionDef) -> str:
@@ -113,4 +118,4 @@ def formatted(text: str) -> str:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(formatted(store_handle(SOURCE.read_text())))
+    TARGET.write_text(formatted(store_handle([source.read_text() for source in SOURCES])))

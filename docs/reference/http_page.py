@@ -1,10 +1,10 @@
 """The page of routes: generated from the table of operations, so that no route is missing here."""
 
 import json
-from inspect import getdoc
 
 from wakeful.service.operations.routes import ROUTES, WITHOUT_ROUTE, HttpRoute, fields_of
 from wakeful.surfaces.http.openapi_document import BODIES
+from wakeful.surfaces.http.route_words import WORDS
 
 INTRO = """\
 # HTTP
@@ -12,11 +12,12 @@ INTRO = """\
 Every route of `wakeful serve`. The models of requests and answers are in `/openapi.json` of a running daemon;
 [the guide](../guides/daemon.md) is about tokens, errors and streams. This page is generated.
 
-Names in a path are ids. Other fields are the query of a GET or DELETE, and the JSON body of everything else; a field
-that is not known is refused. Lists take `limit` and `cursor`, and name their next page in the `Link` header. Requests
-that change something take `Idempotency-Key`: the same request with the same key is carried out once.
+Names in a path are ids; of most things the beginning of an id will do, and of a turn its key. Other fields are the
+query of a GET or DELETE, and the JSON body of everything else; a field that is not known is refused. Lists take `limit`
+and `cursor`, and name their next page in the `Link` header. Requests that change something take `Idempotency-Key`: the
+same request with the same key is carried out once.
 
-| method | path | scope | operation | fields |
+| method | path | scope | operation: what it does | fields |
 |---|---|---|---|---|
 """
 REST = """
@@ -47,6 +48,6 @@ def http_page() -> str:
 
 
 def _line(route: HttpRoute) -> str:
-    words = " ".join((getdoc(route.operation.request) or "").split("\n\n")[0].split())
     shown = ", ".join(f"`{each.name}`" for each in fields_of(route) if f"{{{each.name}" not in route.path)
+    words = WORDS[f"{route.method} {route.path}"]
     return f"| {route.method} | `{route.path}` | {route.scope} | {route.operation.name}: {words} | {shown} |"

@@ -135,6 +135,46 @@ def test_heads_that_no_client_sends_are_refused_and_closed(home: ServedHome, ope
     assert answer.startswith(b"HTTP/1.1 400"), answer[:200]
     assert json.loads(words)["error"]["code"] == "bad_http", "in the shape of every error"
     assert is_served(operator, "heads")
+    assert home.client.get("/control/runtime/status").body["refused"]["bad_http"] >= 1
+    assert "WARNING" not in home.said.read_text(), "nobody without a token fills the log"
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "in-pieces"])
+@pytest.mark.parametrize(
+    "offer",
+    [
+        "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAA",
+        "Connection: Upgrade\r\nUpgrade: websocket",
+    ],
+    ids=["h2c", "websocket"],
+)
+def test_an_offer_of_another_protocol_is_passed_over(
+    home: ServedHome, operator: HomeClient, offer: str, whole: bool
+) -> None:
+    """Clients of Java offer HTTP/2 with every request. The body is a body, and what follows it is the next request."""
+    body = json.dumps({"text": "hello", "thread": "offered"}).encode()
+    first = head(str(operator.token), f"Content-Length: {len(body)}", offer)
+    second = f"GET /agents/clerk/status HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {operator.token}\r\n"
+    last = second.encode() + b"Connection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", home.port), timeout=60) as wire:
+        for piece in (
+            [first + body + last] if whole else [first[:-9], first[-9:], body[:5], body[5:], last[:40], last[40:]]
+        ):
+            wire.sendall(piece)
+        answers = read_to_end(wire)
+    assert answers.count(b"HTTP/1.1 200 OK") == 2, answers
+    assert b'"message_id"' in answers and b'"agent":"clerk"' in answers.rpartition(b"HTTP/1.1")[2]
+    assert "upgrade" not in home.said.read_text().lower()
+
+
+def test_an_offer_makes_nothing_of_a_request_that_is_refused(home: ServedHome, operator: HomeClient) -> None:
+    both = head(
+        str(operator.token), "Connection: Upgrade", "Upgrade: h2c", "Content-Length: 4", "Transfer-Encoding: chunked"
+    )
+    assert answer_to(home.port, both + b"0\r\n\r\n").startswith(b"HTTP/1.1 400")
+    tunnel = b"CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    assert answer_to(home.port, tunnel).startswith(b"HTTP/1.1 400")
+    assert is_served(operator, "offers")
 
 
 @pytest.mark.parametrize("name", ["Host: evil.example", "Authorization: Bearer wk_no", "Idempotency-Key: other"])

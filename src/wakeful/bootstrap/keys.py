@@ -38,6 +38,15 @@ def secret_names() -> frozenset[str]:
     return frozenset({*(name for name, value in os.environ.items() if value), *read_secrets()})
 
 
+def take_keys_of_home() -> None:
+    """Have this process use `secrets.env` of the home, as the daemon does; what the environment says wins. Raises
+    InvalidConfig for a file that others can read."""
+    from wakeful.service.serving.run_files import read_secrets
+
+    for name, value in read_secrets().items():
+        os.environ.setdefault(name, value)
+
+
 def without_keys(environ: Mapping[str, str]) -> dict[str, str]:
     """An environment for a child process: no provider's key is in it."""
     from wakeful.providers.catalogue import key_variables

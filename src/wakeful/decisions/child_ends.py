@@ -41,6 +41,8 @@ class ChildStanding(NamedTuple):
     stop_reason: str = ""
     parent_control: AgentControl = "running"
     """Of the agent that it works for."""
+    is_called_off: bool = False
+    """No turn ever will take the message that it was made for."""
 
 
 def next_step(child: ChildStanding) -> ChildStep:
@@ -52,8 +54,10 @@ def next_step(child: ChildStanding) -> ChildStep:
     if child.control == "paused":
         is_given_up = child.cause == "failure"
         return "end" if is_given_up and not child.is_running and not child.open_tasks else "none"
-    if child.is_running or child.has_open_turn or child.has_messages or child.open_tasks or not child.has_begun:
+    if child.is_running or child.has_open_turn or child.has_messages or child.open_tasks:
         return "none"
+    if not child.has_begun:
+        return "end" if child.is_called_off else "none"
     return "end" if child.closure.outcome in ("completed", "failed") else "none"
 
 
@@ -94,6 +98,8 @@ def _judged(child: ChildStanding) -> tuple[EndStatus, str, str]:
         return "cancelled", "cancelled", f"it was stopped because {who}"
     if child.control == "stopped" and child.cause != "runtime":
         return "cancelled", "cancelled", f"it was stopped{': ' + child.reason if child.reason else ''}"
+    if not child.has_begun and child.is_called_off:
+        return "cancelled", "cancelled", "the message that it was made for was taken out of its queue before it began"
     if child.control == "paused":
         return "failed", "child_not_run", f"it could not be run: {child.reason}"
     if child.closure.outcome == "failed":

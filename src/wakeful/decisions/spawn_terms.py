@@ -190,12 +190,15 @@ def _hash(*parts: str) -> str:
 # --- messages ------------------------------------------------------------------------------------------------------
 
 
+def delegation_id(task_id: str, number: str = "first") -> str:
+    return "msg_" + hashlib.sha256(f"child\0{task_id}\0{number}".encode()).hexdigest()[:32]
+
+
 def delegation(task_id: str, words: str, behind: Authority, *, number: str = "first") -> MessageAdmitted:
     """What a parent says to its child. The runtime says it: it is nobody's operator, and derives from what the parent's
     turn derives from."""
-    said = hashlib.sha256(f"child\0{task_id}\0{number}".encode()).hexdigest()[:32]
     return MessageAdmitted(
-        message_id=f"msg_{said}",
+        message_id=delegation_id(task_id, number),
         item=UserItem(parts=(Text(words),)),
         message_kind="internal_followup",
         origin=SystemOrigin(subsystem=PARENT),

@@ -5,7 +5,8 @@ stands at their place may be anything: only a plain file is read and replaced th
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from wakeful.workspaces import Workspace
 
 FILES: Mapping[MemoryKind, str] = {"self": SELF_FILE, "operator": OPERATOR_FILE}
 _HEADING = re.compile(r"^#{1,6}\s+(.*)$")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
+"""Where a block of code begins or ends: a comment in it is no heading."""
 MAX_FILE = 4_000_000
 """Bytes. A larger file is no memory, and is not changed."""
 
@@ -36,22 +39,46 @@ def sections(text: str) -> list[Section]:
     """The sections of a file that say something, in order."""
     starts: list[tuple[int, str]] = [(0, "")]
     at = 0
-    for line in text.splitlines(keepends=True):
-        heading = _HEADING.match(line.rstrip("\r\n"))
+    lines = text.splitlines(keepends=True)
+    code = _code_lines(lines)
+    for number, line in enumerate(lines):
+        heading = _HEADING.match(line.rstrip("\r\n")) if number not in code else None
         if heading is not None:
             starts.append((at, heading.group(1).strip()))
         at += len(line)
     found: list[Section] = []
-    seen: dict[str, int] = {}
+    names: set[str] = set()
     for (start, title), (end, _) in zip(starts, [*starts[1:], (at, "")], strict=True):
         body = text[start:end]
         said = "\n".join(line for line in body.splitlines() if _HEADING.match(line) is None)
         if not said.strip():
             continue
-        seen[title] = seen.get(title, 0) + 1
-        name = title if seen[title] == 1 else f"{title} ({seen[title]})"
+        name = next(each for each in _names(title) if each not in names)
+        names.add(name)
         found.append(Section(name, title, body.strip("\r\n"), start, end))
     return found
+
+
+def _names(title: str) -> Iterator[str]:
+    """What a section with this heading may be called."""
+    yield title
+    yield from (f"{title} ({number})" for number in count(2))
+
+
+def _code_lines(lines: Sequence[str]) -> set[int]:
+    """The lines of blocks of code. A block that nobody closed is none: it would take all that follows along."""
+    inside: set[int] = set()
+    opened: tuple[int, str] | None = None
+    for number, line in enumerate(lines):
+        fence = _FENCE.match(line.rstrip("\r\n"))
+        if fence is None:
+            continue
+        if opened is None:
+            opened = (number, fence.group(1))
+        elif fence.group(1).startswith(opened[1]) and not fence.group(2).strip():
+            inside.update(range(opened[0], number + 1))
+            opened = None
+    return inside
 
 
 class ReplacedText(NamedTuple):

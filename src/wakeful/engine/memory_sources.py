@@ -67,7 +67,8 @@ async def steps_after(
     if newest > marks.get("corrections", 0):
         new = [row for row in corrected.values() if row.changed_seq > marks.get("corrections", 0)]
         marks |= {"corrections": newest, "episodes": 0}  # they may have the words of what was taken back
-        yield SourceStep([], [row.entry for row in new if row.state == "forgotten"], dict(marks))
+        gone = [row.entry for row in new if row.state == "forgotten" and row.kind not in FILES]  # a file says itself
+        yield SourceStep([], gone, dict(marks))
         yield SourceStep(await _edited(store, agent_id, new), [], dict(marks))
     async for step in _briefs(store, agent_id, marks, corrected):
         yield step

@@ -42,7 +42,7 @@ from wakeful.decisions.work_items.blockers import (
 from wakeful.engine.memory_turns import memory_facts
 from wakeful.engine.prepare.conversation import Conversation, checkpoint
 from wakeful.engine.turn_work import TurnWork
-from wakeful.engine.work_items import active_wait, active_waits, written_from
+from wakeful.engine.work_items import NEEDS_INPUT, active_wait, active_waits, written_from
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.wakes import WORK
 
@@ -90,7 +90,7 @@ def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], e
     ended = facts[place].event
     assert isinstance(ended, Terminal)
     events: list[AnyEvent] = [*(entry.fact.event for entry in entries), *(fact.event for fact in facts)]
-    awaits = any(isinstance(event, WaitCreated) and event.wake == "operator_input" for event in events)
+    awaits = _asks_operator(events)
     items = work.state.work_items
     shared = {
         "workspace_id": work.workspace_id,
@@ -128,6 +128,19 @@ def _add_briefs(work: TurnWork, conversation: Conversation, facts: list[Fact], e
             )
         )
     facts[place:place] = [work.fact(event) for event in made]
+
+
+def _asks_operator(events: Iterable[AnyEvent]) -> bool:
+    """Did the turn leave something that waits for its operator: a wait, or an item that needs input?"""
+    plans: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, WaitCreated) and event.wake == "operator_input":
+            return True
+        if isinstance(event, WorkItemCreated | WorkItemUpdated) and event.plan_status is not None:
+            plans[event.work_item_id] = event.plan_status
+        elif isinstance(event, WorkItemCompleted):
+            plans.pop(event.work_item_id, None)
+    return NEEDS_INPUT in plans.values()
 
 
 def _told_in(reports: Sequence[WorkItemCompleted], entries: Sequence[StoredFact]) -> list[str]:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from wakeful.contracts.authority import Authority
+from wakeful.contracts.briefs import BriefVisibility
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.events import (
@@ -40,6 +41,7 @@ from wakeful.contracts.work_items import (
     RECHECK_MS,
     UPDATE_WORK_ITEM,
     ActiveWait,
+    PlanStatus,
     TodoItem,
     WaitKind,
     WorkItem,
@@ -66,6 +68,9 @@ from wakeful.tools.tool import Tool
 from wakeful.tools.turn_tool import Answer, TurnTool
 from wakeful.tools.work_items import DECLARATIONS
 
+NEEDS_INPUT: Final[PlanStatus] = "needs_input"
+OBJECTIVE_CHARS = 500
+"""Of an item's objective, where its people are told that it needs their input."""
 SHOWN_ITEMS = 20
 """How many `list_work_items` shows where the call does not say."""
 
@@ -124,6 +129,8 @@ class WorkDesk:
             principal=self.principal,
         )
         facts: list[AnyEvent] = [created]
+        if created.plan_status == NEEDS_INPUT:
+            facts.append(self._asks(ctx, work_item_id, created.objective))
         told: dict[str, Any] = {"work_item_id": work_item_id, "state": "open"}
         if given.get("plan"):
             digest = await asyncio.to_thread(write_plan, self.agent_home, work_item_id, self.hide(given["plan"]))
@@ -168,6 +175,8 @@ class WorkDesk:
             )
         event = WorkItemUpdated(work_item_id=item.work_item_id, derived_from=self._derived_from(), **changes)
         self.facts[ctx.call_id] = [event]
+        if event.plan_status == NEEDS_INPUT and item.plan_status != NEEDS_INPUT:
+            self.facts[ctx.call_id].append(self._asks(ctx, item.work_item_id, event.objective or item.objective))
         told = {"work_item_id": item.work_item_id, "updated": [name for name in given if name != "work_item_id"]}
         return {**told, "recheck_at": _time(event.recheck_at)} if event.recheck_at is not None else told
 
@@ -214,18 +223,29 @@ class WorkDesk:
         return {"current_work_item_id": focus, "items": shown, "has_more": len(items) > limit}
 
     async def _notify(self, ctx: RunContext[Any], given: dict[str, Any]) -> dict[str, Any]:
-        brief_id = "brief_" + hashlib.sha256(f"{ctx.turn_id}/{ctx.call_id}".encode()).hexdigest()[:16]
-        brief = BriefCreated(
-            brief_id=brief_id,
+        brief = self._brief(ctx, self.hide(given["text"]), self.state().work_items.focus)
+        self.facts[ctx.call_id] = [brief]
+        return {"brief_id": brief.brief_id, "told": True}
+
+    def _asks(self, ctx: RunContext[Any], work_item_id: str, objective: str) -> BriefCreated:
+        """An item that begins to wait for somebody's word tells them: no time would end that, and nobody looks."""
+        words = f"Work item {work_item_id} needs your input: {objective[:OBJECTIVE_CHARS]}"
+        return self._brief(ctx, words, work_item_id, visibility="action_required")
+
+    def _brief(
+        self, ctx: RunContext[Any], words: str, work_item_id: str | None, *, visibility: BriefVisibility | None = None
+    ) -> BriefCreated:
+        said: dict[str, Any] = {} if visibility is None else {"visibility": visibility}
+        return BriefCreated(
+            brief_id="brief_" + hashlib.sha256(f"{ctx.turn_id}/{ctx.call_id}".encode()).hexdigest()[:16],
             brief_kind="progress",
-            text=self.hide(given["text"]),
-            work_item_id=self.state().work_items.focus,
+            text=words,
+            work_item_id=work_item_id,
             workspace_id=self.workspace_id,
             principal=self.principal,
             derived_from=self._derived_from(),
+            **said,
         )
-        self.facts[ctx.call_id] = [brief]
-        return {"brief_id": brief_id, "told": True}
 
     # --- what they rest on ------------------------------------------------------------------------------------------
 

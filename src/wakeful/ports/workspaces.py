@@ -49,6 +49,12 @@ class ActiveWorkspaceRow(NamedTuple):
     used_at: int
 
     @property
+    def folders(self) -> tuple[str, ...]:
+        """What has to be there for a turn: where it works, and of a worktree the repository that it belongs to."""
+        is_worktree = self.projection_kind == "git_worktree_root" and self.workspace_anchor
+        return (self.execution_root, *([self.workspace_anchor] if is_worktree else []))
+
+    @property
     def worktree_session(self) -> WorktreeSession | None:
         """Only of a worktree that the runtime made for this agent."""
         if self.worktree_id is None:

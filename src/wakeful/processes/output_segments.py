@@ -156,6 +156,8 @@ class OutputPiece(NamedTuple):
     begin: int
     """The place of its first byte: later than what was asked for where something between was dropped."""
     data: bytes
+    ends_at_gap: bool = False
+    """What came after it was dropped, and there is more behind that."""
 
 
 def output_end(folder: str) -> int | None:
@@ -172,16 +174,29 @@ def read_piece(folder: str, place: int, most_bytes: int) -> OutputPiece | None:
     """The next bytes from a place on, at most so many; blank: there are no more yet. None: nothing can be read."""
     for _ in range(5):
         try:
-            names = [each for each in os.listdir(folder) if each.startswith(f"{FIRST}.") and each[7:].isdigit()]
-            for segment in sorted((0, *(int(each[7:]) for each in names))):
-                end = segment + os.stat(os.path.join(folder, _name(segment))).st_size
-                if place < end:
-                    begin = max(place, segment)
-                    last = min(end, begin + most_bytes)
-                    return OutputPiece(begin, _bytes(folder, segment, begin - segment, last - segment))
-            return OutputPiece(place, b"")
+            return _piece(folder, place, most_bytes)
         except FileNotFoundError:
             continue  # a segment was taken away while we looked, or there is nothing
         except OSError:
             return None
     return None
+
+
+def _piece(folder: str, place: int, most_bytes: int) -> OutputPiece:
+    """One piece of bytes that came one after the other, whichever segments they are in: a line may begin in one of
+    them and end in the next."""
+    names = [each for each in os.listdir(folder) if each.startswith(f"{FIRST}.") and each[7:].isdigit()]
+    begin, data = place, b""
+    for segment in sorted((0, *(int(each[7:]) for each in names))):
+        end = segment + os.stat(os.path.join(folder, _name(segment))).st_size
+        if end <= begin + len(data):
+            continue
+        if not data:
+            begin = max(place, segment)
+        elif segment > begin + len(data):
+            return OutputPiece(begin, data, ends_at_gap=True)
+        last = min(end, begin + most_bytes)
+        data += _bytes(folder, segment, begin + len(data) - segment, last - segment)
+        if len(data) >= most_bytes:
+            break
+    return OutputPiece(begin, data)

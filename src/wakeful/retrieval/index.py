@@ -30,7 +30,7 @@ def query(question: str) -> str:
     return " OR ".join(terms_of(question))
 
 
-def terms_of(question: str) -> list[str]:
+def terms_of(question: str, most: int = MAX_TERMS) -> list[str]:
     """What is looked for, each once: words, and pairs of neighbours in a script without spaces, as phrases."""
     terms: dict[str, None] = {}
     for token in _TOKENS.findall(question):
@@ -40,9 +40,9 @@ def terms_of(question: str) -> list[str]:
                 terms[f'"{" ".join(pair)}"'] = None
         elif len(token) > 1 or token.isdigit():
             terms[f'"{token.lower()}"'] = None
-        if len(terms) >= MAX_TERMS:
+        if len(terms) >= most:
             break
-    return list(terms)[:MAX_TERMS]
+    return list(terms)[:most]
 
 
 TARGET_CHARS = 1_200

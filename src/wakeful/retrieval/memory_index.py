@@ -22,8 +22,10 @@ from wakeful.contracts.memory import MemoryEntry
 from wakeful.retrieval.index import spaced, terms_of
 
 VERSION = 1
-MAX_TERMS = 16
-"""How many words of a question are looked for."""
+MAX_TERMS = 32
+"""How many words of a question are looked for: of a longer one, those that it begins and those that it ends with."""
+SHORT_WORD = 3
+"""Letters of words that a question with too many of them is looked for without."""
 MOST_MATCHES = 1_024
 """How many entries are looked at for each of them: the newest."""
 MOST_RANKED = 64
@@ -153,7 +155,7 @@ class MemoryIndex:
         total = max(self.count(), 1)
         scores: dict[int, float] = {}
         weights: dict[str, float] = {}
-        for term in terms_of(question)[:MAX_TERMS]:
+        for term in _looked_for(question):
             places = self._matches(term, reach)
             if not places:
                 continue
@@ -256,6 +258,14 @@ def _token(kind: str, name: str) -> str:
 def _any_of(kind: str, names: Collection[str]) -> str:
     said = " OR ".join(_token(kind, name) for name in sorted(names))
     return f"scope : ({said})"
+
+
+def _looked_for(question: str) -> list[str]:
+    """The words to look for. Of a script without spaces each pair of neighbours is one, so that a sentence has many."""
+    terms = terms_of(question, most=MAX_TERMS * 32)
+    if len(terms) > MAX_TERMS:
+        terms = [term for term in terms if " " in term or len(term.strip('"')) > SHORT_WORD] or terms
+    return terms if len(terms) <= MAX_TERMS else [*terms[: MAX_TERMS // 2], *terms[-MAX_TERMS // 2 :]]
 
 
 def _closeness(entry: MemoryEntry, weights: dict[str, float]) -> float:

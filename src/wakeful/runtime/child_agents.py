@@ -13,6 +13,7 @@ from wakeful.contracts.events import AssistantRecorded, GrantCounted, TurnFailed
 from wakeful.contracts.events.turns import Terminal
 from wakeful.decisions.child_ends import ChildStanding, ChildWords
 from wakeful.decisions.grants import nothing_of
+from wakeful.decisions.spawn_terms import delegation_id
 from wakeful.engine.brief_texts import brief_text
 from wakeful.engine.run_request import Engine
 from wakeful.gate.large_content import resolve
@@ -93,13 +94,16 @@ async def child_standing(engine: Engine, row: TaskRow, child_id: str) -> tuple[C
     busy = await store.busy_threads(child_id)
     state = newest.state if newest is not None else None
     tasks = [task.task_id for task in await store.tasks_of(child_id) if not task.is_over]
+    first = await store.message(delegation_id(row.task_id))
+    # Looked at again, last: a turn may have come and gone since the first look.
+    has_begun = newest is not None or bool(await store.turns_of_thread(child_id, MAIN_THREAD, last=1))
     found = ChildStanding(
         status=row.status,
         control=agent.control,
         cause=agent.cause,
         reason=agent.reason,
         closure=standing.closure,
-        has_begun=newest is not None,
+        has_begun=has_begun,
         is_running=any([await store.is_held(child_id, thread.thread_id) for thread in busy if thread.turns]),
         has_open_turn=any(thread.turns for thread in busy),
         has_messages=any(thread.queued for thread in busy) or bool(await store.deferred(child_id, MAIN_THREAD)),
@@ -108,6 +112,7 @@ async def child_standing(engine: Engine, row: TaskRow, child_id: str) -> tuple[C
         turn_message=last.message,
         stop_reason=last.stop_reason,
         parent_control="running" if parent is None else parent.control,
+        is_called_off=first is not None and first.state == "expired",
     )
     return found, last
 

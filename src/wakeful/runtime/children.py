@@ -52,6 +52,8 @@ LOG = logging.getLogger(__name__)
 RUNTIME = "runtime"
 StopTask: TypeAlias = Callable[[str], Awaitable[TaskRow]]
 IsHere: TypeAlias = Callable[[str], Awaitable[bool]]
+EndTurn: TypeAlias = Callable[[str], Awaitable[object]]
+"""Ends a turn at rest, with what it waits for."""
 
 
 class RuntimeChildren:
@@ -62,6 +64,8 @@ class RuntimeChildren:
         self._engine, self._store, self._clock = engine, engine.store, engine.clock
         self._names = names
         self._stop_task = stop_task
+        self.end_turn: EndTurn | None = None
+        """Given by a runtime that lives: nobody else ends children."""
         self._open: dict[str, TaskRow] = {}
         """Tasks that supervise a child, or make an agent, and are not over."""
         self._locks: dict[str, asyncio.Lock] = {}
@@ -218,6 +222,12 @@ class RuntimeChildren:
                 if again is None or next_step(again[0]) != "end":
                     return
                 (standing, last), step = again, "end"
+            if step == "end" and standing.has_open_turn and self.end_turn is not None:
+                await self._end_turns(spec.agent_id, self.end_turn)
+                again = await child_standing(self._engine, row, spec.agent_id)
+                if again is None or next_step(again[0]) != "end":
+                    return
+                standing, last = again
             if step == "end":
                 await self._end(row, spec, standing, last)
             else:
@@ -338,6 +348,14 @@ class RuntimeChildren:
                     await self._store.admit(child_id, [Fact(event, now, thread.thread_id, turn.turn_id)])
         for task_id in standing.open_tasks:
             await self._stop_task(task_id)
+
+    async def _end_turns(self, child_id: str, end_turn: EndTurn) -> None:
+        """A child that is over asks nobody for anything: turns of it that rest end, and people are not asked any more
+        for what these wait for."""
+        for thread in await self._store.busy_threads(child_id):
+            for turn in await self._store.turns_of_thread(child_id, thread.thread_id, open_only=True):
+                if turn.state == "suspended":
+                    await end_turn(turn.turn_id)
 
     async def _expire_messages(self, child_id: str, reason: str) -> None:
         """No turn will take them any more."""

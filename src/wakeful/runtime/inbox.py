@@ -3,9 +3,10 @@
 What returns survives a power cut. The same key again is the same message; with other words it is refused.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
@@ -59,8 +60,8 @@ class QueuedMessage:
     """The same key again is the same message. Its sender waits for the answer to it alone."""
     expires_at: int | None = None
     principal: str | None = None
-    context: Mapping[str, Any] = field(default_factory=dict)
-    source_refs: Mapping[str, str] = field(default_factory=dict)
+    context: Mapping[str, Any] | None = None
+    source_refs: Mapping[str, str] | None = None
     correlation_id: str | None = None
     causation_id: str | None = None
     work_item_id: str | None = None
@@ -88,12 +89,17 @@ _ENVELOPE: Final = {
     "work_item_id": "work_item_id",
     "task_id": "task_id",
     "body": "body",
+    "context": "context",
+    "source_refs": "source_refs",
+    "metadata": "metadata",
 }
 """Fields of a `QueuedMessage`, and what the event calls them."""
 MOST_TEXT: Final = 1_000_000
 """Characters of a message: as much as the body of a request may have bytes."""
 _read_envelope = attrgetter(*_ENVELOPE)
-_USUAL: Final = [(name, MessageAdmitted.model_fields[name].default) for name in _ENVELOPE.values()]
+_USUAL: Final = [(name, MessageAdmitted.model_fields[name].default or None) for name in _ENVELOPE.values()]
+"""What the event says by itself where a `QueuedMessage` says nothing: that is not written."""
+_MAPPINGS: Final = ("context", "source_refs", "metadata")
 # Of values that were checked when they came in: `_check`, and whoever made the parts, the origin and the body.
 _message_admitted, _user_item = unchecked(MessageAdmitted), unchecked(UserItem)
 
@@ -129,7 +135,7 @@ async def queue_arrival(
         admission=arrival.admission,
         key=key,
         expires_at=expires_at,
-        source_refs=found.source_refs,
+        source_refs=found.source_refs or None,
         correlation_id=correlation_id,
         work_item_id=found.work_item_id,
         task_id=found.task_id,
@@ -174,7 +180,8 @@ def check_text(field: str, value: str, most: int) -> None:
 async def queue_message(
     engine: Engine, agent_name: str, thread: str, message: QueuedMessage, *, is_known: bool = False
 ) -> MessageRow:
-    """Make a message safe, without a turn: what returns survives a power cut. `is_known`: the agent has a stream.
+    """Make a message safe, without a turn: what returns survives a power cut. `is_known`: the agent has a stream, and
+    its key belongs to this thread and this priority.
 
     Raises InvalidValue before anything is stored, and KeyReused for another content.
     """
@@ -189,19 +196,16 @@ async def queue_message(
     assert isinstance(stored, UserItem)
     message_id = engine.ids.new("msg") if message.key is None else id_of_key(agent_name, message.key)
     envelope = zip(_USUAL, _read_envelope(message), strict=True)
-    admitted = _message_admitted(
-        message_id=message_id,
-        item=stored,
-        source_refs=dict(message.source_refs),
-        metadata=None if message.metadata is None else dict(message.metadata),
-        fingerprint=fingerprint_of(
-            agent_name, UserItem(parts=(Text(preview),)) if message.body else said, message.workflow
-        ),
-        prompt_preview=preview[:PREVIEW_CHARS],
-        context=dict(message.context),
-        workflow_ref=await store_run(store, message.workflow) if message.workflow is not None else None,
-        **{name: value for (name, usual), value in envelope if value is not usual},
-    )
+    given: dict[str, Any] = {name: value for (name, usual), value in envelope if value is not usual}
+    for name in _MAPPINGS:
+        if name in given:
+            given[name] = dict(given[name])  # its sender may go on writing to it
+    if message.key is not None:
+        words = UserItem(parts=(Text(preview),)) if message.body else said
+        given["fingerprint"] = fingerprint_of(agent_name, words, message.workflow)
+    if message.workflow is not None:
+        given["workflow_ref"] = await store_run(store, message.workflow)
+    admitted = _message_admitted(message_id=message_id, item=stored, prompt_preview=preview[:PREVIEW_CHARS], **given)
     admission = Fact(admitted, now, thread)
     facts = [admission]
     if message.priority == "interject":
@@ -214,7 +218,7 @@ async def queue_message(
         if answer.queued.message_id == admitted.message_id:
             keep_new(store, answer.queued, admission)
         return answer.queued
-    message_id = await _same_as(engine, admitted, answer.turn)
+    message_id = await _same_as(engine, admitted, answer.turn, thread if is_known else None)
     row = await store.message(message_id)
     assert row is not None
     return row
@@ -235,10 +239,11 @@ def _check(thread: str, message: QueuedMessage) -> None:
     if len(thread) > MAX_REFERENCE_CHARS:
         problem = f"a name of {len(thread):,} characters"
         raise InvalidValue("invalid_thread", "thread", problem, f"Give at most {MAX_REFERENCE_CHARS}.")
-    for key in message.context:
-        if not isinstance(key, str):
-            raise InvalidValue("invalid_context", "context", f"the name {key!r:.80} is no text", "Give names as texts.")
     if message.context:
+        for key in message.context:
+            if not isinstance(key, str):
+                problem = f"the name {key!r:.80} is no text"
+                raise InvalidValue("invalid_context", "context", problem, "Give names as texts.")
         check_json("context", message.context)
 
 
@@ -278,18 +283,27 @@ async def defer_message(engine: Engine, message_id: str, *, reason: str = "", wi
     await engine.store.admit(row.agent_id, [Fact(event, now, row.thread_id)])
 
 
-async def _same_as(engine: Engine, message: MessageAdmitted, turn: TurnRow | None) -> str:
-    """The id of the message that has this key already, of a queue or of a run. Raises KeyReused for another content."""
+async def _same_as(engine: Engine, message: MessageAdmitted, turn: TurnRow | None, thread: str | None) -> str:
+    """The id of the message that has this key already, of a queue or of a run. Raises KeyReused for another content,
+    and where a thread is given for another one, and for another priority."""
     there = await admitted_message(engine.store, message.message_id)
     if there is None and turn is not None:  # of a run, before ids of messages followed from keys
         there = next(iter(await engine.store.read(turn.agent_id, after=turn.first_seq - 1, limit=1)), None)
     first = there.fact.event if there is not None else None
     assert isinstance(first, MessageAdmitted), f"the message of key {message.key!r} is in the log"
-    if first.fingerprint != message.fingerprint:
+    then = now = ""
+    if thread is not None and there is not None and there.fact.turn_id is None:  # of a queue, as this one
+        then = f" in thread {there.fact.thread_id!r}, {first.priority}"
+        now = f" in thread {thread!r}, {message.priority}"
+    if first.fingerprint != message.fingerprint or then != now:
         raise KeyReused(
             f"key {message.key!r} belongs to another message:\n"
-            f"  then: {first.prompt_preview!r} ({first.fingerprint})\n"
-            f"  now:  {message.prompt_preview!r} ({message.fingerprint})",
+            f"  then: {first.prompt_preview!r}{then} ({_digest(first, then)})\n"
+            f"  now:  {message.prompt_preview!r}{now} ({_digest(message, now)})",
             "give this message a key of its own, or repeat the first one exactly",
         )
     return first.message_id
+
+
+def _digest(message: MessageAdmitted, place: str) -> str:
+    return hashlib.sha256(f"{message.fingerprint}{place}".encode()).hexdigest() if place else message.fingerprint

@@ -81,7 +81,7 @@ class MissingFolders:
 
     async def _is_left(self, agent_id: str, folder: str) -> bool:
         place = await self.store.active_workspace(agent_id)
-        return place is not None and place.execution_root != folder
+        return place is not None and folder not in place.folders
 
     async def _released(self, name: ThreadName, folder: str) -> bool:
         """Was anything set aside for the folder? A turn that had begun in it needs that one."""

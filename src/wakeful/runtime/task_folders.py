@@ -36,7 +36,8 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 def make_task_folder(folder: Path) -> None:
-    """With its key, which nobody else can read."""
+    """With its key, which nobody else can read. The folder that it is in may have been taken away meanwhile."""
+    make_folder(folder.parent)
     folder.mkdir(mode=0o700)
     key = folder / KEY
     key.touch(mode=0o600)

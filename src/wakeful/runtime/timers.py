@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import NamedTuple, TypeAlias
 
 from wakeful.contracts.authority import Authority
@@ -49,6 +50,8 @@ MOST_ASKING = 24
 """Turns of one timer that wait for a person, each in a thread of its own. With so many, further times are folded."""
 SHORTEST = 6
 """Letters of an id that are enough to name it."""
+COMPARED = 1_000
+"""Names that a misspelt one is compared with at most."""
 _AT_ONCE = 1_000
 """Microseconds: a timer's time is never past when it is set."""
 _UNDER_WAY = ("queued", "deferred", "taken", "interjected")
@@ -127,7 +130,7 @@ async def cancel_timer(engine: Engine, timer_id: str, *, by: str, reason: str = 
     row = await engine.store.timer(timer_id)
     if row is None:
         raise TimerNotFound(
-            f"there is no timer {timer_id!r}", "`rt.timers()` and `wakeful timer list` show those there are."
+            f"there is no timer {timer_id!r}", "List the timers: wakeful timer list, or `rt.timers()` in a program."
         )
     event = TimerCancelled(timer_id=timer_id, cancelled_by=by, reason=reason)
     try:
@@ -175,8 +178,11 @@ def _meant(rows: Sequence[TimerRow], named: str) -> TimerRow:
     if found:
         names = ", ".join(row.name or row.timer_id for row in found[:10])
         raise InvalidRequest(f"{named!r} has {len(found)} timers", f"Name one of them: {names}")
+    known = sorted({name for row in armed for name in (row.name, row.agent_id) if name})
+    near = get_close_matches(named, known[:COMPARED], n=3, cutoff=0.6)
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
     raise TimerNotFound(
-        f"there is no timer {named!r}, and no agent {named!r} with one", "Which there are: wakeful timer list"
+        f"there is no timer {named!r}, and no agent {named!r} with one", f"{meant}List the timers: wakeful timer list"
     )
 
 

@@ -28,7 +28,7 @@ from wakeful.views.trigger_records import TriggerCapability
 
 TriggerChange: TypeAlias = TriggerCreated | TriggerRevised | TriggerRotated | TriggerRevoked
 SIGNATURES = ("hub_sha256", "standard_webhooks")
-_LISTED = "`rt.triggers()` and `wakeful trigger list` show those there are."
+_LISTED = "List the triggers: wakeful trigger list, or `rt.triggers()` in a program."
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,9 @@ async def trigger_named(engine: Engine, named: str) -> TriggerRow:
         row = await engine.store.trigger(trigger_id)
         if row is not None:
             return row
-    raise TriggerNotFound(f"there is no trigger {named!r}", f"Give its id, AGENT/NAME, or AGENT. {_LISTED}")
+    names = [f"{agent}/{row.name}" if row.name else agent for row in await engine.store.triggers(agent)]
+    there = f"Agent {agent} has: {', '.join(names)}." if names else "Give its id, AGENT/NAME, or AGENT."
+    raise TriggerNotFound(f"there is no trigger {named!r}", f"{there} {_LISTED}")
 
 
 async def give_url(

@@ -193,6 +193,10 @@ class Sandbox:
     def _wrapped(
         self, argv: Sequence[str], cwd: str, tty: bool, accepts_input: bool, line: CommandPipes, holding: ExitStack
     ) -> PreparedLine:
+        if (
+            self._attached is not None and not Path(self._attached).is_dir()
+        ):  # what stands in for it would be left there
+            raise SpawnFailed(f"{self._attached}, the repository that the workspace belongs to, is not there")
         ground = self._ground(cwd)
         self._stand_ins.ensure(ground.must_stand())
         variables = self._environment(bubblewrap.HOME, bubblewrap.TEMPORARY)

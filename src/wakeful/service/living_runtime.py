@@ -54,6 +54,7 @@ from wakeful.service.commands.agents import (
     task_named,
 )
 from wakeful.service.commands.channels import carry_out
+from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.runtime_holds import hold_everything, hold_turns, release_everything
 from wakeful.service.commands.thread_queue import take_next
 from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall
@@ -386,6 +387,7 @@ def living_runtime(
     async def reload_files(_: WakeRow) -> None:
         await supply.reload()
 
+    tasks.children.end_turn = partial(cancel_turn, engine, requested_by=RUNTIME, reason="parent_cancelled")
     due_work: dict[str, DueWork] = {
         "agent": end_pause,
         "timer": partial(fire_timer, engine, partial(run_check, engine, supply)),

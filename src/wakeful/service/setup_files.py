@@ -22,7 +22,7 @@ from wakeful.settings.notify_targets import owner_targets
 REACH_VARIABLE = "NOTIFY_URL"
 """Where the address of notices is kept: whoever knows it can read them, or send others."""
 REACH_NAME = "me"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 INSTRUCTIONS = (
     "You are the personal assistant of the owner of this machine. Be brief. Say what you did and what you did not do."
 )
@@ -116,7 +116,7 @@ def agent_text(
     usd_per_run: float | None = None,
 ) -> str:
     """The file of an agent. Texts are written as JSON writes them, which YAML reads."""
-    lines = [f"name: {name}", f"model: {json.dumps(model)}", f"instructions: {_quoted(instructions)}"]
+    lines = [f"name: {_as_yaml(name)}", f"model: {json.dumps(model)}", f"instructions: {_quoted(instructions)}"]
     if workspace is not None:
         lines.append(f"workspace: {_quoted(str(workspace))}")
     if wake:
@@ -129,6 +129,13 @@ def agent_text(
     return "\n".join(lines) + "\n"
 
 
+def _as_yaml(name: str) -> str:
+    """A name as it is, where YAML reads a text; `no` and `007` are something else to it, and are quoted."""
+    import yaml  # who sets nothing up must not pay for it
+
+    return name if isinstance(yaml.safe_load(name), str) else _quoted(name)
+
+
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
@@ -136,7 +143,9 @@ def _quoted(text: str) -> str:
 def agent_file(home: Path, name: str) -> Path:
     """Where the file of an agent goes. Raises InvalidRequest for a name that is none."""
     if not _NAME.fullmatch(name):
-        raise InvalidRequest(f"{name!r} is no name for an agent", "Use letters, digits, - and _: wakeful agent new ops")
+        raise InvalidRequest(
+            f"{name!r} is no name for an agent", "Use letters, digits, - and _, a letter first: wakeful agent new ops"
+        )
     return home / FOLDER / f"{name}.yaml"
 
 

@@ -116,8 +116,9 @@ class Watches:
         for watch in self._keeping:
             watch.miss()
 
-    def wake(self, wake: Wake, *, is_told: bool = False) -> None:
-        """This was committed, here or elsewhere. `is_told`: its facts were told."""
+    def wake(self, wake: Wake, *, is_told: bool = False, makes_due: bool = True) -> None:
+        """This was committed, here or elsewhere. `is_told`: its facts were told. `makes_due`: unless nothing can be due
+        by it that was not before."""
         if wake.feed == "operator":
             self.wake_feed()
             return
@@ -129,7 +130,7 @@ class Watches:
                         if not is_told:
                             watch.miss()
                         watch.wake()
-        if wake.feed != "all":
+        if makes_due and wake.feed != "all":
             self.wake_scheduler()
 
     def wake_scheduler(self) -> None:

@@ -184,9 +184,11 @@ def _branch_removed(place: WorktreePlace, tip: str | None, reason: CleanupReason
 
 
 def _unmerged(place: WorktreePlace, tip: str) -> Removal | None:
-    """Commits of the branch that neither its base branch nor the commit it began with leads to."""
+    """Commits of the branch that neither its base branch nor the commit it began with leads to. Where there is no base
+    branch (no branch was checked out, or it is gone), any other branch of the repository keeps them as well."""
     base = f"refs/heads/{place.base_branch}"
-    known = [place.base_commit] if _ref(base, place.repository) is None else [place.base_commit, base]
+    others = [f"--exclude={place.branch}", "--branches"]
+    known = [place.base_commit, *(others if _ref(base, place.repository) is None else [base])]
     try:
         left = run_git(["rev-list", "--oneline", "--max-count=20", tip, "--not", *known], place.repository)
     except GitFailed as problem:
@@ -197,7 +199,25 @@ def _unmerged(place: WorktreePlace, tip: str) -> Removal | None:
 def _changed(path: str) -> list[str]:
     """Files that are in no commit. What the repository ignores does not count."""
     told = run_git(["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"], path).text
-    return [entry[3:] for entry in told.split("\0") if entry]
+    return [*(entry[3:] for entry in told.split("\0") if entry), *_passed_over(path)]
+
+
+def _passed_over(path: str) -> list[str]:
+    """Files with changes that git was told not to look at (`assume-unchanged`, `skip-worktree`): `git status` says
+    nothing of them, and `git worktree remove` would take them along."""
+    told = run_git(["ls-files", "-v", "-z"], path).text
+    names = [entry[2:] for entry in told.split("\0") if entry and (entry[0].islower() or entry[0] == "S")]
+    found = []
+    for name in names:
+        file = Path(path, name)
+        if file.is_symlink() or (file.exists() and _line(["hash-object", "--", name], path) != _staged(name, path)):
+            found.append(name)
+    return found
+
+
+def _staged(name: str, path: str) -> str:
+    """The hash of a file's content as git has it."""
+    return _line(["rev-parse", "--verify", f":./{name}"], path)
 
 
 def _nested(path: str) -> list[str]:

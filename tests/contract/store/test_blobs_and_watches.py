@@ -40,8 +40,15 @@ async def test_bytes_that_do_not_match_their_name_are_not_handed_out(store: Stor
 
 
 async def test_a_blob_that_is_not_there_is_named(store: Store) -> None:
-    with pytest.raises(StoreDamaged, match="sha256:00"):
-        await store.get_blob("sha256:00")
+    for name in ("sha256:00", "sha256:" + 64 * "0"):
+        with pytest.raises(StoreDamaged, match=name):
+            await store.get_blob(name)
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "../../etc/passwd", "a\0b", "", 64 * "G"])
+async def test_what_is_no_name_of_a_blob_is_never_a_path(store: Store, name: str) -> None:
+    with pytest.raises(StoreDamaged):
+        await store.get_blob(name)
 
 
 async def test_a_watch_wakes_for_a_commit_also_for_one_made_before_it_waited(store: Store) -> None:

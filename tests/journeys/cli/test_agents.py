@@ -69,7 +69,13 @@ def test_a_stopped_agent_an_unknown_one_and_another_message_under_a_key_are_refu
     assert "agent desk was stopped by you: it takes no messages" in refused.err
     assert "wakeful agent resume desk" in refused.err
     unknown = wakeful("send", "opps", "Hello?")
-    assert unknown.code != 0 and "the runtime has no agent 'opps'" in unknown.err and "it has: ops, desk" in unknown.err
+    assert (
+        unknown.code != 0
+        and "the runtime has no agent 'opps'" in unknown.err
+        and "did you mean ops? It has: ops, desk." in unknown.err
+    )
+    asked = {words: wakeful(*words.split()) for words in ("tail opps", "why opps", "thread list opps", "notices opps")}
+    assert [words for words, done in asked.items() if done.code != 2 or "did you mean ops?" not in done.err] == []
     wakeful("send", "ops", "One.", "--key", "k")
     assert "belongs to another message" in wakeful("send", "ops", "Two.", "--key", "k").err
     assert "is not a duration" in wakeful("agent", "pause", "ops", "--for", "soon").err
@@ -81,7 +87,9 @@ def test_why_an_agent_does_what_it_does_is_told_in_a_sentence_with_its_facts(wak
     wakeful("agent", "pause", "ops", "--reason", "maintenance")
     wakeful("send", "ops", "hello")
     told = wakeful("why", "ops")
-    assert told.out.splitlines() == ["ops is paused: maintenance (you).", "    queue main"]
+    assert told.out.splitlines() == [
+        "ops is paused: maintenance (you).", "    queue main", "  to let it run again: wakeful agent resume ops",
+    ]  # fmt: skip
     data = json.loads(wakeful("why", "ops", "--json").out)
     assert (data["agent"], data["state"], data["threads"][0]["evidence"]) == ("ops", "paused", ["queue main"])
     assert wakeful("why", "nobody").code != 0
@@ -90,7 +98,9 @@ def test_why_an_agent_does_what_it_does_is_told_in_a_sentence_with_its_facts(wak
 def test_everything_is_paused_stopped_and_resumed_from_a_terminal(wakeful: Wakeful, home: Path) -> None:
     told = wakeful("pause", "--all", "--reason", "wrong prices")
     assert told.out.splitlines() == ["all agents are paused", "to resume: wakeful resume --all"]
-    assert wakeful("why", "ops").out == "ops is paused: everything was, wrong prices (you).\n"
+    assert wakeful("why", "ops").out.splitlines() == [
+        "ops is paused: everything was, wrong prices (you).", "  to let it run again: wakeful resume --all",
+    ]  # fmt: skip
     assert wakeful("send", "ops", "hello").code == 0
     assert answered(home) == ["ops running", "desk running"]
     stopped = wakeful("stop", "--all", "--json")

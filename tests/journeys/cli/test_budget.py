@@ -9,6 +9,7 @@ import pytest
 from kit.surfaces.command_line import Wakeful
 from kit.wires.provider_server import ProviderServer, messages_words
 from wakeful.contracts.envelope import iso
+from wakeful.surfaces.cli.shown_values import moment
 
 CLAUDE = "anthropic:claude-opus-4-7"
 
@@ -39,12 +40,12 @@ def test_a_run_waits_for_money_says_so_and_goes_on_after_a_grant(
     first = wakeful("run", "hello", "--profile", "chat", "--agent", "clerk.yaml")
     assert first.code == 0, first.err
     (row,) = shown(wakeful)
-    resets_at = iso(round(row["resets_at"] * 1_000_000))
+    resets_at, own = iso(round(row["resets_at"] * 1_000_000)), moment(round(row["resets_at"] * 1_000_000))
     assert (row["scope"], row["window"], row["limit_usd"]) == ("agent:clerk", "month", "0.03")
     assert (row["spent_usd"], row["reserved_usd"], row["granted_usd"]) == ("0.00024625", "0", "0")
     table = wakeful("budget").out.splitlines()
     assert table[0].split() == ["SCOPE", "WINDOW", "LIMIT", "GRANTED", "SPENT", "RESERVED", "RESETS", "AT"]
-    assert table[1].split() == ["agent:clerk", "month", "0.03", "0", "0.00024625", "0", resets_at]
+    assert table[1].split() == ["agent:clerk", "month", "0.03", "0", "0.00024625", "0", *own.split()]
 
     (owner / "clerk.yaml").write_text((owner / "clerk.yaml").read_text().replace("0.0300", "0.0252"))
     waits = wakeful("run", "again", "--profile", "chat", "--agent", "clerk.yaml")
@@ -62,7 +63,7 @@ def test_a_run_waits_for_money_says_so_and_goes_on_after_a_grant(
 
     granted = wakeful("budget", "grant", "--agent", "clerk", "--usd", "0.01", "--reason", "a launch")
     assert granted.code == 0, granted.err
-    assert granted.out.splitlines()[0] == (f"agent clerk may spend 0.01 dollars more in this month, until {resets_at}")
+    assert granted.out.splitlines()[0] == (f"agent clerk may spend 0.01 dollars more in this month, until {own}")
     done = wakeful("resume", turn)
     assert (done.code, done.out) == (0, "Two.\n"), done.err
     (row,) = shown(wakeful)
@@ -96,7 +97,8 @@ def test_the_owners_windows_are_shown_before_anything_is_spent(
         (("--usd", "x", "--window", "day"), "usd='x'"),
         (("--usd", "1", "--window", "week"), "--window week: there is no such period"),
         (("--usd", "1", "--agent", "a", "--principal", "b"), "--agent and --principal"),
-        (("--usd", "1", "--agent", "a"), "name the limit to raise: --window day"),
+        (("--usd", "1", "--agent", "assistant"), "name the limit to raise: --window day"),
+        (("--usd", "1", "--agent", "asistant", "--window", "day"), "did you mean assistant?"),
     ],
 )
 def test_a_grant_that_cannot_be_made_says_why(

@@ -26,6 +26,8 @@ def test_bash_completes_commands_options_and_names_of_agents(folder: Path, wakef
     (agents / "ops").mkdir(parents=True)
     (agents / "ops.yaml").write_text("")
     (agents / "shop.yml").write_text("")
+    (agents / "ops.AGENTS.md").write_text("its instructions, and no agent")
+    (agents / "ops.yaml.old").write_text("")
     assert {name.partition(" ")[0] for name in COMMANDS} <= completed(script, "")
     assert completed(script, "bac") == {"backup"}
     assert completed(script, "daemon", "st") == {"start", "stop", "status"}

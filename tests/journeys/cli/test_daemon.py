@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from kit.surfaces.served_home import AGENTS, TESTS, HomeClient
-from wakeful.service.serving.lifecycle import daemon_status
+from wakeful.service.serving.lifecycle import DaemonProblem, _await_ready, daemon_status, stop_daemon
+from wakeful.service.serving.run_files import make_run_folder, serving_lock
 
 FREE = ("--port", "0", "--tools", AGENTS)
 SERVE = (sys.executable, "-m", "wakeful.surfaces.cli", "serve")
@@ -211,6 +212,48 @@ def test_a_socket_that_somebody_else_has_is_left_alone(home: Home) -> None:
         assert str(place) in refused.stderr.replace("\n  ", "").replace("\n", "")
         assert place.is_socket(), "it is still there"
     place.unlink()
+
+
+def test_starts_at_the_same_moment_are_one_start(home: Home) -> None:
+    """The second one waits for the first, and finds its daemon; a killed one has left its socket behind."""
+    _kill(home.json("daemon", "start", *FREE)["pid"])
+    line = [sys.executable, "-m", "wakeful.surfaces.cli", "daemon", "start", *FREE, "--json"]
+    begun = [subprocess.Popen(line, env=home.around, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    told = [json.loads(each.communicate(timeout=120)[0]) for each in begun]
+    assert [each.returncode for each in begun] == [0, 0, 0]
+    assert len({each["pid"] for each in told}) == 1 and all(each["healthy"] for each in told)
+    refused = home.wakeful("serve", *FREE, expect=2)
+    assert f"process {told[0]['pid']} serves" in refused.stderr and "wakeful daemon restart" in refused.stderr
+    assert home.json("daemon", "status")["last_failure"] is None, "the daemon that runs has not failed"
+
+
+def test_a_socket_is_taken_away_by_nobody_while_a_process_begins_to_serve(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that find a stale socket, each would take away the one that the other has just made."""
+    monkeypatch.setenv("WAKEFUL_HOME", str(home.folder))
+    make_run_folder()
+    place = home.folder / "run" / "wakeful.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(str(place))  # bound, and not listening yet: it looks like a stale one
+        with serving_lock():
+            assert stop_daemon() is False and place.is_socket()
+            refused = home.wakeful("serve", *FREE, expect=2)
+            assert f"process {os.getpid()} serves" in refused.stderr and place.is_socket()
+    assert stop_daemon() is False and not place.exists(), "of nobody, it is stale"
+
+
+def test_a_process_that_does_not_come_up_is_ended(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would keep the home from the next one. This one does not listen to being asked."""
+    monkeypatch.setenv("WAKEFUL_HOME", str(home.folder))
+    code = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"deaf\n"
+        with pytest.raises(DaemonProblem, match="and was ended"):
+            _await_ready(process, 0.2)
+        assert process.poll() == -signal.SIGKILL
 
 
 @pytest.mark.spec("HOL-DAEMON-11", "HOL-DAEMON-13")

@@ -191,6 +191,12 @@ def test_timers_triggers_memory_and_workspaces_are_changed_through_the_daemon(
     (folder / "there").mkdir()
     ok(wakeful("workspace", "attach", "ops", str(folder / "there")))
     assert str(folder / "there") in ok(wakeful("workspace", "list", "ops"))
+    (folder / "here").mkdir()
+    ok(wakeful("workspace", "attach", "ops", "here"))
+    assert str(folder / "here") in ok(wakeful("workspace", "list", "ops")), "from the folder of whoever types"
+    ok(wakeful("workspace", "use", "ops", "--path", "there"))
+    assert f"works in {folder / 'there'}" in ok(wakeful("workspace", "list", "ops"))
+    ok(wakeful("workspace", "use", "ops", "agent_home"))
     held = told(wakeful("pause", "--all", "--reason", "tea", "--json"))
     assert (held["control"], held["changed_by"]) == ("paused", ME)
     ok(wakeful("resume", "--all"))

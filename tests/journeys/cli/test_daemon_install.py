@@ -3,6 +3,7 @@
 import json
 import os
 import plistlib
+import shlex
 import shutil
 import socket
 import subprocess
@@ -54,6 +55,44 @@ def test_the_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
         assert "wakeful.service" not in checked.stderr, checked.stderr
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="launchd is here")
+def test_the_unit_finds_the_code_that_was_named_where_it_was_typed(tmp_path: Path) -> None:
+    """A manager of services begins in another folder, and sees variables and values of its own in `$` and `%`."""
+    place = tmp_path / "my % code"
+    place.mkdir()
+    (place / "shop.py").write_text("from wakeful import Agent\nagents = [Agent('clerk', 'scripted:demo')]\n")
+    around = {**os.environ, "HOME": str(tmp_path), "WAKEFUL_HOME": str(tmp_path / "home"), "COLUMNS": "80"}
+    line = command_line(
+        "daemon", "install", "--print", "--listen", "none", "--tools", "shop:agents", "--model", "scripted:$HOME"
+    )
+    text = subprocess.run(line, env=around, cwd=place, capture_output=True, text=True, timeout=60, check=True).stdout
+    said = dict(each.split("=", 1) for each in text.splitlines() if "=" in each)
+    assert (said["WorkingDirectory"], "$$HOME" in said["ExecStart"]) == (str(place).replace("%", "%%"), True)
+    words = shlex.split(said["ExecStart"].replace("%%", "%").replace("$$", "$"))
+    home = Unit(tmp_path / "home", words, Path(said["WorkingDirectory"].replace("%%", "%")))
+    try:
+        assert [each["agent"] for each in home.start().client.get("/agents").body] == ["clerk"]
+    finally:
+        home.end()
+
+
+class Unit(ServedHome):
+    """Started by the words of a unit, in its folder."""
+
+    def __init__(self, folder: Path, words: list[str], begins: Path) -> None:
+        super().__init__(folder)
+        self.words, self.begins = words, begins
+
+    def start(self) -> "Unit":
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.said.open("ab") as said:
+            self.process = subprocess.Popen(
+                self.words, env=self.environment, cwd=self.begins, stdout=said, stderr=said, stdin=subprocess.DEVNULL
+            )
+        self.until_there()
+        return self
+
+
 @pytest.mark.journey("daemon install")
 def test_printing_writes_nothing(tmp_path: Path) -> None:
     assert install(tmp_path, "--print")["written"] is False
@@ -63,7 +102,9 @@ def test_printing_writes_nothing(tmp_path: Path) -> None:
 
 def test_launchd_gets_a_property_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path / "a & b"))
-    found = plistlib.loads(start_file(("--port", "7000"), "launchd").text.encode())
+    found = plistlib.loads(start_file(("--port", "7000"), "launchd", Path("/srv/<code>")).text.encode())
+    assert found["WorkingDirectory"] == "/srv/<code>"
+    assert "WorkingDirectory" not in plistlib.loads(start_file((), "launchd").text.encode())
     assert found["ProgramArguments"][-3:] == ["serve", "--port", "7000"]
     assert found["EnvironmentVariables"]["WAKEFUL_HOME"].endswith("a & b")
     assert found["AbandonProcessGroup"] is True, "tasks outlive it"

@@ -290,7 +290,10 @@ def _typed(words: list[str], answers: Sequence[str | Callable[[], str]], folder:
         (("ops", "--say", "x", "--at", "noonish", "--model", "scripted:demo"), 'these work: "07:00", "weekdays 07:00"'),
         (("ops", "--say", "x", "--at", "0 7 31 2 *", "--model", "scripted:demo"), "these work"),
         (("../ops", "--say", "x", "--model", "scripted:demo"), "is no name for an agent"),
+        (("007", "--say", "x", "--model", "scripted:demo"), "a letter first"),
         (("ops", "--say", " ", "--model", "scripted:demo"), "--say is empty"),
+        (("ops", "--say", "x", "--model", "antropic:claude"), "nothing was written"),
+        (("ops", "--say", "x", "--model", "claude"), "write provider:model"),
         (("ops", "--say", "x"), "set the home up: wakeful init"),
         (("ops", "--say", "x", "--workspace", "nowhere", "--model", "scripted:demo"), "mkdir -p"),
         (("ops", "--say", "x", "--at", "07:00", "--timezone", "Mars/X", "--model", "scripted:demo"), "tz database"),
@@ -313,6 +316,26 @@ def test_a_new_agent_without_a_daemon_says_how_to_start_one(home: Path, wakeful:
     assert "no daemon runs: wakeful daemon start" in done.out
     told = json.loads(wakeful("agent", "new", "shop", "--say", "Look.", "--model", "scripted:demo", "--json").out)
     assert (told["agent"], Path(told["file"]).name) == ("shop", "shop.yaml")
+
+
+def test_a_name_that_yaml_reads_as_something_else_is_a_name(home: Path, wakeful: Wakeful) -> None:
+    assert wakeful("agent", "new", "no", "--say", "Look around.", "--model", "scripted:demo").code == 0
+    assert 'name: "no"' in (home / "agents" / "no.yaml").read_text()
+    assert wakeful("check").code == 0
+
+
+def test_a_key_in_the_secrets_of_the_home_is_there_for_commands_too(home: Path, process: Wakeful) -> None:
+    asks = ("agent", "new", "ops", "--say", "Look around.", "--model", "anthropic:claude-sonnet-5")
+    done = process(*asks)
+    assert done.code == 0, done.err
+    assert "ANTHROPIC_API_KEY is not set" in done.err and "secrets.env of the home" in done.err
+    (home / "secrets.env").write_text("ANTHROPIC_API_KEY=sk-ant-1\n")
+    (home / "secrets.env").chmod(0o644)
+    open_to_all = process("check")
+    assert "can be read by others; nothing of it is used" in open_to_all.err and "1 warning" in open_to_all.out
+    (home / "secrets.env").chmod(0o600)
+    assert "no errors" in process("check").out and "warning" not in process("check").out
+    assert "in ANTHROPIC_API_KEY" in process("models", "show", "anthropic:claude-sonnet-5").out
 
 
 def test_a_timer_that_is_not_there_is_named(home: Path, wakeful: Wakeful) -> None:

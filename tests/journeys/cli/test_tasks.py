@@ -107,6 +107,15 @@ def test_the_output_of_a_command_is_followed_in_the_files_of_a_store(wakeful: Wa
         assert following.stdout is not None
         try:
             assert following.stdout.readline() == "on\n"
+            recovery = found["builder"].recovered
+            assert recovery is not None and recovery.folder is not None
+            files = Path(recovery.folder)
+            with (files / "output").open("ab") as first:
+                first.write(b"one\nhal")
+            (files / "output.10").write_bytes(b"f two\nlost in ")
+            (files / "output.1000").write_bytes(b"the middle\nlast\n")
+            said = [following.stdout.readline() for _ in range(3)]
+            assert said == ["one\n", "half two\n", "last\n"], "lines are whole, whichever file they begin in"
         finally:
             following.send_signal(signal.SIGINT)
         assert following.wait(60) == 130

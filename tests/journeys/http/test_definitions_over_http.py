@@ -45,6 +45,23 @@ def test_control_fields_are_made_read_and_changed_with_the_same_names(operator: 
     assert operator.get("/agents/wrong/status").status == 404, "nothing was made"
 
 
+def test_a_revision_is_one_of_the_agent_and_nothing_else_that_is_stored(
+    client: HomeClient, observer: HomeClient
+) -> None:
+    """Arguments of calls and configurations of turns are stored under names of the same kind, with their secrets."""
+    client.post("/agents", definition("plain"))
+    (row,) = client.get("/agents/plain/revisions").body
+    for name in (row["revision"], row["revision"].removeprefix("sha256:")[:12]):
+        assert observer.get(f"/agents/plain/definition?revision={name}").body["name"] == "plain"
+    turn = client.until_ended(client.post("/agents/clerk/messages", {"text": "hi", "thread": "revisions"}).body)
+    events = client.get(f"/turns/{turn['turn_id']}/events").body
+    (config,) = [each["payload"]["config_ref"]["digest"] for each in events if each["type"] == "turn.started"]
+    for other in (config, "/etc/passwd", "/../../../../etc/passwd", "a%00b"):
+        refused = observer.get(f"/agents/plain/definition?revision={other}")
+        assert (refused.status, refused.code) == (422, "invalid_request"), other
+        assert "has no revision" in refused.body["error"]["message"], other
+
+
 @pytest.mark.spec("CTL-WEB-04")
 def test_a_person_cannot_be_asked_about_a_tool_that_is_not_there(operator: HomeClient) -> None:
     refused = operator.post("/agents", definition("asks", hitl_tools=["refnud"]))

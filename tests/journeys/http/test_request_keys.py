@@ -47,6 +47,22 @@ def test_another_request_with_the_same_key_is_told_both_digests(client: HomeClie
     assert queued(client, "Dust.") == 0
 
 
+@pytest.mark.parametrize("path", ["/agents/clerk/messages", "/agents/clerk/chat"])
+@pytest.mark.parametrize("other", [{"thread": "elsewhere"}, {"priority": "next"}, {"text": "bye"}])
+def test_another_message_with_the_same_key_is_told_both_digests(
+    client: HomeClient, path: str, other: dict[str, str]
+) -> None:
+    """Also where it has the same words: it would be believed to be in another thread, or to be more urgent."""
+    said = {"text": "hello", "thread": "keyed", "key": "one-message"}
+    first = client.post("/agents/clerk/messages", said)
+    assert first.status == 200
+    refused = client.post(path, {**said, **other})
+    assert (refused.status, refused.code) == (409, "key_reused"), refused
+    assert len(set(re.findall(r"\b[0-9a-f]{64}\b", refused.body["error"]["message"]))) == 2
+    assert client.post("/agents/clerk/messages", said).body["message_id"] == first.body["message_id"]
+    assert [each["thread"] for each in client.get("/threads?agent=clerk").body if each["thread"] == "elsewhere"] == []
+
+
 def test_a_key_is_its_callers_own(home: ServedHome, client: HomeClient, operator: HomeClient) -> None:
     mine, theirs = (with_key(each, "w3", QUEUE, {"objective": "Rake."}) for each in (client, operator))
     assert mine.body["id"] != theirs.body["id"]

@@ -87,6 +87,10 @@ def test_a_signature_is_over_the_bytes_that_came(client: HomeClient, stranger: H
         assert refused.status == 401, refused
     taken = deliver(stranger, address, raw, **{"x-hub-signature-256": signed})
     assert (taken.status, taken.body["outcome"]) == (202, "accepted")
+    guessed = deliver(stranger, address[:-5] + "AAAAA", raw)
+    assert (guessed.status, guessed.code) == (404, "unknown_trigger")
+    refused = client.get("/control/runtime/status").body["refused"]
+    assert refused["signature_missing"] >= 1 and refused["signature_invalid"] >= 3 and refused["unknown_trigger"] >= 1
 
 
 def test_the_time_of_a_turn_is_told(client: HomeClient) -> None:

@@ -32,9 +32,9 @@ def needed(said: dict[str, Any]) -> str:
 
 
 def example(said: dict[str, Any]) -> Any:
-    if "requestBody" not in said:
+    content = said.get("requestBody", {}).get("content", {}).get("application/json")
+    if content is None:  # none, or whatever a sender has
         return None
-    content = said["requestBody"]["content"]["application/json"]
     return content["example"] if "example" in content else next(iter(content["examples"].values()))["value"]
 
 
@@ -73,6 +73,36 @@ def test_a_key_that_stands_in_a_body_twice_is_refused_by_every_route(client: Hom
     nested = client.post("/agents", b'{"definition": {"name": "twofold", "model": "scripted:demo", "name": "other"}}')
     assert (nested.status, nested.code) == (400, "duplicate_key")
     assert {client.get(f"/agents/{name}/status").status for name in ("twofold", "other")} == {404}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["\ud800", "a\0b", 100_000 * "x", 2**70, [[]], float("nan")],
+    ids=["half", "nul", "long", "huge", "list", "nan"],
+)
+def test_no_value_of_any_field_is_called_a_failure_of_the_server(client: HomeClient, wrong: Any) -> None:
+    """Whatever somebody sends: it is taken, or it is their request that is wrong, in the shape of every error."""
+    asked = {"agent_id": "clerk", "thread_id": "main"}
+    found = {}
+    for method, path, said in routes(client):
+        where = re.sub(r"{(\w+)}", lambda name: asked.get(name[1], "nothing-of-that-name"), path)
+        body = {} if path.startswith("/callbacks/") else example(said) or {}
+        for field in body:
+            answer = client.ask(method, f"{where}?{needed(said)}", {**body, field: wrong})
+            found[f"{method} {path} {field}"] = answer.status if answer.status >= 500 or not answer.body else 0
+            assert answer.status < 400 or answer.code, (method, path, field)
+    assert len(found) > 50
+    assert {route: status for route, status in found.items() if status} == {}
+    client.post("/control/runtime/hold", {"control": "running"})
+    client.post("/control/agents/clerk/resume")
+
+
+def test_half_of_a_letter_is_text_only_where_somebody_speaks(client: HomeClient) -> None:
+    """A program that cuts a text at a number of letters leaves such a half behind."""
+    cut = client.post("/agents/clerk/messages", b'{"text": "hello \\ud83d", "thread": "cut"}')
+    assert cut.status == 200, cut
+    refused = client.post("/agents/clerk/messages", b'{"text": "hello", "thread": "cut \\ud83d"}')
+    assert (refused.status, refused.code) == (422, "invalid_text")
 
 
 def test_a_number_that_is_too_long_is_not_called_wrong_text(client: HomeClient) -> None:
@@ -150,7 +180,36 @@ def test_what_is_wrong_is_said_in_words_for_its_sender(client: HomeClient) -> No
     assert said("POST", "/agents/clerk/messages") == "the body is missing"
     assert said("GET", "/agents?nonsense=1") == "there is no field 'nonsense' here"
     assert said("PUT", "/agents/list", {}) == "PUT /agents/list is not taken"
-    assert client.ask("PUT", "/agents/list", {}).headers["allow"] == "GET"
+    assert client.ask("PUT", "/store/stats", {}).headers["allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/agents", "GET, HEAD, POST"),
+        ("/agents/clerk", "DELETE, GET, HEAD, PATCH"),
+        ("/agents/clerk/chat", "POST"),
+        ("/callbacks/wake/x", "POST"),
+        ("/health", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_is_not_there_names_all_that_are(client: HomeClient, path: str, methods: str) -> None:
+    for method in ("PUT", "OPTIONS", "TRACE"):
+        answer = client.ask(method, path)
+        assert (answer.status, answer.code, answer.headers["allow"]) == (405, "method_not_allowed", methods)
+
+
+@pytest.mark.parametrize(
+    "path", ["/health", "/agents", "/agents/clerk/state", "/feed", "/agents/nobody", "/openapi.json"]
+)
+def test_head_is_a_get_without_its_body(client: HomeClient, stranger: HomeClient, path: str) -> None:
+    """Programs that look whether a server is there ask so. One that accepts streams gets none."""
+    asked = client.ask("HEAD", path, headers={"accept": "text/event-stream"})
+    got = client.get(path)
+    assert (asked.status, asked.body) == (got.status, "")
+    assert asked.headers["content-type"] == got.headers["content-type"]
+    assert asked.headers.get("link") == got.headers.get("link")
+    assert stranger.ask("HEAD", path).status == (200 if path == "/health" else 401)
 
 
 def test_the_log_of_the_daemon_has_no_traceback_of_it(home: ServedHome) -> None:

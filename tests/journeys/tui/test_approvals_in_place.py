@@ -103,3 +103,27 @@ async def test_one_that_somebody_else_decided_stays_decided(home: ServedHome, cl
         screen.console._wish(wish)
         await screen.until(" ! ")
         assert decided(client, approval)["note"] == "from elsewhere"
+
+
+async def test_a_letter_never_falls_on_an_approval_that_came_in_the_place_of_another(
+    home: ServedHome, client: HomeClient
+) -> None:
+    """Two wait. The one that is shown is decided elsewhere, just before somebody presses y."""
+    async with watching(home.socket, agent="clerk") as screen:
+        first = await asked(screen, client, 88)
+        client.post("/agents/clerk/messages", {"text": "refund 99", "thread": "other"})
+        await screen.until("2 NEEDS YOU")
+        second = next(each["approval_id"] for each in client.get("/approvals").body if each["approval_id"] != first)
+        client.post(f"/approvals/{first}/decision", {"decision": "rejected", "reason": "from elsewhere"})
+        await screen.until("refund of clerk: rejected by")
+        assert "[y] once" not in screen.text
+        await screen.press_letters("y")
+        assert decided(client, second)["status"] == "pending"
+        await screen.press("backspace")
+        await screen.until("1 needs you: Enter shows the next")
+        await screen.press("enter")
+        await screen.until("[y] once")
+        await screen.press("y")
+        await screen.until(lambda: decided(client, second)["status"] == "approved")
+        await screen.until("refund of clerk: approved by you")
+        await screen.until("nothing needs you")

@@ -26,11 +26,11 @@ def pane(screen: Screen) -> str:
 
 
 async def until_chosen(screen: Screen, name: str) -> None:
-    """Its row is in sight, and marked. A long name is cut."""
+    """Its row is in sight, and marked. A long name is cut in its middle."""
 
     def is_chosen() -> bool:
-        found = re.search(r"^ >(?: *└ )?(\S+?)…? ", pane(screen), re.M)
-        return found is not None and name.startswith(found[1])
+        found = re.search(r"^ >(?: *└ )?(\S+?)(?:…(\S*))? ", pane(screen), re.M)
+        return found is not None and name.startswith(found[1]) and name.endswith(found[2] or "")
 
     await screen.until(is_chosen)
 

@@ -14,13 +14,14 @@ from wakeful.contracts.events import (
     ModelRequested,
     TaskCreated,
     TaskEnded,
+    Terminal,
     TimerArmed,
     TimerFired,
     TimerFolded,
     TimerMissed,
     ToolStarted,
     TriggerDelivered,
-    TurnFailed,
+    TurnInterruptRequested,
     TurnStarted,
     WaitCancelled,
     WaitCreated,
@@ -28,7 +29,6 @@ from wakeful.contracts.events import (
     WaitResolved,
     WorkItemCompleted,
     WorkItemPicked,
-    WorkQueueScheduled,
 )
 from wakeful.decisions.policy.provenance import is_instruction
 from wakeful.ports.wakes import WORK
@@ -36,6 +36,8 @@ from wakeful.store.memory import MemoryStore
 
 Logs = Mapping[str, Sequence[StoredFact]]
 FROM_OUTSIDE = ("operator_prompt", "channel_event", "webhook_event", "callback_event")
+PERSON = "ada"
+"""Who decides and cancels in the world."""
 ACTING = ("act", "start")
 """Tools that change something."""
 OUTSIDE = "external_evidence"
@@ -58,18 +60,6 @@ def what_is_wrong_with(agent: str, entries: Sequence[StoredFact]) -> Iterator[st
     yield from _lost_wakes(agent, entries)
 
 
-def _is_cancelled(entries: Sequence[StoredFact]) -> bool:
-    """Was a turn stopped by a person, and no work planned since? Nobody goes on with it unasked."""
-    is_left = False
-    for entry in entries:
-        event = entry.fact.event
-        if isinstance(event, TurnFailed) and event.status == "cancelled":
-            is_left = True
-        elif isinstance(event, WorkQueueScheduled) and event.work_item_id is not None:
-            is_left = False
-    return is_left
-
-
 async def what_is_left(store: MemoryStore, logs: Logs, sent: Mapping[str, tuple[str, str]], now: int) -> list[str]:
     """Among the rows: messages lost or taken twice, threads that nobody runs, waits and work without an end."""
     found: list[str] = []
@@ -89,7 +79,7 @@ async def what_is_left(store: MemoryStore, logs: Logs, sent: Mapping[str, tuple[
         late = [wait for wait in await store.open_waits(agent) if wait.due_at < now and not is_over]
         found += [f"wait {wait.wait_id} of {agent} is open past its deadline" for wait in late]
         is_planned = await store.wake(agent, MAIN_THREAD, WORK) is not None
-        is_left = is_planned or _is_cancelled(entries)
+        is_left = is_planned or _is_to_be_quiet(entries)
         free = [item for item in await store.open_work_items(agent) if item.blocked_by is None and not is_left]
         found += [f"work item {item.work_item_id} of {agent} could go on, and nobody goes on with it" for item in free]
     for message, (agent, _) in sent.items():
@@ -109,6 +99,18 @@ async def what_is_left(store: MemoryStore, logs: Logs, sent: Mapping[str, tuple[
     found += [f"task {task.task_id} of {task.agent_id} never ended" for task in await store.open_tasks()]
     due = await store.due_wakes(now, limit=100)
     return found + [f"{wake.subject} of {wake.agent_id} is due, and nothing comes of it" for wake in due]
+
+
+def _is_to_be_quiet(entries: Sequence[StoredFact]) -> bool:
+    """Did a person cancel the newest turn of an agent's own thread? Its work is left alone until somebody speaks."""
+    newest: tuple[str, str | None] = ("", None)
+    by_person: set[str | None] = set()
+    for fact in (entry.fact for entry in entries):
+        if isinstance(fact.event, Terminal) and fact.thread_id == MAIN_THREAD:
+            newest = fact.event.status, fact.turn_id
+        elif isinstance(fact.event, TurnInterruptRequested) and fact.event.requested_by == PERSON:
+            by_person.add(fact.turn_id)
+    return newest[0] == "cancelled" and newest[1] in by_person
 
 
 def what_is_wrong_between(logs: Logs) -> Iterator[str]:

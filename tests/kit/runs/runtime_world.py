@@ -17,7 +17,14 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from kit.runs.runtime_invariants import HOUR_US, overspent, what_is_left, what_is_wrong_between, what_is_wrong_with
+from kit.runs.runtime_invariants import (
+    HOUR_US,
+    PERSON,
+    overspent,
+    what_is_left,
+    what_is_wrong_between,
+    what_is_wrong_with,
+)
 from kit.runs.world_agents import AGENTS, HOURLY, SPENDER, WORDS, WORKER, Deeds, Fault, agents_of
 from wakeful import Approve, Reject, Runtime
 from wakeful.bootstrap.engines import new_engine
@@ -269,14 +276,14 @@ async def _cancel(world: World) -> None:
     engine = new_engine(world.store, clock=world.clock, ids=world.ids)
     turns = [row async for row in world.store.open_turns()]
     if turns:
-        await cancel_turn(engine, world.chance.choice(turns).turn_id, requested_by="ada")
+        await cancel_turn(engine, world.chance.choice(turns).turn_id, requested_by=PERSON)
 
 
 async def _grant(world: World) -> None:
     """A person allows more money in this hour."""
     engine = new_engine(world.store, clock=world.clock, ids=world.ids)
     amount = Decimal("0.20")
-    await grant(engine, agent_scope(SPENDER), amount, "hour", by="ada")
+    await grant(engine, agent_scope(SPENDER), amount, "hour", by=PERSON)
     hour = world.clock.now() // HOUR_US
     world.granted[hour] = world.granted.get(hour, Decimal(0)) + amount
 
@@ -295,7 +302,7 @@ async def _decide(world: World, *, all_of_them: bool = False) -> bool:
     for action in waiting:
         if all_of_them or world.chance.random() < 0.5:
             said = Approve() if all_of_them or world.chance.random() < 0.7 else Reject("not now")
-            await decide(engine, action.action_id, said, by="ada")
+            await decide(engine, action.action_id, said, by=PERSON)
     return bool(waiting)
 
 

@@ -205,15 +205,22 @@ class ServedHome:
                 )
         finally:
             os.close(handle)
+        self.until_there()
+        return self
+
+    def until_there(self) -> None:
+        """Until the process that was started answers."""
+        assert self.process is not None
         until = time.monotonic() + 60
         while time.monotonic() < until:
             assert self.process.poll() is None, self.said.read_text()
             try:
                 if self.record["pid"] == self.process.pid and self.client.get("/health").status == 200:
-                    return self
+                    return
             except (OSError, KeyError, ValueError):
                 pass
             time.sleep(0.02)
+        self.kill()
         raise AssertionError(f"it does not answer: {self.said.read_text()}")
 
     def kill(self) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeful.processes.output_segments import OutputSegments, StoredOutput, read_output
+from wakeful.processes.output_segments import OutputPiece, OutputSegments, StoredOutput, read_output, read_piece
 
 
 def moved(segments: OutputSegments, folder: Path) -> OutputSegments:
@@ -43,6 +43,23 @@ def test_a_reader_is_shown_both_ends_and_how_much_is_between(
     segments.take(said)
     assert read_output(str(tmp_path), most) == read
     assert read.total_bytes == len(said)
+
+
+@pytest.mark.parametrize(("place", "most", "piece"), [
+    (0, 99, OutputPiece(0, b"abcdefg")),
+    (2, 3, OutputPiece(2, b"cde")),
+    (4, 99, OutputPiece(4, b"efg")),
+    (7, 99, OutputPiece(7, b"")),
+])  # fmt: skip
+def test_a_piece_goes_on_in_the_next_file(tmp_path: Path, place: int, most: int, piece: OutputPiece) -> None:
+    moved(OutputSegments(head_bytes=4, segment_bytes=3), tmp_path).take(b"abcdefg")
+    assert read_piece(str(tmp_path), place, most) == piece
+
+
+def test_a_piece_ends_where_something_was_dropped_and_says_so(tmp_path: Path) -> None:
+    moved(OutputSegments(head_bytes=4, segment_bytes=3), tmp_path).take(b"abcdefghijklmnop")
+    assert read_piece(str(tmp_path), 1, 99) == OutputPiece(1, b"bcd", ends_at_gap=True)
+    assert read_piece(str(tmp_path), 4, 99) == OutputPiece(10, b"klmnop")
 
 
 def test_where_nothing_was_written_there_is_no_output(tmp_path: Path) -> None:

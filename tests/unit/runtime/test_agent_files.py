@@ -220,7 +220,7 @@ async def test_what_cannot_be_an_agent_is_refused_and_leaves_nothing(tmp_path: P
             await rt.create({"name": "ops", "model": "scripted:demo"})
         with pytest.raises(InvalidRequest, match="agent 'ops' is defined in the program"):
             await rt.update("ops", instructions="Other words.")
-        with pytest.raises(InvalidRequest, match="no definition is kept for revision"):
+        with pytest.raises(InvalidRequest, match="has no revision"):
             await rt.definition("ops", "sha256:0")
         assert [agent.agent for agent in await rt.agents()] == ["ops"]
         written(tmp_path, "ops", "one")

@@ -16,11 +16,12 @@ from kit.runs.child_agents import (
     of_kind,
     on_task,
     only_task,
+    results,
     spawning,
     tool_results,
     until_over,
 )
-from wakeful import Agent, Runtime, tool
+from wakeful import Agent, Runtime, interrupt, tool
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import AgentCreated, MessageAdmitted, TaskStatusChanged
 from wakeful.errors import InvalidRequest, StoreProblem
@@ -324,6 +325,28 @@ async def test_what_a_child_would_tell_its_operator_goes_to_its_parent() -> None
         assert len([each for each in await of_kind(store, "ops", MessageAdmitted) if each.task_id]) == 2, "once each"
 
 
+async def test_a_parent_is_told_that_the_work_of_its_child_needs_input_and_can_give_it() -> None:
+    store = MemoryStore()
+
+    def child(request: ModelRequest) -> Any:
+        if heard(request)[-1].endswith("Three feet.") and not request.answered:
+            return calls("complete_work_item", work_item_id=results(request)[0]["work_item_id"])
+        if request.answered == 0:
+            return calls("create_work_item", objective="A hole.", plan_status="needs_input")
+        return "How deep?" if len(heard(request)) == 1 else "Dug."
+
+    def parent(request: ModelRequest) -> Any:
+        if heard(request)[-1].endswith("(last_progress_brief)."):
+            return on_task("task_input", input="Three feet.")(request) if not request.answered else "Said."
+        return spawning("It digs.")(request)
+
+    async with Runtime(store=store, agents=[family(parent, child, work_items=True)]) as rt:
+        await rt.answer(await rt.send("ops", "Have a hole dug."))
+        await rt.settled()
+        assert (await only_task(store)).status == "completed"
+        assert await rt.notices() == [], "people are told nothing: its parent is there"
+
+
 async def test_nobody_but_its_parent_speaks_to_a_private_child() -> None:
     store = MemoryStore()
     waits = calls("wait_for", reason="rain", wake="external")
@@ -515,4 +538,50 @@ async def test_a_child_that_could_not_be_made_is_made_once_that_is_possible() ->
         assert ((await only_task(store)).status, store.refused) == ("queued", True)
         clock.advance(61)
         assert (await until_over(store)).status == "completed"
+        await rt.settled()
+
+
+@pytest.mark.parametrize("how", ["paused, then its task", "itself"])
+async def test_a_stopped_child_asks_nobody_for_a_decision_any_more(how: str) -> None:
+    store = MemoryStore()
+
+    @tool(effect="irreversible", approval=True)
+    def blast(sticks: int) -> str:
+        """Blow it up."""
+        raise AssertionError("nobody allowed it")
+
+    agent = family(spawning("It digs."), lambda request: calls("blast", sticks=3), tools=[blast])
+    async with Runtime(store=store, agents=[agent]) as rt:
+        await rt.answer(await rt.send("ops", "Have a hole dug."))
+        await rt.settled()
+        row = await only_task(store)
+        child = name_of(row)
+        assert [action.agent_id for action in await store.actions(pending_only=True)] == [child]
+        if how == "itself":
+            await rt.stop(child)
+        else:
+            await rt.pause(child)
+            await rt.stop_task(row.task_id)
+        assert (await until_over(store)).status == "cancelled"
+        assert await store.actions(pending_only=True) == []
+        assert [turn.state for turn in await store.turns_of_thread(child, "main")] == ["cancelled"]
+        await rt.settled()
+
+
+async def test_a_child_whose_message_was_taken_out_of_its_queue_is_over_before_it_began() -> None:
+    clock, store = FixedClock(), FullFor(MemoryStore())
+    async with Runtime(store=store, agents=[family(spawning("It digs."))], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "Have a hole dug."))
+        await rt.settled()
+        await rt.pause_all()
+        clock.advance(61)  # the child is made, and held
+        child = name_of(await only_task(store))
+        while not await store.queued(child, "main"):  # noqa: ASYNC110 - the watchdog looks
+            await asyncio.sleep(0.01)
+        await interrupt(store, agent=child, thread="main", queue="clear")
+        await rt.resume_all()
+        clock.advance(61)
+        row = await until_over(store)
+        words = "the message that it was made for was taken out of its queue before it began"
+        assert (row.status, row.result_summary) == ("cancelled", words)
         await rt.settled()

@@ -87,6 +87,28 @@ async def test_words_with_another_heading_make_it_another_entry(tmp_path: Path, 
         assert file.read_bytes() == before
 
 
+async def test_a_section_that_stands_in_the_file_again_is_found_again(tmp_path: Path, home: Path) -> None:
+    """An editor that was open writes back what was forgotten, before anybody has searched."""
+    file = home / "memory" / "self.md"
+    file.write_text("# Whale\nIt is an orca.\n\n# Tone\nBe brief.\n")
+    before = file.read_bytes()
+    async with Runtime(tmp_path / "rt", agents=[Mind(searching).agent()], clock=FixedClock()) as rt:
+        memory = rt.memory(AGENT)
+        (whale,) = await memory.list("orca")
+        await memory.forget(whale.source_ref)
+        file.write_bytes(before)
+        assert await memory.list("orca") == [whale]
+
+
+async def test_each_section_of_a_file_is_an_entry_whatever_it_is_called(tmp_path: Path, home: Path) -> None:
+    code = "# Build\nRun:\n```sh\n# first\nmake deps\n```\n~~~\n# second\n~~~\nDone.\n"
+    open_code = "# Open\n```\n# Behind\nwords\n"
+    (home / "memory" / "self.md").write_text(f"# A\none\n# A\ntwo\n# A (2)\nthree\n{code}{open_code}")
+    async with Runtime(tmp_path / "rt", agents=[Mind(searching).agent()], clock=FixedClock()) as rt:
+        found = {each.text for each in await rt.memory(AGENT).list()}
+    assert found == {"# A\none", "# A\ntwo", "# A (2)\nthree", code.strip(), "# Open\n```", "# Behind\nwords"}
+
+
 @pytest.mark.parametrize(
     ("behind", "wrong"),
     [

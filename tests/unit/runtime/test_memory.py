@@ -116,6 +116,8 @@ async def test_a_handle_is_opaque_and_an_entry_is_shown_within_bounds(tmp_path: 
         ("GPT模型 is used for 翻译 tasks.", "GPT 翻译"),
         ("GPT模型 is used for 翻译 tasks.", "模型"),
         ("Die Übergabe ist am Montag.", "ubergabe"),
+        ("数据库迁移在周五。", "请帮我查看一下昨天我们讨论过的关于数据库迁移的计划"),
+        ("The vault is in the cellar.", " ".join(f"so word{number}" for number in range(90)) + " and the vault?"),
     ],
 )
 async def test_every_script_is_found_and_shown_as_it_was_written(

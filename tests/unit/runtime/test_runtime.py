@@ -231,7 +231,7 @@ async def test_a_message_to_an_agent_that_is_not_there_is_refused_with_the_names
     async with Runtime(tmp_path, agents=[clerk()]) as rt:
         with pytest.raises(AgentNotFound, match="the runtime has no agent 'clark'") as unknown:
             await rt.send("clark", "Hello?")
-        assert unknown.value.hint == "It has: clerk."
+        assert unknown.value.hint == "Did you mean clerk?"
 
 
 async def test_follow_shows_an_agents_events_once_and_in_order(tmp_path: Path) -> None:

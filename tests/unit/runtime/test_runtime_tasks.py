@@ -253,6 +253,39 @@ async def test_a_task_goes_on_and_can_be_stopped_where_repositories_cannot_be_lo
         assert "repositories could not be looked at" in row.result_summary
 
 
+async def test_settings_that_a_person_writes_while_a_task_runs_are_kept_beside_those_that_are_put_back(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = house.home.parent / "state"
+    monkeypatch.setenv("WAKEFUL_HOME", str(state))
+    settings = repository(house.workspace / "shop") / ".git" / "config"
+    before = settings.read_text()
+    async with house.runtime(begins(), "It runs.") as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+        mine = f'{before}[remote "origin"]\n\turl = https://example.com/x.git\n'
+        settings.write_text(mine)
+        house.say_go()
+        (row,) = await house.until_over()
+    assert (row.status, settings.read_text()) == ("failed", before), "nobody knows who wrote it"
+    (kept,) = (state / "repositories" / "kept" / "replaced").iterdir()
+    assert kept.read_text() == mine
+    assert f"it is as it was before; what stood there is kept in {kept}" in row.result_summary
+
+
+async def test_a_project_that_is_moved_away_while_a_task_runs_is_not_made_again_where_it_was(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEFUL_HOME", str(house.home.parent / "state"))
+    house.workspace.rmdir()
+    repository(house.workspace)
+    async with house.runtime(begins(), "It runs.") as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+        moved = house.workspace.rename(house.home.parent / "moved")
+        (moved / "go").touch()
+        (row,) = await house.until_over()
+    assert (row.status, house.workspace.exists()) == ("completed", False)
+
+
 async def test_a_task_without_anybody_who_looks_after_it_is_found_by_the_watchdog(house: House) -> None:
     clock = FixedClock()
     async with Runtime(house.home, agents=[house.agent("Begun.")], clock=clock) as rt:
@@ -344,6 +377,17 @@ async def test_a_folder_that_no_task_has_is_taken_away_at_the_start(house: House
         assert await until(lambda: not left.exists())
         assert (left.parent.stat().st_mode & 0o777) == 0o700
     shutil.rmtree(left.parent)
+
+
+async def test_the_folder_of_tasks_is_made_again_when_somebody_took_it_away(house: House) -> None:
+    folder = Path(f"{house.path}.tasks")
+    async with house.runtime(begins(), "It runs.") as rt:
+        shutil.rmtree(folder)
+        await rt.answer(await rt.send("ops", "Build it."))
+        house.say_go()
+        (row,) = await house.until_over()
+        assert (row.status, row.output_summary) == ("completed", "ready\ndone\n")
+        await rt.settled()
 
 
 async def test_of_a_store_in_memory_tasks_end_with_the_runtime(house: House) -> None:

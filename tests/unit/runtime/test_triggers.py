@@ -268,6 +268,12 @@ async def test_a_stopped_agent_takes_no_delivery_and_a_paused_one_keeps_it(tmp_p
             receipt = await rt.deliver(url, b"red")
             assert receipt.reason == "agent_stopped" and "was stopped by program" in receipt.message
         await rt.resume("ops")
+        await rt.stop_all(reason="fire")
+        for url in urls:
+            receipt = await rt.deliver(url, b"red")
+            words = "all agents are stopped by program: fire"
+            assert (receipt.reason, receipt.message) == ("agent_stopped", words)
+        await rt.resume_all()
         await rt.pause("ops")
         for url in urls:
             assert (await rt.deliver(url, b"green")).outcome == "accepted"

@@ -114,7 +114,11 @@ async def test_nothing_to_work_on_wakes_nobody(tmp_path: Path) -> None:
         await rt.settled()
         (item,) = await rt.work_items(AGENT)
         assert (item.scheduling_state, item.is_current) == ("waiting_operator", True)
-        assert len(await rt.briefs(AGENT)) == 1
+        told = [(brief.kind, brief.visibility) for brief in await rt.briefs(AGENT)]
+        assert told == [("result", "action_required"), ("progress", "action_required")], "it is woken once, and asks"
+        words = f"Work item {item.id} needs your input: Choose a colour."
+        assert [(each.kind, each.text) for each in await rt.notices(AGENT)] == [("action_required", words)]
+        assert (await rt.why(AGENT)).sentence.endswith(words)
 
 
 async def test_turns_that_bring_nothing_are_spaced_out_and_at_last_the_item_is_blocked(tmp_path: Path) -> None:
@@ -435,7 +439,9 @@ async def test_a_cancelled_turn_is_followed_by_no_ticks(tmp_path: Path) -> None:
         turns = await store.turns_of_agent(AGENT, limit=50)
         assert [row.state for row in turns] == ["cancelled"]
         life = await rt.why(AGENT)
-        assert (life.state, life.sentence) == ("idle", f"{AGENT} owes nothing; turn {turn.turn_id} cancelled.")
+        (item,) = await rt.work_items(AGENT)
+        left = f"Work item {item.id} is left alone until you send {AGENT} a message: Think it over."
+        assert (life.state, life.sentence) == ("idle", f"{AGENT} owes nothing; turn {turn.turn_id} cancelled. {left}")
         await rt.send(AGENT, "Go on with it.")
 
 

@@ -542,3 +542,42 @@ async def test_a_deleted_worktree_holds_its_agent_up_until_it_is_sent_elsewhere(
         await rt.settled()
         assert (await rt.workspaces("ops")).worktrees == ()
     assert branches(house.repo) == ["main"]
+
+
+async def test_a_worktree_waits_for_its_repository_and_nothing_is_made_in_its_place(house: House) -> None:
+    moved = house.root / "moved"
+    async with house.runtime(house.agent(workspace=house.repo)) as rt:
+        await rt.use_workspace("ops", house.repo, mode="isolated")
+        await house.run(rt, calls("exec_command", cmd="git status"))
+        house.repo.rename(moved)
+        house.script = [calls("exec_command", cmd="git status"), "done"]
+        sent = await rt.send("ops", "Go on.")
+        await rt.settled()
+        known = await rt.workspaces("ops")
+        assert (known.active_workspace_entry.state, house.repo.exists()) == ("missing", False)
+        assert f"{house.repo}, and that folder is not there" in (await rt.why("ops")).sentence
+        (deferred,) = await rt._here.engine.store.deferrals("ops", "main")
+        assert deferred.cause_id == str(house.repo)
+        moved.rename(house.repo)
+        house.clock.advance(3600)
+        assert (await rt.answer(sent)).output == "done"
+        assert '"exit_status":0' in house.results_of("wakeful/exec_command")[-1]
+
+
+async def test_a_command_whose_repository_went_away_meanwhile_is_not_started(house: House) -> None:
+    moved = house.root / "moved"
+
+    def away(request: ModelRequest) -> Any:
+        if request.answered == 1:
+            house.repo.rename(moved)
+        house.history = list(request.history)
+        return [calls("exec_command", cmd="true"), calls("exec_command", cmd="git status"), "done"][request.answered]
+
+    async with house.runtime(Agent("ops", scripted(away), workspace=house.repo)) as rt:
+        await rt.use_workspace("ops", house.repo, mode="isolated")
+        assert (await rt.answer(await rt.send("ops", "Go on."))).output == "done"
+        assert (
+            "the repository that the workspace belongs to, is not there" in house.results_of("wakeful/exec_command")[-1]
+        )
+        assert not house.repo.exists()
+        moved.rename(house.repo)

@@ -1,6 +1,7 @@
 """Worktrees on disk: made whole or not at all, removed only where nothing is lost."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -120,10 +121,36 @@ def _locked(tree: WorktreePlace, repo: Path) -> None:
     git(repo, "worktree", "lock", tree.path)
 
 
+def _passed_over(flag: str) -> Callable[[WorktreePlace, Path], None]:
+    """A change that git was told not to look at."""
+
+    def change(tree: WorktreePlace, repo: Path) -> None:
+        git(tree.path, "update-index", flag, "README.md")
+        _modified(tree, repo)
+
+    return change
+
+
+def _replaced_by_a_link(tree: WorktreePlace, repo: Path) -> None:
+    git(tree.path, "update-index", "--skip-worktree", "README.md")
+    Path(tree.path, "README.md").unlink()
+    Path(tree.path, "README.md").symlink_to("elsewhere")
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_a_file_that_git_passes_over_holds_no_worktree_as_long_as_it_is_as_committed(repo: Path, flag: str) -> None:
+    tree = made(repo)
+    git(tree.path, "update-index", flag, "README.md")
+    assert remove_worktree(tree).is_gone
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         (_untracked, "changed_files"),
+        (_passed_over("--assume-unchanged"), "changed_files"),
+        (_passed_over("--skip-worktree"), "changed_files"),
+        (_replaced_by_a_link, "changed_files"),
         (_modified, "changed_files"),
         (_staged, "changed_files"),
         (_committed, "unmerged_commits"),
@@ -142,6 +169,19 @@ def test_a_worktree_is_kept_where_something_would_be_lost(repo: Path, change: ob
     removal = remove_worktree(tree)
     assert (removal.is_gone, removal.reason) == (False, reason)
     assert sorted(path.name for path in Path(tree.path).iterdir()) == before
+
+
+@pytest.mark.parametrize("base", ["none was checked out", "it was renamed"])
+def test_without_a_base_branch_work_that_another_branch_has_holds_no_worktree(repo: Path, base: str) -> None:
+    if base == "none was checked out":
+        git(repo, "checkout", "-q", "--detach")
+    tree = made(repo)
+    _committed(tree, repo)
+    if base == "it was renamed":
+        git(repo, "branch", "-m", "trunk")
+    assert remove_worktree(tree).reason == "unmerged_commits", "its own branch is not another one"
+    git(repo, "branch", "merged", tree.branch)
+    assert remove_worktree(tree).is_gone
 
 
 def test_a_branch_with_work_stays_when_its_folder_was_deleted(repo: Path) -> None:

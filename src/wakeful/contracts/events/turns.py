@@ -157,7 +157,8 @@ class MessageAdmitted(Event):
     task_id: str | None = None
     key: str | None = None
     fingerprint: str = ""
-    """Hash of agent name and prompt: what `key` was given with the first time."""
+    """Hash of agent name and prompt: what `key` was given with the first time. Where it waits in a queue without a key,
+    it is blank."""
     prompt_preview: Preview = ""
     context: dict[str, Any] = {}
     """What the caller passed along; whoever runs the turn gives it to the tools."""

@@ -78,6 +78,7 @@ async def bind_agent(
         await asyncio.to_thread(folder.mkdir, 0o700, True, True)
     root = row.execution_root or str(folder)
     _check(agent_id, root, row.workspace_id)
+    _check_repository(row)
     return BoundAgent(_at(agent, root, profile), _roots(row, folder, root), place=place_of(row))
 
 
@@ -91,7 +92,10 @@ async def _as_begun(
     profile = await _profile(engine, agent, agent_id)
     row = await engine.store.active_workspace(agent_id)
     is_there = row is not None and (row.execution_root or str(engine.agent_home(agent_id))) == before.workspace
-    place = place_of(row) if row is not None and is_there else None
+    place = None
+    if row is not None and is_there:
+        _check_repository(row)
+        place = place_of(row)
     return BoundAgent(_at(agent, before.workspace, profile), None, used[-1] if used else None, place)
 
 
@@ -118,12 +122,23 @@ def _at(agent: Agent[Any, Any], root: str, profile: Profile) -> Agent[Any, Any]:
 def _check(agent_id: str, root: str, workspace: str) -> None:
     if not Path(root).is_dir():
         named = f" (workspace {workspace})" if workspace else ""
-        missing = WorkspaceMissing(
-            f"agent {agent_id!r} works in {root}{named}, and that folder is not there",
-            f"Bring it back, or have the agent work elsewhere: wakeful workspace use {agent_id} {AGENT_HOME}",
-        )
-        missing.folder = root
-        raise missing
+        raise _missing(agent_id, root, f"agent {agent_id!r} works in {root}{named}, and that folder is not there")
+
+
+def _check_repository(row: ActiveWorkspaceRow) -> None:
+    """A worktree whose repository is away is a folder in which git does nothing but fail."""
+    for folder in row.folders[1:]:
+        if not Path(folder).is_dir():
+            words = f"agent {row.agent_id!r} works in a worktree of {folder}, and that folder is not there"
+            raise _missing(row.agent_id, folder, words)
+
+
+def _missing(agent_id: str, folder: str, words: str) -> WorkspaceMissing:
+    missing = WorkspaceMissing(
+        words, f"Bring it back, or have the agent work elsewhere: wakeful workspace use {agent_id} {AGENT_HOME}"
+    )
+    missing.folder = folder
+    return missing
 
 
 def _roots(row: ActiveWorkspaceRow, folder: Path, root: str) -> ExecutionRoots:

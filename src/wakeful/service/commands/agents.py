@@ -46,6 +46,7 @@ from wakeful.service.commands.approvals import show
 from wakeful.service.commands.interruption import supersede as supersede_turns
 from wakeful.service.commands.runtime_holds import refuse_if_stopped
 from wakeful.service.commands.turns_at_rest import end_at_rest
+from wakeful.service.queries.known_agents import agents_hint
 from wakeful.service.queries.record_names import meant_row
 
 RUNTIME = "runtime"
@@ -62,9 +63,7 @@ async def agent_named(store: RuntimeAgents, name: str) -> RuntimeAgentRow:
     """Raises AgentNotFound with the names there are."""
     row = await store.runtime_agent(name)
     if row is None:
-        rows = await store.runtime_agents()
-        known = [each.agent_id for each in rows if each.visibility == "public" and each.archived_at is None]
-        raise AgentNotFound(f"the runtime has no agent {name!r}", f"It has: {', '.join(known[:20]) or 'none'}.")
+        raise AgentNotFound(f"the runtime has no agent {name!r}", agents_hint(name, await store.runtime_agents()))
     return row
 
 
@@ -134,7 +133,7 @@ async def send_message(
         admission=admission,
         key=key,
         expires_at=expires_at,
-        context=context or {},
+        context=context or None,
         correlation_id=checked_id("correlation_id", correlation_id),
         causation_id=checked_id("causation_id", causation_id),
         workflow=workflow,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from wakeful.contracts.amounts import checked_money
 from wakeful.contracts.budgets import Money, SpendWindow
 from wakeful.contracts.envelope import Fact, StoredFact
-from wakeful.contracts.errors import EventRefused, InvalidConfig
+from wakeful.contracts.errors import AgentNotFound, EventRefused, InvalidConfig
 from wakeful.contracts.events import BudgetGranted, LimitChanged, TurnPauseLifted, TurnResumed
 from wakeful.contracts.spending import (
     RUNTIME,
@@ -26,6 +26,7 @@ from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine
 from wakeful.ports import TurnRow
 from wakeful.runtime.own_streams import append_to_stream
+from wakeful.service.queries.known_agents import names_like
 
 STREAM = "budget-grants"
 """The agent whose stream grants are in."""
@@ -46,13 +47,18 @@ async def spending(engine: Engine) -> list[SpendRow]:
 async def grant(
     engine: Engine, scope: str, usd: Money, period: Period | None = None, *, by: str = "program", reason: str = ""
 ) -> SpendRow:
-    """Allow more in the window that is under way. Without a period: of the scope's only one. Raises InvalidConfig.
+    """Allow more in the window that is under way. Without a period: of the scope's only one. Raises InvalidConfig, and
+    AgentNotFound for an agent that nothing is known of.
 
     Agents of a runtime that rest on the window go on by themselves.
     """
     amount = checked_money("grant: usd", usd)
     if amount is None or nanodollars(amount) == 0:
         raise InvalidConfig(f"a grant of {usd!r} dollars", "give an amount above 0, for example 5")
+    kind, _, name = scope.partition(":")
+    if kind == "agent" and not await _is_known(engine, name):
+        words = f"there is no agent {name!r} in {engine.store.location}"
+        raise AgentNotFound(words, await names_like(engine.store, name))
     now, zone = engine.clock.now(), engine.owner_windows.zone
     known = [row for row in await spending(engine) if row.scope == scope]
     if period is None:
@@ -71,6 +77,11 @@ async def grant(
     await append_to_stream(engine.store, STREAM, [Fact(granted, now)])
     await _go_on(engine, window, by)
     return next(row for row in await spending(engine) if row.key == window.key)
+
+
+async def _is_known(engine: Engine, agent: str) -> bool:
+    """An agent of a runtime, or one that had a run here."""
+    return await engine.store.runtime_agent(agent) is not None or agent in await engine.store.agent_names()
 
 
 async def _go_on(engine: Engine, granted: WindowRef, by: str) -> None:

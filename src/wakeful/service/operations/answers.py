@@ -26,6 +26,7 @@ class AnswerQuery:
 
     message: str
     seconds: float = 25.0
+    """How long to wait, at most."""
 
 
 async def _answer(opened: OpenStore, asked: AnswerQuery) -> "MessageAnswer":

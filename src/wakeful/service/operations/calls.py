@@ -24,7 +24,9 @@ class OutcomeOfCall:
 
     call: str
     happened: bool
+    """Did the call have its effect?"""
     result: str = ""
+    """What it came to, where it happened: the model is told."""
     by: str = ""
 
 

@@ -18,13 +18,17 @@ class NewChannel:
     """A channel to add, and who wants it."""
 
     kind: ChannelKind
+    """The service that it goes through."""
     channel: str
+    """Its name."""
     server: str | None = None
     """Another server than the public one."""
     token_env: str | None = None
     """The variable that holds the token."""
     scopes: tuple[str, ...] = ("decide",)
+    """What its phones may do."""
     allow_private: bool = False
+    """Its server may be on a private network."""
     by: str = ""
 
 

@@ -25,7 +25,9 @@ class ClientResult:
 
     request: str
     result: Any = None
+    """What the call came to."""
     error: str | None = None
+    """Why the client could not run it; then there is no result."""
     by: str = ""
 
 

@@ -23,6 +23,7 @@ class ApprovalSearch:
     """Which approvals and questions: in a state, of a turn. Without a state: pending ones."""
 
     status: ApprovalState | Literal["any"] = "pending"
+    """The state that they are in."""
     run_id: str | None = None
     """A turn's id, its key, or the beginning of its id."""
 
@@ -57,6 +58,7 @@ class AnswerDecision:
 
     approval: str
     answer: Any
+    """The answer to a question, or the result of a call."""
     reason: str | None = None
     by: str = ""
 
@@ -67,6 +69,7 @@ class AlwaysDecision:
 
     approval: str
     scope: Literal["call", "tool", "pattern"] = "call"
+    """What the rule is about: this exact call, this tool, or calls that fit a pattern."""
     match: str | None = None
     """Of a pattern: tool names, `*` allowed."""
     arguments: Mapping[str, str] = field(default_factory=dict)

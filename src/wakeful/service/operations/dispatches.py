@@ -19,6 +19,7 @@ class DispatchQuery:
     """The newest runs that were handed to a target, or those of packages."""
 
     kind: Literal["target", "package"] = "target"
+    """Runs that were handed to an agent here, or those of packages."""
     limit: int = PAGE
 
 
@@ -42,9 +43,13 @@ class NewDispatch:
 
     agent: str
     instructions: str
+    """What is to be done."""
     task: str = "task"
+    """A name for the kind of work."""
     input: Mapping[str, Any] = field(default_factory=dict)
+    """Data for it."""
     session: str | None = None
+    """The conversation that it belongs to. None: one of its own."""
     run: str | None = None
     """The id of the run, used once."""
     by: str = ""
@@ -63,8 +68,11 @@ class BundleToImport:
     """A bundle with an agent in it. Tools that the agent names are those of this runtime."""
 
     bundle: Mapping[str, Any] = field(default_factory=dict)
+    """The bundle, as a document."""
     slug: str | None = None
+    """Another name for its agent."""
     on_conflict: str = "upgrade"
+    """What becomes of an agent of the same name."""
     by: str = ""
 
 

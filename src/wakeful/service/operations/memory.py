@@ -18,6 +18,7 @@ class MemoryQuery:
 
     agent: str
     find: str | None = None
+    """Words: the entries nearest to them come first."""
     limit: int = PAGE
     after: str | None = None
     """The last entry of the page before."""
@@ -39,6 +40,7 @@ class MemoryEdit:
     agent: str
     ref: str
     text: str
+    """What the entry is to say."""
     by: str = ""
 
 

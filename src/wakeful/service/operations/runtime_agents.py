@@ -28,6 +28,7 @@ class NewAgent:
 
     definition: Mapping[str, Any] = field(default_factory=dict)
     template: str | None = None
+    """A template that the agent begins with."""
     by: str = ""
 
 
@@ -64,6 +65,7 @@ class RevisionName:
 
     agent: str
     revision: str | None = None
+    """A revision of this agent, or enough of its beginning. Without it, the one in force."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +152,9 @@ async def _update(opened: OpenStore, asked: AgentChange) -> "AgentRecord":
 
 
 async def _definition(opened: OpenStore, asked: RevisionName) -> dict[str, Any]:
-    from wakeful.service.commands.agents import agent_named
+    from wakeful.service.queries.agent_revisions import revision_named
 
-    row = await agent_named(opened.store, asked.agent)
-    return await supply_of(opened).definition(asked.revision or row.revision)
+    return await supply_of(opened).definition(await revision_named(opened.engine, asked.agent, asked.revision))
 
 
 async def _model(opened: OpenStore, asked: ModelOfAgent) -> "AgentModelState":

@@ -18,7 +18,9 @@ class SpendGrant:
     """More money for a window."""
 
     scope: str
+    """Whose limit: `runtime`, `agent:NAME` or `principal:NAME`."""
     usd: "Money"
+    """How much more, in US dollars."""
     period: "Period | None" = None
     """None: the only one there is."""
     by: str = ""
@@ -30,6 +32,7 @@ class CostQuestion:
     """Which requests to models are counted, and by what they are grouped; a day is one of this machine's calendar."""
 
     by: "Grouping"
+    """What the groups are."""
     since: int | None = None
     agent: str | None = None
     turn: str | None = None

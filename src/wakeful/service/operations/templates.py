@@ -28,7 +28,9 @@ class NewTemplate:
     """A folder with an AGENTS.md that is to be a template, by its absolute path; its name is that of the folder."""
 
     path: str
+    """The absolute path of the folder."""
     name: str | None = None
+    """Its name. None: that of the folder."""
 
 
 async def _list(opened: OpenStore, asked: NoRequest) -> "list[TemplateRecord]":

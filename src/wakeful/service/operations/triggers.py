@@ -25,6 +25,7 @@ class NewTrigger:
     """Blank: the agent's default trigger."""
     say: str = ""
     thread: str = "main"
+    """The conversation that deliveries go to."""
     signature: Signature | None = None
     signing_env: str | None = None
     by: str = ""

@@ -31,6 +31,7 @@ class WireQuery:
 
     turn: str | None = None
     after: int = 0
+    """The `event_seq` of the last event that is known."""
 
 
 @dataclass(frozen=True, slots=True)

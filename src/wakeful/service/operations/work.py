@@ -18,6 +18,7 @@ class WorkItemQuery:
 
     agent: str
     completed: bool = False
+    """Those that were completed, instead of the open ones."""
     limit: int = PAGE
     after: str | None = None
     """The last item of the page before."""

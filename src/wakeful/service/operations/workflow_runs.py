@@ -24,6 +24,7 @@ class WorkflowToSave:
 
     agent: str
     graph: Mapping[str, Any] = field(default_factory=dict)
+    """The workflow, as a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class WorkflowToRun:
     name: str
     agent: str
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    """The inputs of the graph, by name."""
     prompt: str = ""
     revision: int | None = None
     thread: str | None = None

@@ -28,6 +28,7 @@ class WorkspaceToAttach:
 
     agent: str
     path: str
+    """The absolute path of the folder."""
     by: str = ""
 
 
@@ -37,10 +38,15 @@ class WorkspaceToUse:
 
     agent: str
     path: str | None = None
+    """The absolute path of a folder."""
     workspace_id: str | None = None
+    """A workspace that the agent has."""
     mode: WorkspaceMode = "direct"
+    """`direct`: in the folder. `isolated`: in a worktree of its own."""
     cwd: str | None = None
+    """A folder inside it, where commands begin."""
     label: str = ""
+    """A name for the worktree."""
     by: str = ""
 
 

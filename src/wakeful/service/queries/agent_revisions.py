@@ -51,6 +51,18 @@ async def difference(engine: Engine, name: str, old: str | None, new: str | None
     return "\n".join(difflib.unified_diff(was, became, *names, lineterm=""))
 
 
+async def revision_named(engine: Engine, name: str, wanted: str | None) -> str:
+    """A revision of an agent by its name, or enough of its beginning; None: the one in force. It is one of this agent:
+    a store has more under names of that kind, the arguments of calls among it.
+
+    Raises AgentNotFound, or InvalidRequest for a revision that is not there.
+    """
+    row = await agent_named(engine.store, name)
+    if wanted is None:
+        return row.revision
+    return _find(await engine.store.agent_revisions(name), name, wanted).revision
+
+
 def short(revision: str) -> str:
     """A revision as people name it."""
     return revision.removeprefix(_PREFIX)[:12]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from wakeful.contracts.errors import InvalidRequest
 from wakeful.engine.run_request import Engine
 from wakeful.engine.watchers import LEFT_OUT
-from wakeful.processes.output_segments import output_end, read_piece
+from wakeful.processes.output_segments import OutputPiece, output_end, read_piece
 from wakeful.service.commands.agents import task_named
 from wakeful.service.queries.tasks import output_of
 from wakeful.views.task_records import OutputChunk, TaskOutput
@@ -117,8 +117,8 @@ async def follow_output(watcher: TaskWatcher, after: int = 0) -> AsyncGenerator[
             piece = await asyncio.to_thread(read_piece, folder, reader.place, PIECE_BYTES) if folder else None
             chunk = None
             if piece is not None:
-                is_last = state.is_over and len(piece.data) < PIECE_BYTES
-                chunk = reader.take(engine, piece.begin, piece.data, is_last=is_last)
+                is_last = state.is_over and len(piece.data) < PIECE_BYTES and not piece.ends_at_gap
+                chunk = reader.take(engine, piece, is_last=is_last)
             if chunk is not None:
                 yield chunk
             elif piece is None or not reader.has_moved:
@@ -140,8 +140,9 @@ class _LineReader:
         self._is_in_line = place > 0
         """The next bytes are the rest of a line, up to its end: after a line break that is the break alone."""
 
-    def take(self, engine: Engine, begin: int, data: bytes, *, is_last: bool) -> OutputChunk | None:
+    def take(self, engine: Engine, piece: OutputPiece, *, is_last: bool) -> OutputChunk | None:
         """The lines of a piece that begins at or behind `place`; None: none is whole yet."""
+        begin, data = piece.begin, piece.data
         before, self._skipped = self.place, self._skipped + begin - self.place
         self.place = begin
         self._is_in_line |= begin > before
@@ -153,6 +154,9 @@ class _LineReader:
         is_long = not whole and len(data) >= PIECE_BYTES
         shown = data if is_long else data[:whole]
         self.place += len(shown)
+        if not shown and piece.ends_at_gap:  # the rest of this line is gone
+            self._is_in_line = True
+            self.place, self._skipped = self.place + len(data), self._skipped + len(data)
         self.has_moved = self.place != before
         if not shown:
             return None

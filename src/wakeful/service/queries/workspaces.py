@@ -102,7 +102,7 @@ def _entry(row: ActiveWorkspaceRow | None, folder: Path) -> ActiveWorkspaceEntry
         cwd=row.cwd,
         mode=row.mode,
         projection_kind=row.projection_kind,
-        state=_state(row.execution_root),
+        state=_state(*row.folders),
     )
 
 
@@ -125,5 +125,5 @@ def _worktree(row: WorktreeRow) -> WorktreeRecord:
     )
 
 
-def _state(folder: str) -> Literal["ready", "missing"]:
-    return "ready" if Path(folder).is_dir() else "missing"
+def _state(*folders: str) -> Literal["ready", "missing"]:
+    return "ready" if all(Path(folder).is_dir() for folder in folders) else "missing"

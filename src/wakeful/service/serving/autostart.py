@@ -1,6 +1,7 @@
 """The system's manager of services: files with which it starts the daemon by itself, and what it is told by it."""
 
 import os
+import re
 import shlex
 import socket
 import sys
@@ -28,17 +29,19 @@ class StartFile(NamedTuple):
     commands: tuple[str, ...]
 
 
-def start_file(arguments: tuple[str, ...], manager: Manager | None = None) -> StartFile:
-    """For this user, this home and these options of `serve`."""
+def start_file(arguments: tuple[str, ...], manager: Manager | None = None, folder: Path | None = None) -> StartFile:
+    """For this user, this home and these options of `serve`. `folder`: where the modules of `--tools` are found; None:
+    there are none."""
     if (manager or ("launchd" if sys.platform == "darwin" else "systemd")) == "launchd":
-        return _launchd(arguments)
-    return _systemd(arguments)
+        return _launchd(arguments, folder)
+    return _systemd(arguments, folder)
 
 
-def _systemd(arguments: tuple[str, ...]) -> StartFile:
+def _systemd(arguments: tuple[str, ...], folder: Path | None) -> StartFile:
     """`KillMode=process`: tasks have supervisors of their own and outlive the daemon; the manager must not end them."""
     home = home_folder().absolute()
-    line = shlex.join([sys.executable, "-P", "-m", "wakeful.surfaces.cli", "serve", *arguments])
+    line = " ".join(_word(each) for each in (sys.executable, "-P", "-m", "wakeful.surfaces.cli", "serve", *arguments))
+    begins = "" if folder is None else f"WorkingDirectory={str(folder).replace('%', '%%')}\n"
     text = f"""[Unit]
 Description=wakeful: agents that live
 Documentation=man:systemd.service(5)
@@ -48,7 +51,7 @@ Wants=network-online.target
 [Service]
 Type=notify
 NotifyAccess=main
-ExecStart={line.replace("%", "%%")}
+{begins}ExecStart={line}
 Environment=WAKEFUL_HOME={_quoted(str(home))}
 EnvironmentFile=-{str(home / SECRETS).replace("%", "%%")}
 KillMode=process
@@ -73,9 +76,10 @@ WantedBy=default.target
     )
 
 
-def _launchd(arguments: tuple[str, ...]) -> StartFile:
+def _launchd(arguments: tuple[str, ...], folder: Path | None) -> StartFile:
     words = [sys.executable, "-P", "-m", "wakeful.surfaces.cli", "serve", *arguments]
     listed = "\n".join(f"    <string>{escape(word)}</string>" for word in words)
+    begins = "" if folder is None else f"\n  <key>WorkingDirectory</key><string>{escape(str(folder))}</string>"
     text = f"""<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
@@ -84,7 +88,7 @@ def _launchd(arguments: tuple[str, ...]) -> StartFile:
   <key>ProgramArguments</key>
   <array>
 {listed}
-  </array>
+  </array>{begins}
   <key>EnvironmentVariables</key>
   <dict><key>WAKEFUL_HOME</key><string>{escape(str(home_folder().absolute()))}</string></dict>
   <key>RunAtLoad</key><true/>
@@ -98,6 +102,16 @@ def _launchd(arguments: tuple[str, ...]) -> StartFile:
 """
     path = Path.home() / "Library" / "LaunchAgents" / AGENT
     return StartFile(path, text, (f"launchctl bootstrap gui/{os.getuid()} {shlex.quote(str(path))}",))
+
+
+def _word(value: str) -> str:
+    """A word of a command line as systemd reads it: in `$` it sees a variable, in `%` a value of its own."""
+    escaped = value.replace("%", "%%").replace("$", "$$")
+    return (
+        escaped
+        if re.fullmatch(r"[\w@%+=:,./$-]+", escaped)
+        else '"' + escaped.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    )
 
 
 def _quoted(value: str) -> str:

@@ -19,6 +19,7 @@ from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer, Nobo
 from wakeful.service.serving.options import KeptOptions, ServeOptions, fingerprint, keep_options, typed
 from wakeful.service.serving.run_files import (
     LOGS,
+    HomeServed,
     ProcessRecord,
     clear_failure,
     failure_path,
@@ -28,6 +29,8 @@ from wakeful.service.serving.run_files import (
     read_failure,
     read_record,
     record_path,
+    serving_lock,
+    starting_lock,
     write_failure,
 )
 from wakeful.service.serving.socket_place import socket_path
@@ -151,6 +154,12 @@ def start_daemon(options: ServeOptions) -> tuple[DaemonStatus, bool]:
     Raises DaemonConflict when it runs with others or something else has its socket, DaemonProblem when it does not come
     up.
     """
+    make_run_folder()
+    with starting_lock():
+        return _start(options)
+
+
+def _start(options: ServeOptions) -> tuple[DaemonStatus, bool]:
     found = daemon_status(options)
     if found.healthy:
         if found.fingerprint_matches is False:
@@ -165,7 +174,6 @@ def start_daemon(options: ServeOptions) -> tuple[DaemonStatus, bool]:
             f"Look: {LOGS}   Replace it: wakeful daemon restart",
         )
     _clean_up()
-    make_run_folder()
     process = _launch(options)
     try:
         _await_ready(process)
@@ -266,8 +274,8 @@ def _launch(options: ServeOptions) -> "subprocess.Popen[bytes]":
         os.close(handle)
 
 
-def _await_ready(process: "subprocess.Popen[bytes]") -> None:
-    path, until = socket_path(), time.monotonic() + START_SECONDS
+def _await_ready(process: "subprocess.Popen[bytes]", seconds: float = START_SECONDS) -> None:
+    path, until = socket_path(), time.monotonic() + seconds
     while time.monotonic() < until:
         if process.poll() is not None:
             failure = read_failure()
@@ -279,7 +287,12 @@ def _await_ready(process: "subprocess.Popen[bytes]") -> None:
                 return
         time.sleep(0.05)
     process.terminate()
-    raise DaemonProblem(f"the daemon did not answer within {START_SECONDS:g} seconds", LOGS)
+    try:
+        process.wait(min(seconds, TERM_SECONDS))
+    except subprocess.TimeoutExpired:
+        process.kill()  # it acknowledged nothing, and would keep the home
+        process.wait()
+    raise DaemonProblem(f"the daemon did not answer within {seconds:g} seconds, and was ended", LOGS)
 
 
 def _clean_up() -> None:
@@ -292,8 +305,9 @@ def _clean_up() -> None:
             f"another program listens at {path}", "Stop that program, or use another home: WAKEFUL_HOME"
         )
     if record is None or not record.identity.is_alive():
-        path.unlink(missing_ok=True)
-        record_path().unlink(missing_ok=True)
+        with suppress(HomeServed, FileNotFoundError), serving_lock():  # it is of one that begins just now
+            path.unlink(missing_ok=True)
+            record_path().unlink(missing_ok=True)
 
 
 def _signal(record: ProcessRecord, what: signal.Signals) -> bool:

@@ -3,14 +3,16 @@
 Files of a process that is gone are stale, and are cleaned away by whoever comes next.
 """
 
+import fcntl
 import json
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.errors import InvalidConfig, InvalidRequest
 from wakeful.contracts.values import Value
 from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.service.serving.options import ServeOptions
@@ -21,6 +23,10 @@ from wakeful.views.process_status import FailurePhase, ProcessFailure
 TAIL_BYTES = 20_000
 LOGS = "wakeful daemon logs"
 SECRETS = "secrets.env"
+
+
+class HomeServed(InvalidRequest):
+    """Another process serves the home, or begins to."""
 
 
 class ProcessRecord(Value):
@@ -73,6 +79,41 @@ def make_run_folder() -> None:
             raise PermissionError(f"{folder} belongs to another user")
         if found.st_mode & 0o077:
             folder.chmod(0o700)
+
+
+@contextmanager
+def serving_lock() -> Iterator[None]:
+    """For the one process that has the socket of this home, from before it looks at it until it has left it. Its death
+    lets go of it.
+
+    Raises HomeServed, naming the process that has it.
+    """
+    descriptor = os.open(run_folder() / "serving.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(descriptor, 40).decode("ascii", "replace").strip() or "another one"
+            raise HomeServed(
+                f"process {holder} serves {home()} already, or begins to",
+                "Look: wakeful daemon status   To replace it: wakeful daemon restart",
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def starting_lock() -> Iterator[None]:
+    """For one start at a time: whoever comes second waits, and finds the process of the first."""
+    descriptor = os.open(run_folder() / "starting.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def read_record() -> ProcessRecord | None:

@@ -7,6 +7,7 @@ written elsewhere, synced and renamed: under its name there is all of it, or not
 import asyncio
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from wakeful.store.sqlite.file_rights import create_file, make_folder
 from wakeful.store.sqlite.helper import sync_folder
 
 IN_ROW = 1_048_576
+_NAME = re.compile(r"[0-9a-f]{64}")
 _blob_ref = unchecked(BlobRef)
 
 
@@ -57,6 +59,8 @@ class SqliteBlobs:
 
     async def get(self, digest: str) -> bytes:
         name = digest.removeprefix("sha256:")
+        if _NAME.fullmatch(name) is None:  # it would become a path
+            raise StoreDamaged(f"{digest!r:.200} is no name of a blob", "A blob is named by its sha256.")
         data = await self._read(lambda: self._row(name))
         if data is None:
             path = self._file(name)

@@ -15,10 +15,12 @@ from pydantic_core import from_json
 
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import RestRefused, StoreDamaged, WakefulError
+from wakeful.contracts.events import MessageAdmitted
 from wakeful.ports import AdmissionAnswer, Claim, Damage, TurnRow
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES, BusyThread
 from wakeful.ports.operator_feed import FEED
 from wakeful.ports.tables import Table
+from wakeful.ports.threads import THREADS
 from wakeful.ports.turns import TURN_OF_KEY, TURNS
 from wakeful.store import chain
 from wakeful.store.encoding import OUTSIDER, PackedRow
@@ -29,6 +31,7 @@ from wakeful.store.sqlite.row_cache import UNKNOWN, RowCache
 from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.table_changes import Changes, changes, message_of, needs_of
+from wakeful.store.tables.new_messages import is_new_message, needs_of_new_messages, rows_of_new_messages
 from wakeful.store.tables.row_rules import Need, OpenCall, OpenCost, RowKey, RowList
 from wakeful.views.model_calls import CALL_FACTS, CostTally
 
@@ -45,6 +48,8 @@ _APPEND = "INSERT INTO appends (id, turn, header, body, hash) VALUES (?, ?, ?, ?
 
 MOST_AGENTS = 1_024
 """So many agents that got messages are known by their numbers."""
+_OF_QUEUES = frozenset((THREADS, MESSAGES, BUSY_THREADS, FEED))
+"""A queue that becomes due has a wake, too."""
 _TO = attrgetter("agent_id")
 TakeNew: TypeAlias = Callable[[int, int, TurnRow], Claim | None]
 """Claims a new turn, given the number of its agent and the newest event of its stream."""
@@ -65,6 +70,9 @@ class SqliteLog:
         """The same as facts: their agent, the event before them, and they."""
         self.has_fed = False
         """The transaction under way has added to the feed over all agents."""
+        self.makes_due = False
+        """By the transaction under way something may be due that was not: it changes more than queues at which somebody
+        is to look anyway."""
         self._costs_so_far: dict[str, CostTally | None] = {}
         """What was said of requests to models in turns that began here; None: the log knows better."""
         self._version: int | None = None
@@ -99,21 +107,28 @@ class SqliteLog:
         second row of its id; the transaction is repeated then, with each of them alone.
         """
         place = self._place(agent_id) if len(admissions) > 1 else None
-        messages = [admission.new_message for admission in admissions] if place is not None else []
-        keys = [(event.message_id,) for event in messages if event is not None]
-        if place is None or len({*keys}) < len(admissions):
+        if place is None or not all(is_new_message(admission.facts) for admission in admissions):
             return []
         facts = [admission.facts[0] for admission in admissions]
-        try:
-            found = self._find(agent_id, needs_of(facts, agent_id), {RowKey(MESSAGES, key): None for key in keys})
-            made = changes(facts, place.seq, agent_id, place.name, found)
-        except WakefulError:
-            return []  # one of them is refused, and the others are not
+        keys = [(fact.event.message_id,) for fact in facts if isinstance(fact.event, MessageAdmitted)]
+        if len({*keys}) < len(keys):
+            return []
+        found = self._find(agent_id, needs_of_new_messages(agent_id, facts))
+        rows = rows_of_new_messages(facts, place.seq, agent_id, found)
+        if rows is not None:
+            made = Changes(rows, None)
+        else:
+            try:
+                found = self._find(agent_id, needs_of(facts, agent_id), {RowKey(MESSAGES, key): None for key in keys})
+                made = changes(facts, place.seq, agent_id, place.name, found)
+            except WakefulError:
+                return []  # one of them is refused, and the others are not
         self._cache.keep_threads(found)
-        self._write(place, [row for admission in admissions for row in admission.stored], made, found, new=(MESSAGES,))
+        stored = [row for admission in admissions for row in admission.stored]
+        self._write(place, stored, made, found, new=(MESSAGES, FEED))
         self.appended.append((agent_id, place.seq, facts))
-        rows = made.rows[MESSAGES]
-        return [AdmissionAnswer(None, created=True, queued=rows[key]) for key in keys]
+        queued = made.rows[MESSAGES]
+        return [AdmissionAnswer(None, created=True, queued=queued[key]) for key in keys]
 
     def admit(
         self, agent_id: str, facts: Sequence[Fact], stored: Sequence[PackedRow], take: TakeNew | None = None
@@ -349,7 +364,7 @@ class SqliteLog:
         """The transaction under way did not happen."""
         self.written.clear()
         self.appended.clear()
-        self.has_fed = False
+        self.has_fed = self.makes_due = False
         self._forget_ends()
         self._costs_so_far = dict.fromkeys(self._costs_so_far)
 
@@ -398,9 +413,10 @@ class SqliteLog:
         self._sql.do(_MOVE_HEAD, (seq, digest, agent))
         if made.agent_name is not None:
             self._sql.do("UPDATE agents SET name = ? WHERE id = ?", (made.agent_name, agent))
+        self.makes_due = self.makes_due or not made.rows or not made.rows.keys() <= _OF_QUEUES
         if made.rows:
             self._tables.write(agent, made.rows, new)
-            self._cache.change(made.rows, found, turn_id)
+            self._cache.change(made.rows, found, turn_id, new)
             self.has_fed = self.has_fed or FEED in made.rows
         self.written.pop(agent, None)  # last in order, as it is the newest
         self.written[agent] = (seq, digest)

@@ -3,7 +3,7 @@ it holds. Everything this process writes goes through `change`; when somebody el
 rolled back, all of it is forgotten (`Log.began`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Final
 
 from wakeful.ports.mailbox import BUSY_THREADS
@@ -63,15 +63,17 @@ class RowCache:
         changed: Mapping[Table[Any], Mapping[TableKey, Any]],
         found: Mapping[Need, Any],
         turn_id: str | None = None,
+        new: Container[Table[Any]] = (),
     ) -> None:
-        """An append was written, given these rows. New ones are kept if it is one of this turn, which is run here."""
+        """An append was written, given these rows. New ones are kept if it is one of this turn, which is run here.
+        `new`: tables that had no row of these keys."""
         for table, rows in changed.items():
             if table.merge is not None or table.position:  # no rule reads those
                 continue
             lists = self._lists.get(table)
             for key, row in rows.items():
                 need = RowKey(table, key)
-                before = found.get(need, UNKNOWN)
+                before = found.get(need, None if table in new else UNKNOWN)
                 if need in self._known:
                     self._known[need] = row
                 elif turn_id is not None:

@@ -295,8 +295,9 @@ class SqliteStore(SqliteReader):
         if self._log.has_fed:
             self._log.has_fed = False
             wakes = [*wakes, OF_FEED]
+        makes_due, self._log.makes_due = self._log.makes_due, False
         for wake in dict.fromkeys(wakes):  # hundreds of messages to one thread are one
-            self._watches.wake(wake, is_told=True)
+            self._watches.wake(wake, is_told=True, makes_due=makes_due or wake.feed != "outsiders")
         self._doorbell.ring(wakes)
         if self._safe_soon is None:
             self._safe_soon = asyncio.get_running_loop().call_later(SAFE_AFTER, self._make_safe)

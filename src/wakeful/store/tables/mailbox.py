@@ -137,11 +137,17 @@ def _interjected(entry: LogEntry, event: TurnInterjected, rows: AtHand) -> list[
 
 
 def _message(entry: LogEntry, event: MessageAdmitted | TurnInterjected, state: MessageState) -> MessageRow:
-    fact = entry.fact
+    return message_row(entry.agent_id, entry.seq, entry.fact, event, state)
+
+
+def message_row(
+    agent_id: str, seq: int, fact: Fact, event: MessageAdmitted | TurnInterjected, state: MessageState
+) -> MessageRow:
+    """The row of a message that comes with this fact."""
     said = event if isinstance(event, MessageAdmitted) else None  # else its turn's owner said it, to the turn
     return MessageRow(
         message_id=event.message_id,
-        agent_id=entry.agent_id,
+        agent_id=agent_id,
         thread_id=fact.thread_id or "",
         state=state,
         band=BANDS[said.priority if said is not None else "interject"],
@@ -149,7 +155,7 @@ def _message(entry: LogEntry, event: MessageAdmitted | TurnInterjected, state: M
         authority=said.authority_class if said is not None else "operator_instruction",
         key=said.key if said is not None else None,
         turn_id=fact.turn_id or "",
-        admitted_seq=entry.seq,
+        admitted_seq=seq,
         admitted_at=fact.at,
         taken_at=None if state == "queued" else fact.at,
         ended_at=None,

@@ -5,13 +5,14 @@ A round leaves a row for what the model asked for and one for each call that end
 
 from typing import Any, Final
 
+from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import BY_KIND
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.waking import CHECK_THREAD
 from wakeful.ports.operator_feed import FeedRow
 from wakeful.store.tables.row_rules import AtHand, LogEntry, RowRule, Rules
 from wakeful.store.tables.runtime_agents import NEEDS_AGENT, agent_row
-from wakeful.views.presentation.placements import FEED_KINDS, RESULTS, feed_placement
+from wakeful.views.presentation.placements import FEED_KINDS, RESULTS, Placement, feed_placement
 
 
 def _shown(entry: LogEntry, event: Any, rows: AtHand) -> list[FeedRow]:
@@ -23,8 +24,12 @@ def _shown(entry: LogEntry, event: Any, rows: AtHand) -> list[FeedRow]:
     found = feed_placement(fact)
     if found is None:
         return []
-    is_result = found.visibility in RESULTS
-    return [FeedRow(0, entry.agent_id, entry.seq, found.visibility, found.category, is_result, fact.at)]
+    return [feed_row(entry.agent_id, entry.seq, fact, found)]
+
+
+def feed_row(agent_id: str, seq: int, fact: Fact, found: Placement) -> FeedRow:
+    """The row of a fact that stands in the feed."""
+    return FeedRow(0, agent_id, seq, found.visibility, found.category, found.visibility in RESULTS, fact.at)
 
 
 FEED_RULES: Final[Rules] = {BY_KIND[kind]: RowRule(_shown, NEEDS_AGENT) for kind in sorted(FEED_KINDS)}

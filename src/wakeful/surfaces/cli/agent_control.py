@@ -22,7 +22,7 @@ from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption, se
 from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import UNATTENDED, ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
-from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain
+from wakeful.surfaces.cli.shown_values import STATES, age_cell, json_text, moment, one_line, out, plain
 from wakeful.views.runtime_records import AgentRecord
 
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
@@ -48,7 +48,13 @@ def listed(
         prose(f"no agents yet; make one: wakeful agent create NAME{place.flag}")
     else:
         cells = [
-            (plain(each.agent), each.status, age_cell(int(each.changed_at * 1e6)), each.source, _why(each))
+            (
+                plain(each.agent),
+                STATES.get(each.status, each.status),
+                age_cell(int(each.changed_at * 1e6)),
+                each.source,
+                _why(each),
+            )
             for each in found
         ]
         out(columns(cells, ("AGENT", "STATE", "SINCE", "FROM", "WHY"), wide=wide))
@@ -118,6 +124,7 @@ def send(
         prose(f"{short(sent.message_id)} is stored for agent {plain(sent.agent)}, thread {plain(sent.thread)}")
         if place.is_unattended:
             out(UNATTENDED)
+        out(f"watch it: wakeful tail {plain(sent.agent)} --follow{place.flag}")
 
 
 def _why(record: AgentRecord) -> str:

@@ -1,6 +1,7 @@
 """`wakeful agent new`: the file of an agent that wakes by itself, and what comes of it."""
 
 import os
+import tempfile
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from wakeful.bootstrap.homes import check_home
 from wakeful.service import FORMS, NotASchedule, cron_of, local_zone, next_time
 from wakeful.service.operations.runtime import RELOAD, ReloadRequest
 from wakeful.service.serving.run_files import home_folder
@@ -15,7 +17,7 @@ from wakeful.service.setup_files import agent_file, agent_text, is_reachable, mo
 from wakeful.surfaces.cli.file_words import problem_lines
 from wakeful.surfaces.cli.options import JsonOption
 from wakeful.surfaces.cli.places import UNATTENDED, any_place, ask
-from wakeful.surfaces.cli.problems import Failure, WrongRequest
+from wakeful.surfaces.cli.problems import Failure, WrongRequest, note
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
 MAIN = "main"
@@ -58,7 +60,10 @@ def command(
             f"agent {name} needs a model, and there is no agents/{MAIN}.yaml to take it from",
             "give one: --model anthropic:claude-sonnet-5, or set the home up: wakeful init",
         )
-    write_new(path, agent_text(name, chosen, say, workspace=folder, wake=entries, notify=is_reachable()))
+    text = agent_text(name, chosen, say, workspace=folder, wake=entries, notify=is_reachable())
+    if not path.exists():
+        _check(text, name)
+    write_new(path, text)
     loaded = _loaded(path)
     following = min((next_time(each["cron"], zone) for each in entries), default=None)
     may = _may(folder)
@@ -103,6 +108,18 @@ def _folder(given: Path | None) -> Path | None:
     if not folder.is_dir():
         raise WrongRequest(f"--workspace {given} is not a folder", f"mkdir -p {folder}")
     return folder
+
+
+def _check(text: str, name: str) -> None:
+    """As `wakeful check` would, before a daemon reads it. Raises WrongRequest for what is wrong; warnings are told."""
+    with tempfile.TemporaryDirectory(prefix="wakeful-") as made:
+        file = agent_file(Path(made), name)
+        write_new(file, text)
+        problems = check_home(Path(made)).problems
+    for each in problems:
+        if each.level == "error":
+            raise WrongRequest(f"{each.message}; nothing was written", each.hint)
+        note(f"warning: {each.message}. {each.hint}".rstrip())
 
 
 def _loaded(path: Path) -> bool:

@@ -1,10 +1,10 @@
 """`wakeful budget` and `budget grant`: what is spent in which window of time, and more for one of them."""
 
+from decimal import Decimal
 from typing import Annotated
 
 import typer
 
-from wakeful.contracts.envelope import iso
 from wakeful.contracts.spending import PERIODS, RUNTIME, agent_scope, principal_scope
 from wakeful.service import scope_words
 from wakeful.service.operations.operation import NoRequest
@@ -13,7 +13,7 @@ from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
-from wakeful.surfaces.cli.shown_values import json_text, out, plain
+from wakeful.surfaces.cli.shown_values import json_text, moment, out, plain
 from wakeful.views.store_records import SpendingLimit
 
 
@@ -60,11 +60,13 @@ def more(
     if json:
         out(json_text(row.model_dump(mode="json"), indent=2))
         return
-    until = iso(round(row.resets_at * 1e6))
+    until = moment(round(row.resets_at * 1e6))
     prose(f"{plain(scope_words(row.scope))} may spend {usd} dollars more in this {row.window}, until {until}")
+    if not Decimal(row.limit_usd):
+        prose(f"no limit was used in this {row.window} yet: the grant is added to one that it has, and sets none")
     out(f"continue stopped turns: wakeful resume{place.flag}")
 
 
 def _cells(row: SpendingLimit) -> tuple[str, ...]:
     amounts = (row.limit_usd, row.granted_usd, row.spent_usd, row.reserved_usd)
-    return plain(row.scope), row.window, *amounts, iso(round(row.resets_at * 1e6))
+    return plain(row.scope), row.window, *amounts, moment(round(row.resets_at * 1e6))

@@ -410,6 +410,11 @@ OWN_PROCESS = (
     "trigger deliver",
 )  # fmt: skip
 """Commands that work in their own process, on the file of a store: they take no `--connect`."""
+ASKS_MODELS = (
+    "run", "resume", "agent new", "check", "config check", "doctor", "models", "models list", "models show",
+    "models test", "tools", "debug prompt", "workflow run", "dispatch run", "dispatch resume", "package run",
+)  # fmt: skip
+"""Commands that ask models in their own process, or say whether they can be asked: they use the keys of the home."""
 NO_STORE = ("prompt", "config", "config show", "template", "template list", "template show", "template add")
 """Commands that ask a daemon and have no `--store`: what they are about is in no store, or no file could answer."""
 FAMILIES = ("daemon", "debug", "notify", "package", "store", "timer", "token")

@@ -1,10 +1,11 @@
 """`wakeful completion`: a script for a shell that completes commands, options and names of agents.
 
-All of it is in the script: pressing Tab starts no process. Names of agents are those of files and folders in `agents/`
-of the home.
+All of it is in the script: pressing Tab starts no process. Names of agents are those of folders and of files that
+define one in `agents/` of the home; what stands beside them (instructions, `*.old`) is none.
 """
 
 import shlex
+import sys
 from typing import Annotated, Literal
 
 import typer
@@ -14,17 +15,22 @@ from wakeful.surfaces.cli.main import app_of
 from wakeful.surfaces.cli.shown_values import out
 
 Shell = Literal["bash", "zsh", "fish"]
-_HOME = '"${WAKEFUL_HOME:-${XDG_DATA_HOME:-$HOME/.local/share}/wakeful}"'
+_ON_MAC = "$HOME/Library/Application Support"
+"""Where that system keeps a user's data, as `settings.home` has it."""
 _FISH_AGENTS = (
-    "(path basename -- (set -q WAKEFUL_HOME; and echo $WAKEFUL_HOME; or echo ~/.local/share/wakeful)/agents/* "
-    "| path change-extension '')"
+    "(set -l home HOME_FOLDER; path filter -d -- $home/agents/* | path basename; "
+    "path filter -f -- $home/agents/*.yaml $home/agents/*.yml $home/agents/*.json "
+    "| path basename | path change-extension '')"
 )
 _BASH = """# wakeful, completed by bash. Put it into force: eval "$(wakeful completion bash)"
 _wakeful_agents() {
     local each
     for each in HOME_FOLDER/agents/*; do
-        each=${each##*/}; each=${each%.yaml}; each=${each%.yml}; each=${each%.json}
-        [ "$each" = "*" ] || printf '%s\\n' "$each"
+        case "$each" in
+            *.yaml | *.yml | *.json) each=${each%.*} ;;
+            *) [ -d "$each" ] || continue ;;
+        esac
+        printf '%s\\n' "${each##*/}"
     done
 }
 _wakeful() {
@@ -97,8 +103,9 @@ def _bash(shell: Shell) -> str:
 
     first = list(dict.fromkeys(name.partition(" ")[0] for name in COMMANDS))
     quoted = [shlex.quote(name) for name in COMMANDS if " " in name]
+    data = "${XDG_DATA_HOME:-$HOME/.local/share}"
     text = (
-        _BASH.replace("HOME_FOLDER", _HOME)
+        _BASH.replace("HOME_FOLDER", f'"${{WAKEFUL_HOME:-{_ON_MAC if is_mac() else data}/wakeful}}"')
         .replace("FIRST_WORDS", " ".join([*first, "help", "--version"]))
         .replace("TWO_WORDS", " | ".join(quoted))
         .replace("OPTIONS", lines({name: " ".join(options_of(name)) for name in COMMANDS}))
@@ -111,7 +118,15 @@ def _bash(shell: Shell) -> str:
     return text
 
 
+def is_mac() -> bool:
+    return sys.platform == "darwin"
+
+
 def _fish() -> str:
+    data = "set -q XDG_DATA_HOME; and echo $XDG_DATA_HOME; or echo $HOME/.local/share"
+    base = f'"{_ON_MAC}"' if is_mac() else f"({data})"
+    home = f"(set -q WAKEFUL_HOME; and echo $WAKEFUL_HOME; or echo {base}/wakeful)"
+    agents = _FISH_AGENTS.replace("HOME_FOLDER", home)
     lines = ["# wakeful, completed by fish.", "complete -c wakeful -f"]
     firsts = dict.fromkeys(name.partition(" ")[0] for name in COMMANDS)
     for first in firsts:
@@ -127,5 +142,5 @@ def _fish() -> str:
         here = f"complete -c wakeful -n {shlex.quote(seen)}"
         lines += [f"{here} -l {option.removeprefix('--')}" for option in options_of(name)]
         if takes_agent(name):
-            lines.append(f"{here} -a {shlex.quote(_FISH_AGENTS)}")
+            lines.append(f"{here} -a {shlex.quote(agents)}")
     return "\n".join(lines) + "\n"

@@ -1,5 +1,6 @@
 """`wakeful daemon start|stop|restart|status|logs`: the same as `wakeful serve`, in the background."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -118,12 +119,12 @@ def install(
     json: JsonOption = False,
 ) -> None:
     """Write the file with which your system starts the daemon by itself, and show the commands that enable it."""
-    _options(access, host, port, listen, advertise, None, None, model, tools)
+    options = _options(access, host, port, listen, advertise, None, None, model, tools)
     given = {"--host": host, "--port": port, "--listen": listen, "--advertise": advertise, "--model": model}
     words = ["--access", access] if access != "local" else []
     words += [word for name, value in given.items() if value is not None for word in (name, str(value))]
     words += [word for each in tools or () for word in ("--tools", each)]
-    found = start_file(tuple(words))
+    found = start_file(tuple(words), folder=Path(options.folder) if options.folder else None)
     if not show:
         found.path.parent.mkdir(parents=True, exist_ok=True)
         found.path.write_text(found.text, "utf-8")

@@ -5,6 +5,7 @@ from datetime import datetime
 from rich.text import Text
 
 from wakeful.contracts.envelope import RuntimeEvent
+from wakeful.surfaces.cli.people import named_stream
 from wakeful.surfaces.cli.screen import fold
 from wakeful.views.presentation.event_details import event_detail
 from wakeful.views.presentation.feed_entries import FeedEntry, TranscriptLine
@@ -71,7 +72,7 @@ def entry_line(entry: FeedEntry, me: str = "") -> str:
     said = entry.presentation.summary
     if me and said.startswith((f"{SAID_BY}{me}:", f"{SAID_BY}{me},")):
         said = f"{SAID_BY}you{said.removeprefix(SAID_BY + me)}"
-    return f"{plain(entry.envelope.agent_id):<{AGENT_WIDTH}} {asks}{said}"
+    return f"{plain(named_stream(entry.envelope.agent_id)):<{AGENT_WIDTH}} {asks}{said}"
 
 
 def spoken_lines(line: TranscriptLine) -> list[str]:

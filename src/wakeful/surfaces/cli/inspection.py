@@ -17,7 +17,16 @@ from wakeful.surfaces.cli.options import JsonOption, StoreOption, TurnArgument, 
 from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import UNATTENDED, StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
-from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, moment, one_line, out, plain
+from wakeful.surfaces.cli.shown_values import (
+    arguments_text,
+    duration,
+    json_text,
+    local_times,
+    moment,
+    one_line,
+    out,
+    plain,
+)
 
 if TYPE_CHECKING:
     from wakeful.service.queries.replay import ReplayReport
@@ -27,6 +36,8 @@ if TYPE_CHECKING:
 
 FOR_A_RUNTIME = ("broken", "queued", "running", "waiting")
 """States of an agent that only a process which runs it can end."""
+HELD, OF_ALL = ("paused", "stopped"), "everything was"
+"""States that somebody ends, and how a reason begins that holds for all agents."""
 
 
 def why(
@@ -51,7 +62,7 @@ def why(
         return
     try:
         life = ask(EXPLAIN_AGENT, RuntimeAgentName(subject), place)
-        _tell_life(life, json)
+        _tell_life(life, json, place)
         _tell_unattended([life], json, place)
         return
     except AgentNotFound as error:
@@ -98,7 +109,7 @@ def _tell_all(lives: "list[AgentLife]", json: bool, place: StoreAddress) -> None
     elif not lives:
         out("every agent is idle or asleep")
     for life in lives if not json else ():
-        _tell_life(life, json)
+        _tell_life(life, json, place)
     _tell_unattended(lives, json, place)
 
 
@@ -111,25 +122,34 @@ def _tell_story(story: "SubjectStory", json: bool, place: StoreAddress) -> None:
     if json:
         out(json_text(story.model_dump(mode="json"), indent=2))
         return
-    prose(plain(named_people(story.sentence)))
+    prose(_words(story.sentence))
     for fact in story.evidence:
-        prose(f"  {plain(named_people(fact))}")
+        prose(f"  {_words(fact)}")
     if place.is_unattended and story.kind == "message" and story.state in ("queued", "deferred"):
         out(UNATTENDED)
     if story.next_command:
         out(f"next: {plain(story.next_command)}{place.flag}")
 
 
-def _tell_life(life: "AgentLife", json: bool) -> None:
+def _words(text: str) -> str:
+    """A sentence of the runtime: people by their names, times as the reader's own."""
+    return plain(local_times(named_people(text)))
+
+
+def _tell_life(life: "AgentLife", json: bool, place: StoreAddress) -> None:
     if json:
         out(json_text(life.model_dump(mode="json"), indent=2))
         return
-    prose(plain(named_people(life.sentence)))
+    prose(_words(life.sentence))
     for thread in life.threads:
         if thread.sentence != life.sentence:
-            prose(f"  {plain(named_people(thread.sentence))}")
+            prose(f"  {_words(thread.sentence)}")
         for fact in thread.evidence:
-            prose(f"    {plain(fact)}")
+            prose(f"    {_words(fact)}")
+    if life.state in HELD:
+        is_of_all = life.sentence.startswith(f"{life.agent} is {life.state}: {OF_ALL}")
+        command = "wakeful resume --all" if is_of_all else f"wakeful agent resume {plain(life.agent)}"
+        out(f"  to let it run again: {command}{place.flag}")
 
 
 def _message_words(message: "MessageLabels") -> str:

@@ -13,7 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wakeful._version import __version__
-from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES, FIRST, GROUPS, NO_STORE, OWN_PROCESS, ROWS
+from wakeful.surfaces.cli.command_table import (
+    ASKS_MODELS,
+    COMMANDS,
+    FAMILIES,
+    FIRST,
+    GROUPS,
+    NO_STORE,
+    OWN_PROCESS,
+    ROWS,
+)
 from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -240,6 +249,8 @@ def _invoke(name: str, arguments: list[str], *, is_own: bool) -> int:
     from wakeful.surfaces.cli.problems import exit_code_of, usage_problem
 
     guard_imports()
+    if is_own and name in ASKS_MODELS:
+        _take_keys()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # no word of a model may stop the command
@@ -258,6 +269,18 @@ def _invoke(name: str, arguments: list[str], *, is_own: bool) -> int:
     except Exception as error:
         problem = usage_problem(error, name) if hasattr(error, "format_message") else error
         return exit_code_of(_without_own_store(problem), as_json=_wants_json(arguments))
+
+
+def _take_keys() -> None:
+    """Keys of the home are there for commands that ask models themselves. A file that cannot be used is told."""
+    from wakeful.bootstrap.keys import take_keys_of_home
+    from wakeful.contracts.errors import InvalidConfig
+    from wakeful.surfaces.cli.problems import note
+
+    try:
+        take_keys_of_home()
+    except InvalidConfig as problem:
+        note(f"{problem.message}; nothing of it is used. {problem.hint}")
 
 
 def _without_own_store(error: Exception) -> Exception:

@@ -5,6 +5,8 @@ import re
 
 from wakeful.surfaces.cli.connect_option import connect_to
 
+RUNTIME = "runtime-control"
+"""The stream of what belongs to no agent, as the log calls it."""
 _LOCAL = re.compile(r"\blocal:(\d+)\b")
 
 
@@ -13,6 +15,11 @@ def named_people(text: str) -> str:
     if "local:" not in text or connect_to.get() or os.environ.get("WAKEFUL_CONNECT"):
         return text
     return _LOCAL.sub(lambda found: _name(int(found[1])) or found[0], text)
+
+
+def named_stream(agent: str) -> str:
+    """Whose word it is: an agent's, or that of the runtime itself."""
+    return "runtime" if agent == RUNTIME else agent
 
 
 def _name(uid: int) -> str:

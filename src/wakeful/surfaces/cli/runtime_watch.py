@@ -21,7 +21,7 @@ from wakeful.service.operations.runtime import (
 from wakeful.surfaces.cli.agent_control import ReasonOption
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
-from wakeful.surfaces.cli.people import named_people
+from wakeful.surfaces.cli.people import named_people, named_stream
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose, short
@@ -54,7 +54,7 @@ def notices(
             (
                 plain(each.notice_id[:NOTICE_ID]),
                 age_cell(int(each.created_at * 1e6)),
-                plain(each.agent),
+                plain(named_stream(each.agent)),
                 each.kind,
                 each.state if not each.error else f"{each.state} ({each.attempts}x)",
                 one_line(each.text, 200),

@@ -1,8 +1,8 @@
 """The width of the screen: tables and prose fit it, and 80 columns where nobody says otherwise.
 
 A table never makes a line longer than the screen: its last column is cut first, then its widest one; the first column,
-which names the row, is never cut. `--wide` cuts nothing. Commands to copy are never cut either. Colours are for
-terminals only, and `NO_COLOR` turns them off.
+which names the row, is cut only where it is a long name, and in its middle. `--wide` cuts nothing. Commands to copy are
+never cut either. Colours are for terminals only, and `NO_COLOR` turns them off.
 """
 
 import os
@@ -10,8 +10,10 @@ import re
 import shutil
 import sys
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TextIO
+from unicodedata import east_asian_width
 
 from wakeful.surfaces.cli.shown_values import out, plain
 from wakeful.views.presentation.plain_text import short
@@ -24,6 +26,8 @@ LEAST = 8
 """Letters that a cut column keeps at least."""
 LAST_LEAST = 24
 """Letters that the last column is given, where others can give way."""
+FIRST_LEAST = 32
+"""Letters that the first column keeps: ids are shorter, and a longer name is cut in its middle."""
 _HANG_MOST = 40
 """Columns that a folded line is indented at most."""
 _LAST_COLUMN = re.compile(r"^.*\S {2,}(?=\S)|^ *")
@@ -38,9 +42,11 @@ def width() -> int:
 def columns(rows: Sequence[Sequence[str]], titles: Sequence[str], *, wide: bool = False) -> list[str]:
     """Rows under their titles, as wide as the screen at most."""
     table = [list(titles), *([plain(cell).replace("\n", " ") for cell in row] for row in rows)]
-    natural = [max(len(row[index]) for row in table) for index in range(len(titles))]
+    natural = [max(_room_of(row[index]) for row in table) for index in range(len(titles))]
     kept = natural if wide else _fitted(natural, width() - len(GAP) * (len(titles) - 1))
-    cut = [[_cut(cell, most).ljust(most) for cell, most in zip(row, kept, strict=True)] for row in table]
+    cut = [
+        [_cell(cell, most, number) for number, (cell, most) in enumerate(zip(row, kept, strict=True))] for row in table
+    ]
     return [GAP.join(row).rstrip() for row in cut]
 
 
@@ -88,12 +94,14 @@ def coloured(label: str, stream: TextIO) -> str:
 
 
 def _fitted(natural: Sequence[int], room: int) -> list[int]:
-    """Widths that fit into the room: the last column gives way first, then the widest but the first."""
+    """Widths that fit into the room: the last column gives way first, then a long name, then the widest of the rest."""
     kept = list(natural)
     while sum(kept) > room:
         able = [index for index in range(1, len(kept) - 1) if kept[index] > LEAST]
         if kept[-1] > LAST_LEAST or (not able and kept[-1] > LEAST):
             kept[-1] = max(LAST_LEAST if kept[-1] > LAST_LEAST else LEAST, kept[-1] - (sum(kept) - room))
+        elif kept[0] > FIRST_LEAST and len(kept) > 1:
+            kept[0] = max(FIRST_LEAST, kept[0] - (sum(kept) - room))
         elif able:
             kept[max(able, key=lambda index: kept[index])] -= 1
         else:
@@ -101,5 +109,26 @@ def _fitted(natural: Sequence[int], room: int) -> list[int]:
     return kept
 
 
+def _cell(text: str, most: int, number: int) -> str:
+    """One cell of exactly so many columns; a name is cut in its middle."""
+    shown = text if _room_of(text) <= most else _cut_middle(text, most) if number == 0 else _cut(text, most)
+    return shown + " " * (most - _room_of(shown))
+
+
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    kept = text[: most - 1]
+    while _room_of(kept) > most - 1:
+        kept = kept[:-1]
+    return kept + "…"
+
+
+def _cut_middle(text: str, most: int) -> str:
+    end = text[-((most - 1) // 2) :]
+    return _cut(text, most - _room_of(end)) + end
+
+
+def _room_of(text: str) -> int:
+    """Columns of a terminal: letters of East Asia take two, marks on a letter none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(each) else 1 + (east_asian_width(each) in "WF") for each in text)

@@ -3,6 +3,7 @@
 Every text that did not come from this program goes through `plain` or `json_text` on its way out.
 """
 
+import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -15,12 +16,14 @@ __all__ = [
     "DAY",
     "HOUR",
     "MINUTE",
+    "STATES",
     "age_cell",
     "ago",
     "arguments_text",
     "counted",
     "duration",
     "json_text",
+    "local_times",
     "moment",
     "one_line",
     "out",
@@ -32,6 +35,9 @@ __all__ = [
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 AGE_WIDTH = 6
+STATES = {"awake_idle": "idle", "awake_running": "running", "awaiting_task": "waits"}
+"""States of agents in the words of a person, where they have others."""
+_UTC = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 
 
 def undeclared_words(tools: Sequence[str]) -> str:
@@ -53,6 +59,11 @@ def out(lines: Iterable[str] | str) -> None:
 def moment(at: int) -> str:
     """Microseconds since the epoch as a person's own date and time."""
     return datetime.fromtimestamp(at / 1_000_000).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def local_times(text: str) -> str:
+    """The text with its times, which the log has in UTC, as a person's own date and time."""
+    return _UTC.sub(lambda found: moment(int(datetime.fromisoformat(found[0]).timestamp() * 1e6)), text)
 
 
 def ago(at: int) -> str:

@@ -15,10 +15,7 @@ from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import UNATTENDED, StoreAddress, ask, client_of, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
-from wakeful.surfaces.cli.shown_values import ago, counted, json_text, moment, one_line, out, plain
-
-WORDS = {"awake_idle": "idle", "awake_running": "running", "awaiting_task": "waits"}
-"""States in the words of a person, where they have others."""
+from wakeful.surfaces.cli.shown_values import STATES, ago, counted, json_text, local_times, moment, one_line, out, plain
 
 
 def command(
@@ -90,7 +87,7 @@ def _tell(found: dict[str, Any], place: StoreAddress, *, wide: bool) -> None:
 def _cells(each: dict[str, Any]) -> tuple[str, ...]:
     wakes = moment(round(each["next_wake"] * 1e6))[:16] if each["next_wake"] is not None else "-"
     spent = each["spent_today_usd"] if each["spent_is_complete"] else f"{each['spent_today_usd']} or more"
-    state = WORDS.get(each["state"], each["state"])
+    state = STATES.get(each["state"], each["state"])
     return plain(each["agent"]), state, wakes, spent, one_line("; ".join(each["needs"]), 200) or "-"
 
 
@@ -116,7 +113,7 @@ def _tell_one(agent: str, place: StoreAddress, *, json: bool) -> None:
         return
     with suppress(AgentNotFound):  # of single runs there is nothing to say
         life = ask(EXPLAIN_AGENT, RuntimeAgentName(agent), place)
-        prose(plain(named_people(life.sentence)))
+        prose(plain(local_times(named_people(life.sentence))))
     used, last = found.token_usage, found.token_usage.last_turn
     queued = f"{counted(found.queued_messages, 'queued message')}, " if found.queued_messages else ""
     out(

@@ -57,6 +57,9 @@ def tail(
     if not found and not json and not follow:
         sys.stdout.write("nothing yet\n" if mode != "info" else "nothing yet; more detail: --display verbose\n")
     printer.print(found)
+    if printer.has_cut and not follow:
+        whole = f"wakeful transcript {agent}" if agent is not None else "wakeful transcript AGENT"
+        sys.stdout.write(f"in full: {whole}{place.flag}   each line: --wide\n")
     if follow:
         try:
             after = found[-1].cursor if found else None
@@ -85,6 +88,8 @@ class _Printer:
         self._me = me
         self._most = 10_000 if wide else width()
         self._day = ""
+        self.has_cut = False
+        """Something did not fit the screen."""
 
     def print(self, entries: Iterable[FeedEntry]) -> None:
         for entry in entries:
@@ -102,6 +107,7 @@ class _Printer:
 
     def _write(self, line: str) -> None:
         is_whole = cell_len(line) <= self._most
+        self.has_cut |= not is_whole
         sys.stdout.write((line if is_whole else set_cell_size(line, self._most - 1) + "…") + "\n")
 
 

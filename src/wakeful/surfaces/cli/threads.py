@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from wakeful.service.operations.agents import STATUS, StatusQuery
 from wakeful.service.operations.threads import DELETE_THREAD, LIST_THREADS, ThreadQuery, ThreadRemoval
 from wakeful.service.operations.turns import PAGE
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
@@ -24,7 +25,10 @@ def listed(
     store: StoreOption = None,
 ) -> None:
     """List conversations, the most recently used first."""
-    found = ask(LIST_THREADS, ThreadQuery(agent, limit), place_to_ask(store))
+    place = place_to_ask(store)
+    found = ask(LIST_THREADS, ThreadQuery(agent, limit), place)
+    if agent is not None and not found:
+        ask(STATUS, StatusQuery(agent), place)  # one that is not there is told
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:

@@ -3,6 +3,7 @@
 None of them needs the process that runs the agent: its next turn begins where the newest word says.
 """
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -65,7 +66,7 @@ def attach(
     store: StoreOption = None,
 ) -> None:
     """Let an agent work in a folder. It works where it did until it is told to use another one."""
-    known = ask(ATTACH_WORKSPACE, WorkspaceToAttach(agent, path), place_to_ask(store))
+    known = ask(ATTACH_WORKSPACE, WorkspaceToAttach(agent, _from_here(path)), place_to_ask(store))
     _told(known, json, f"agent {plain(known.agent)} may work in {plain(path)}")
 
 
@@ -87,7 +88,8 @@ def use(
     """Have an agent work in a workspace from its next turn on. A turn that runs goes on where it is."""
     if label and not isolated:
         raise InvalidRequest("--label names the branch of a worktree, and no worktree is made", "Add --isolated.")
-    asked = WorkspaceToUse(agent, path, workspace, "isolated" if isolated else "direct", cwd, label)
+    folder = None if path is None else _from_here(path)
+    asked = WorkspaceToUse(agent, folder, workspace, "isolated" if isolated else "direct", cwd, label)
     known = ask(USE_WORKSPACE, asked, place_to_ask(store))
     _told(known, json, f"agent {plain(known.agent)} works in {plain(known.active_workspace_entry.execution_root)}")
     if known.advice and not json:
@@ -117,6 +119,11 @@ def clean(
     kept = there.get(meant(worktree, there, "wt_", "worktrees"))
     words = f"{plain(worktree)} is removed"
     _told(known, json, words if kept is None else f"{plain(kept.worktree_path)} is kept: {_why(kept)}")
+
+
+def _from_here(path: str) -> str:
+    """A folder by its whole name: a daemon works in another folder than the person who types."""
+    return str(Path(path).expanduser().absolute()) if path else path
 
 
 def _told(known: AgentWorkspaces, json: bool, words: str) -> None:

@@ -11,7 +11,7 @@ from wakeful.service import guard_imports
 from wakeful.service.serving.daemon_log import begin_log, daemon_log, say
 from wakeful.service.serving.options import ServeOptions
 from wakeful.service.serving.package_watch import keep_to_package
-from wakeful.service.serving.run_files import read_secrets, write_failure
+from wakeful.service.serving.run_files import HomeServed, read_secrets, write_failure
 
 COLLECT_AFTER = 5_000, 3, 300
 
@@ -31,7 +31,8 @@ def main() -> int:
         gc.freeze()
         asyncio.run(serve(options, say))
     except WakefulError as error:
-        write_failure("startup", error.message, error.hint)
+        if not isinstance(error, HomeServed):  # the one that serves has not failed
+            write_failure("startup", error.message, error.hint)
         sys.stderr.write(f"Error: {error.message}\n" + (f"Hint: {error.hint}\n" if error.hint else ""))
         return error.exit_code
     except KeyboardInterrupt:

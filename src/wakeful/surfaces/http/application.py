@@ -27,6 +27,7 @@ from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, operatio
 from wakeful.surfaces.http.route_index import RouteIndex, add_routes
 from wakeful.surfaces.http.task_routes import task_router
 from wakeful.views.store_records import ArtifactContent
+from wakeful.views.trigger_records import DeliveryReceipt
 
 _log = logging.getLogger("wakeful.http")
 _CODES = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
@@ -59,7 +60,7 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
     app.add_exception_handler(HTTPException, _framework)
     app.add_exception_handler(Exception, _failed)
 
-    @app.get("/health", tags=["process"], summary="Is it there?")
+    @app.get("/health", tags=["process"])
     async def health(request: Request) -> dict[str, str]:
         found = {"status": "draining" if closing.is_set() else "ok", "version": __version__}
         if opened.process is not None and caller_of(request.scope).is_local:
@@ -69,8 +70,6 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
     @app.get(
         "/metrics",
         tags=["process"],
-        summary="Metrics for Prometheus",
-        description="Scope: `observe`. Off unless `[telemetry] metrics_route` of the owner's file is true.",
         response_class=Response,  # its errors are JSON like all others
         responses={**ERRORS, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
         dependencies=[Depends(needs_scope("observe"))],
@@ -78,7 +77,16 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
     async def metrics() -> PlainTextResponse:
         return PlainTextResponse((await METRICS.handler(opened, NoRequest())).text)
 
-    @app.post("/callbacks/{mode}/{token}", tags=["triggers"], summary="Deliver to a trigger", responses=dict(ERRORS))
+    @app.post(
+        "/callbacks/{mode}/{token}",
+        tags=["triggers"],
+        responses={
+            **ERRORS,
+            200: {"model": DeliveryReceipt, "description": "It came before, and was taken then."},
+            202: {"model": DeliveryReceipt, "description": "It was taken."},
+        },
+        openapi_extra={"requestBody": {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}},
+    )
     async def deliver(request: Request, mode: str, token: str) -> Response:
         return await _delivered(request, opened)
 
@@ -114,9 +122,6 @@ def artifact_router(opened: OpenStore) -> APIRouter:
 
     @router.get(
         "/artifacts/{artifact_id}",
-        summary="Show (artifacts)",
-        description="Scope: `observe`. The bytes of an artifact, as a file to be saved; secrets in text are redacted. "
-        "A reader that accepts `application/json` and nothing else gets a record, with the bytes as base64.",
         responses={**ERRORS, 200: {"description": "Its bytes, in its own type.", "content": bytes_of}},
         response_class=Response,
     )
@@ -153,7 +158,9 @@ async def _delivered(request: Request, opened: OpenStore) -> Response:
     if receipt.outcome == "refused":
         reason = receipt.reason or "refused"
         status = _REFUSED.get(reason, 401 if reason.startswith("signature") else 422)
-        return _answer(problem(status, reason, receipt.message or "the delivery was refused"))
+        refusal = problem(status, reason, receipt.message or "the delivery was refused")
+        count_refusal(request.scope, refusal)
+        return _answer(refusal)
     shown = receipt.model_dump(mode="json", include={"outcome", "message_id", "hint_id"}, exclude_none=True)
     return JSONResponse(shown, status_code=202 if receipt.outcome == "accepted" else 200)
 

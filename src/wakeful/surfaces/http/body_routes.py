@@ -23,6 +23,8 @@ from wakeful.surfaces.http.guard import BODY, HEADERS, caller_of
 from wakeful.surfaces.http.request_keys import IDEMPOTENCY, KEY_PATTERN
 
 LONGEST_NAME = 500
+WORDS = "text"
+"""The field of a body that holds words to an agent."""
 SEE = "See /openapi.json for what is taken."
 _NAME: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)])
 _KEY: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(pattern=KEY_PATTERN)])
@@ -141,7 +143,7 @@ def _parsed(body: bytes) -> Any:
     if not body:
         return None
     try:
-        return json.loads(body, object_pairs_hook=_object)
+        said = json.loads(body, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         words = f"the body is no JSON: {error.msg} (character {error.pos})"
         wrong = {"type": "json_invalid", "loc": ("body",), "msg": words, "input": {}}
@@ -150,6 +152,21 @@ def _parsed(body: bytes) -> Any:
         raise HTTPException(400, "the body is no JSON: it is not UTF-8") from error
     except ValueError as error:
         raise HTTPException(400, "the body has a number with too many digits") from error
+    if b"\\u" in body:
+        _check_text(said)
+    return said
+
+
+def _check_text(said: Any) -> None:
+    """Raises InvalidValue for half of a surrogate pair: it is no text, and no name, and nothing can keep it. In words
+    to an agent it stands where somebody cut a text, and they are kept without it."""
+    rest = {name: value for name, value in said.items() if name != WORDS} if isinstance(said, dict) else said
+    try:
+        json.dumps(rest, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidValue(
+            "invalid_text", "", "the body has half of a surrogate pair", "Send plain Unicode text."
+        ) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -135,9 +135,6 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         "/agents/{agent_id}/chat",
         say,
         methods=["POST"],
-        summary="Chat with an agent",
-        description="Scope: `operate`. The answer is a stream: the message, then everything of the turn that answers "
-        "it, until that turn is over. Post it again with the same key and `Last-Event-ID` to go on after a disconnect.",
         responses={**ERRORS, 200: described},
         response_class=Response,
         dependencies=[Depends(needs_scope("operate"))],
@@ -152,9 +149,6 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
 
     @router.get(
         "/turns/{turn_id}/chat",
-        summary="The chat of a turn",
-        description="Scope: `observe`. As JSON what there is; as `text/event-stream` that and all that follows, until "
-        "the turn is over. Arguments of what a client is to run are redacted without the scope `operate`.",
         responses={**ERRORS, 200: described},
         response_model=ChatReplay,
         dependencies=[Depends(needs_scope("observe"))],
@@ -167,8 +161,6 @@ def chat_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
 
     @router.get(
         "/messages/{message_id}",
-        summary="Where a message is",
-        description="Scope: `observe`. As `text/event-stream` the chat of the turn that takes the message.",
         responses={**ERRORS, 200: described},
         response_model=SentMessage,
         dependencies=[Depends(needs_scope("observe"))],

@@ -6,6 +6,7 @@
 succeed later.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -41,7 +42,11 @@ class HttpProblem(NamedTuple):
 
     @property
     def body(self) -> bytes:
-        return ErrorAnswer(error=self.words).model_dump_json(exclude_none=True).encode()
+        try:
+            return ErrorAnswer(error=self.words).model_dump_json(exclude_none=True).encode()
+        except ValueError:  # names of files need not be text
+            told = json.dumps({"error": self.words.model_dump(exclude_none=True)}, default=str)
+            return told.encode()
 
 
 STATUSES: Mapping[type[Exception], int] = {
@@ -75,6 +80,7 @@ STATUSES: Mapping[type[Exception], int] = {
     known.StoreFull: 507,
     known.AgentBusy: 409,
     known.StoreProblem: 503,
+    known.EventRefused: 422,
     known.ForTheCaller: 422,
     known.ForThePerson: 409,
 }

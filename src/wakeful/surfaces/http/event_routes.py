@@ -70,7 +70,6 @@ def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         "/agents/{agent_id}/events",
         responses=RESPONSES,
         response_model=list[ReplayedEvent],
-        summary="Events of an agent",
     )
     async def of_agent(
         request: Request, agent_id: str, after: After = 0, limit: Limit = PAGE, last: LastEvent = None
@@ -81,9 +80,7 @@ def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
             return _page(request, events, limit, lambda event: str(event.envelope.event_seq))
         return await sse_answer(follow_events(opened, asked), replay_frames, streams)
 
-    @router.get(
-        "/turns/{turn_id}/events", responses=RESPONSES, response_model=list[RuntimeEvent], summary="Events of a turn"
-    )
+    @router.get("/turns/{turn_id}/events", responses=RESPONSES, response_model=list[RuntimeEvent])
     async def of_turn(
         request: Request,
         turn_id: str,
@@ -110,7 +107,6 @@ def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
         "/turns/{turn_id}/lines",
         responses=RESPONSES,
         response_model=list[TurnLine],
-        summary="A turn in one of its views",
     )
     async def lines_of_turn(
         request: Request,
@@ -132,7 +128,7 @@ def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
             return answer
         return await sse_answer(follow_lines(opened, asked), line_frame, streams)
 
-    @router.get("/feed", responses=RESPONSES, response_model=list[FeedEntry], summary="The feed over all agents")
+    @router.get("/feed", responses=RESPONSES, response_model=list[FeedEntry])
     async def of_all(
         request: Request,
         after: Annotated[str | None, Query(description="The cursor of the last entry that is known.")] = None,

@@ -1,14 +1,19 @@
-"""The description of the interface, with an example of every body and every answer.
+"""The description of the interface: words about every route and every field, who may call it, and examples.
 
 Bodies are written by hand. Answers are made from their own schemas when the description is asked for: a value for each
 field, of the kind that its name promises.
 """
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastapi import FastAPI
+
+from wakeful.service.operations.pages import PAGES
+from wakeful.service.operations.routes import ROUTES, HttpRoute, field_of_path
+from wakeful.surfaces.http.route_words import PATH_FIELDS, WORDS, field_words, short_words
 
 JSON = "application/json"
 _AGENT = "/agents/{agent_id}"
@@ -74,6 +79,17 @@ BODIES: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("POST", "/budgets/grant"): {"scope": "agent:ops", "usd": "5.00", "period": "day", "reason": "a large repair"},
 }
 """By method and path: of every route that has fields in its body."""
+TOKEN: Mapping[str, Any] = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token that `wakeful token create NAME --scope SCOPE` made. Through the socket of the home none "
+    "is needed.",
+}
+NEXT_PAGE: Mapping[str, Any] = {
+    "description": 'The next page, where there may be one: `<?limit=100&cursor=...>; rel="next"`, the query to send to '
+    "the same address.",
+    "schema": {"type": "string"},
+}
 DEEPEST = 8
 NAMED: Mapping[str, Any] = {
     "agent": "ops",
@@ -117,10 +133,63 @@ def describe(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = with_examples(plain())
+            app.openapi_schema = with_examples(with_words(plain()))
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def with_words(document: dict[str, Any]) -> dict[str, Any]:
+    """The document, with words about every route and its fields, a short id of each, and the token that opens it."""
+    document["components"]["securitySchemes"] = {"token": TOKEN}
+    document["security"] = [{"token": []}]
+    schemas = document["components"]["schemas"]
+    routes: dict[tuple[str, str], HttpRoute] = {(route.method, route.path): route for route in ROUTES}
+    names = operation_ids()
+    for method, path, operation in _operations(document):
+        route = routes.get((method, path))
+        needs = f"Scope: `{route.scope}`. " if route is not None else ""
+        operation["summary"] = short_words(method, path)
+        operation["description"] = needs + WORDS[f"{method} {path}"]
+        operation["operationId"] = names[method, path]
+        if route is None:
+            operation["security"] = []  # open to all: a delivery has its secret in the address
+        for each in operation.get("parameters", ()):
+            _describe_parameter(each, route)
+        body = operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("schema", {})
+        if route is not None and "$ref" in body:
+            schema = schemas[body["$ref"].rpartition("/")[2]]
+            schema["description"] = short_words(method, path) + "."
+            for name, field in schema.get("properties", {}).items():
+                field.setdefault("description", field_words(route.operation.request, name))
+        if path in PAGES and method == "GET":
+            operation["responses"]["200"]["headers"] = {"Link": NEXT_PAGE}
+    return document
+
+
+def operation_ids() -> dict[tuple[str, str], str]:
+    """The id of each route: the name of its operation; where an operation has several routes, with their words."""
+    many = Counter(route.operation.name for route in ROUTES)
+    found = {("GET", "/health"): "health", ("POST", "/callbacks/{mode}/{token}"): "triggers_deliver"}
+    for route in ROUTES:
+        words = re.findall(r"/(\w[\w-]*)", route.path) if many[route.operation.name] > 1 else []
+        found[route.method, route.path] = re.sub(r"\W+", "_", "_".join((route.operation.name, *words)))
+    return found
+
+
+def _operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            yield method.upper(), path, operation
+
+
+def _describe_parameter(parameter: dict[str, Any], route: HttpRoute | None) -> None:
+    name = parameter["name"]
+    parameter["schema"].pop("description", None)  # it stands beside it
+    if parameter["in"] == "path":
+        parameter["description"] = PATH_FIELDS[name]
+    elif not parameter.get("description") and route is not None:
+        parameter["description"] = field_words(route.operation.request, field_of_path(route, name))
 
 
 def with_examples(document: dict[str, Any]) -> dict[str, Any]:

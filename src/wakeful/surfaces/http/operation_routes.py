@@ -32,6 +32,10 @@ Perform: TypeAlias = Callable[[Request], OpenStore]
 """From a request to the store that it is about."""
 PAGE = 100
 MOST = 1_000
+LONGEST_WORDS = 4_000
+"""Characters of a name, a key or a reason."""
+LONG = frozenset(("text", "objective", "instructions", "prompt", "result", "error", "say"))
+"""Fields with words that may be longer."""
 LARGEST = 2**63 - 1
 """The largest whole number that a store holds."""
 ELSEWHERE = (
@@ -82,9 +86,6 @@ def add_route(router: APIRouter, route: HttpRoute, opened: Perform) -> None:
         endpoint,
         methods=[route.method],
         name=operation.name,
-        operation_id=f"{operation.name}:{route.method} {route.path}",
-        summary=_summary(route),
-        description=f"Scope: `{route.scope}`. {getdoc(operation.request) or ''}",
         response_model=list[record] if operation.many else record,
         responses=dict(ERRORS),
         tags=[route.path.removeprefix("/control").split("/")[1]],
@@ -158,8 +159,8 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
 
     needed = any(each.default is MISSING for each in left)
     parameters = [Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
-    for name, field in in_path.items():
-        hint = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, description=f"The {field} that is meant.")]
+    for name in in_path:
+        hint = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME)]
         parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=hint))
     if model is not None:
         place = Query() if is_in_query else Body()
@@ -215,7 +216,10 @@ def _model(route: HttpRoute, fields: list[RequestField], *, is_paged: bool) -> t
 
 
 def _bounded(each: RequestField) -> Any:
-    """A whole number is one that a store can hold, and no request reads everything."""
+    """A whole number is one that a store can hold, and no request reads everything. Names and reasons stand in events,
+    which are short; other words have bounds of their own."""
+    if each.hint in (str, str | None) and each.name not in LONG:
+        return Annotated[each.hint, Field(max_length=LONGEST_WORDS)]
     if each.hint not in (int, int | None):
         return each.hint
     return Annotated[each.hint, Field(ge=-LARGEST, le=MOST if each.name == "turns" else LARGEST)]
@@ -224,8 +228,3 @@ def _bounded(each: RequestField) -> Any:
 def _strictness(hint: Any) -> bool | None:
     """None: as the whole body is. JSON has lists and no tuples, which a strict reader would take for something else."""
     return False if get_origin(hint) is tuple else None
-
-
-def _summary(route: HttpRoute) -> str:
-    words = route.operation.name.replace("_", " ").split(".")
-    return f"{words[-1].capitalize()} ({words[0]})"

@@ -2,6 +2,10 @@
 
 The parser (httptools, in C) sets no limit to a head: what it holds without handing anything over is counted here.
 A request that comes whole is handed over whole, and the head of an answer leaves with the first bytes of its body.
+
+No other protocol is spoken here. Clients that offer one with a request (`Upgrade: h2c`, as those of Java do) are
+answered as if they had not. The parser would take what follows such an offer, the body too, for that other protocol:
+so the head is read again without it.
 """
 
 import asyncio
@@ -10,11 +14,12 @@ import socket
 import sys
 from typing import Any
 
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from wakeful.surfaces.http.connections import BoundedConnection
 from wakeful.surfaces.http.error_answers import problem
-from wakeful.surfaces.http.guard import BODY, MARKS, PEER
+from wakeful.surfaces.http.guard import BODY, MARKS, PEER, Guard
 
 CUT_SECONDS = 2.0
 """How long, once the server ends, a client may take to read what was written for it."""
@@ -63,6 +68,8 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
     _cutting: asyncio.TimerHandle | None = None
     _held = 0
     _is_in_head = False
+    _offer: bytes | None = None
+    """The head of a request that offers another protocol, without that offer."""
     _is_new = False
     """The head of the request came with the bytes that are being read: nothing has been done about it yet."""
 
@@ -78,14 +85,36 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._held += len(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            self._feed(memoryview(data))
+        except HttpParserError:
+            self.send_400_response("invalid HTTP request received")
+            return
         self._is_new = False
         self.look_at_head()
         if self._held > HELD_BYTES and not self.transport.is_closing():
             self.send_400_response(f"more than {HELD_BYTES:,} bytes of headers")
 
+    def _feed(self, data: memoryview) -> None:
+        """Read what came. Raises HttpParserError."""
+        while len(data):
+            try:
+                self.parser.feed_data(data)
+                return
+            except HttpParserUpgrade as offer:
+                if self._offer is None:  # a tunnel
+                    raise HttpParserError("CONNECT") from None
+                data, head, self._offer = data[offer.args[0] :], self._offer, None
+                self.parser = HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
+                self.parser.feed_data(head)
+
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is told in the shape of every error. Where an answer is under way, nothing can be said."""
+        """What is no HTTP is told in the shape of every error, and counted: a line for each would let anybody fill the
+        log. Where an answer is under way, nothing can be said."""
+        if isinstance(self.app, Guard):
+            self.app.refused["bad_http"] += 1
         if self.is_idle or not self.cycle.response_started:
             body = problem(400, "bad_http", msg.rstrip(".").lower(), "Send a request of HTTP/1.1.").body
             headers = (
@@ -108,6 +137,9 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        if self.parser.should_upgrade():
+            self._offer = self._head_without_offer() if self.parser.get_method() != b"CONNECT" else None
+            return
         self._held, self._is_in_head = 0, False
         self._is_new = self._writes.is_head = True
         super().on_headers_complete()
@@ -117,12 +149,23 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
         self._held = 0
         super().on_message_complete()
         cycle = self.cycle
         if self._is_new and not cycle.response_complete:
             cycle.scope["state"][BODY], cycle.body = bytes(cycle.body), bytearray()
             cycle.message_event.clear()
+
+    def _head_without_offer(self) -> bytes:
+        lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
+        for name, value in self.headers:
+            if name == b"connection":
+                value = b", ".join(each for each in map(bytes.strip, value.split(b",")) if each.lower() != b"upgrade")
+            if value and name != b"upgrade":
+                lines.append(name + b": " + value)
+        return b"\r\n".join((*lines, b"", b""))
 
     def shutdown(self) -> None:
         """The server ends. A reader that does not take what is written for it is waited for no longer than others."""

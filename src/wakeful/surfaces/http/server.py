@@ -40,6 +40,7 @@ from wakeful.service.serving.run_files import (
     make_run_folder,
     record_of_this_process,
     remove_record,
+    serving_lock,
     write_record,
 )
 from wakeful.service.serving.socket_place import socket_path
@@ -227,7 +228,17 @@ def _shut_down(drain: _Drain, by: str) -> None:
 
 @contextlib.contextmanager
 def _local_socket(path: Path) -> Iterator[socket.socket]:
-    """The socket of the home, for its owner alone. Raises InvalidRequest where somebody else listens there."""
+    """The socket of the home, for its owner alone. Raises InvalidRequest where somebody else listens there.
+
+    Who else begins at the same moment is kept away by a lock: of two that find a stale socket, each would take away
+    that of the other.
+    """
+    with serving_lock(), _bound_socket(path) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _bound_socket(path: Path) -> Iterator[socket.socket]:
     if path.exists():
         if not path.is_socket() or is_listening(path):
             raise InvalidRequest(f"another program has {path}", "Stop it, or use another home: WAKEFUL_HOME")

@@ -1,4 +1,8 @@
-"""The output of a task: both ends of it as JSON, or all of it as a stream while it is said."""
+"""The output of a task: both ends of it as JSON, or all of it as a stream while it is said.
+
+The id of an event says where the next lines begin, so that a reader that comes back with `Last-Event-ID` gets each line
+once, over a kill of the daemon too.
+"""
 
 from typing import Annotated
 
@@ -32,9 +36,6 @@ def task_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
 
     @router.get(
         "/tasks/{task_id}/output",
-        summary="Output (task)",
-        description="Scope: `observe`. Both ends of what a task said. As `text/event-stream`: its lines from `after` "
-        "on, those that come (`output`), and its end (`ended`).",
         response_model=TaskOutput,
         responses={**ERRORS, 200: {"content": {SSE: {"schema": {"type": "string"}, "example": EXAMPLE}}}},
     )

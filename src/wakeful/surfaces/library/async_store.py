@@ -4,26 +4,25 @@
         for approval in await store.approvals():
             await store.decide(approval.approval_id, Approve(), by="ann")
 
-This is the one class; `store_handle` is its view for programs that are not async, generated from it.
+What it says of agents is in `stored_agents`. `store_handle` is its view for programs that are not async, generated from
+both.
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from wakeful.bootstrap.store_operations import perform, reading_store
+from wakeful.bootstrap.store_operations import reading_store
 from wakeful.bootstrap.stores import check_not_lost, opened_store
 from wakeful.contracts.approvals import Always, Answer, Approve, Edit, Reject
-from wakeful.contracts.budgets import Money
 from wakeful.contracts.errors import AlreadyDecided, InvalidRequest, StoreProblem
 from wakeful.contracts.probes import DidNotHappen, Happened
-from wakeful.contracts.spending import PERIODS, RUNTIME, Period, agent_scope, principal_scope
-from wakeful.service.operations.agents import STATUS, AgentName, StatusQuery
+from wakeful.service.operations.agents import AgentName
 from wakeful.service.operations.approvals import (
     DECIDE,
     LIST_APPROVALS,
@@ -40,39 +39,8 @@ from wakeful.service.operations.approvals import (
 from wakeful.service.operations.artifacts import LIST_ARTIFACTS, SHOW_ARTIFACT, ArtifactName
 from wakeful.service.operations.calls import EXPLAIN, LIST_UNKNOWN, RESOLVE, CallName, OutcomeOfCall
 from wakeful.service.operations.log import CHECK_LOG
-from wakeful.service.operations.memory import (
-    EDIT_MEMORY,
-    FORGET_MEMORY,
-    LIST_MEMORY,
-    SHOW_MEMORY,
-    SHOW_WORKING_MEMORY,
-    MemoryEdit,
-    MemoryName,
-    MemoryOwner,
-    MemoryQuery,
-)
-from wakeful.service.operations.operation import NoRequest, Operation
-from wakeful.service.operations.operator_feed import (
-    LIST_FEED,
-    REPLAY_EVENTS,
-    SHOW_TAIL,
-    SHOW_TRANSCRIPT,
-    FeedQuery,
-    ReplayQuery,
-    TailQuery,
-    TranscriptQuery,
-    follow_feed,
-)
-from wakeful.service.operations.spending import GRANT, LIST_SPENDING, SHOW_COSTS, CostQuestion, SpendGrant
-from wakeful.service.operations.tasks import (
-    LIST_TASKS,
-    SHOW_OUTPUT,
-    SHOW_TASK,
-    STOP_TASK,
-    TaskName,
-    TaskQuery,
-    TaskToStop,
-)
+from wakeful.service.operations.operation import NoRequest
+from wakeful.service.operations.spending import SHOW_COSTS, CostQuestion
 from wakeful.service.operations.threads import (
     DELETE_THREAD,
     LIST_MESSAGES,
@@ -80,18 +48,6 @@ from wakeful.service.operations.threads import (
     MessageQuery,
     ThreadQuery,
     ThreadRemoval,
-)
-from wakeful.service.operations.triggers import (
-    CREATE_TRIGGER,
-    DELIVER,
-    LIST_TRIGGERS,
-    REVOKE_TRIGGER,
-    ROTATE_TRIGGER,
-    SHOW_TRIGGER_URL,
-    NewTrigger,
-    TriggerAddress,
-    TriggerChange,
-    TriggerDelivery,
 )
 from wakeful.service.operations.turn_reports import (
     REPLAY,
@@ -113,23 +69,18 @@ from wakeful.service.operations.upkeep import (
     RetentionTerms,
     TransferFile,
 )
+from wakeful.surfaces.library.stored_agents import StoredAgents, caller_of, checked_limit
 
 if TYPE_CHECKING:
     from wakeful.contracts.approvals import Approval
     from wakeful.contracts.envelope import RuntimeEvent
     from wakeful.contracts.retention import Retention, RetentionReport
-    from wakeful.contracts.triggers import Signature
     from wakeful.service.queries.log_check import CheckedEvent
     from wakeful.service.queries.replay import ReplayReport
     from wakeful.service.queries.tool_inventory import ToolInventory
-    from wakeful.views.agent_status import AgentStatus
     from wakeful.views.approval_details import ApprovalDetails
     from wakeful.views.cost import CostReport
     from wakeful.views.explanation import CallExplanation
-    from wakeful.views.memory_records import MemoryRecord, WorkingMemoryState
-    from wakeful.views.presentation.display_modes import DisplayMode
-    from wakeful.views.presentation.feed_entries import FeedEntry, TranscriptLine
-    from wakeful.views.presentation.replayed_events import ReplayedEvent
     from wakeful.views.prompt_report import PromptReport
     from wakeful.views.runtime_records import SentMessage
     from wakeful.views.store_records import (
@@ -137,24 +88,19 @@ if TYPE_CHECKING:
         Artifact,
         ArtifactContent,
         DeletedThread,
-        SpendingLimit,
         ThreadRecord,
         TurnRecord,
         UnknownCall,
     )
     from wakeful.views.store_upkeep import StoreStats, TransferReport, VerifyReport
-    from wakeful.views.task_records import TaskOutput, TaskRecord
     from wakeful.views.tree import ExecutionTreeSnapshot, ThreadMessage
-    from wakeful.views.trigger_records import DeliveryReceipt, TriggerRecord
     from wakeful.views.turn_record import TurnLatency
 
-Q = TypeVar("Q")
-A = TypeVar("A")
 TurnStates: TypeAlias = Literal["admitted", "running", "suspended", "completed", "incomplete", "failed", "cancelled"]
 Groups: TypeAlias = Literal["model", "agent", "day", "depth"]
 
 
-class AsyncStore(PathLike[str]):
+class AsyncStore(StoredAgents, PathLike[str]):
     """A store, for async programs. `run(..., store=store)` takes it wherever a path is taken.
 
     Made by `async with open_store(path) as store`, which keeps the file open.
@@ -181,28 +127,6 @@ class AsyncStore(PathLike[str]):
     ) -> None:
         await self._held.pop().aclose()
 
-    # --- memory -------------------------------------------------------------------------------------------------------
-
-    async def memory(self, agent: str, find: str | None = None, *, limit: int = PAGE) -> "list[MemoryRecord]":
-        """An agent's memory entries, the newest first; with `find`, those nearest to these words."""
-        return await self._perform(LIST_MEMORY, MemoryQuery(agent, find, _count(limit)))
-
-    async def memory_entry(self, agent: str, source_ref: str) -> "MemoryRecord":
-        """One entry, with its source and last use. Raises InvalidRequest."""
-        return await self._perform(SHOW_MEMORY, MemoryName(agent, source_ref))
-
-    async def edit_memory(self, agent: str, source_ref: str, text: str, *, by: str = "program") -> "MemoryRecord":
-        """Have an entry say something else."""
-        return await self._perform(EDIT_MEMORY, MemoryEdit(agent, source_ref, text, by))
-
-    async def forget_memory(self, agent: str, source_ref: str, *, by: str = "program") -> "MemoryRecord":
-        """Have an entry found by no search and shown in no prompt any more."""
-        return await self._perform(FORGET_MEMORY, MemoryName(agent, source_ref, by))
-
-    async def working_memory(self, agent: str) -> "WorkingMemoryState":
-        """The working memory that an agent's turns begin with, by revision."""
-        return await self._perform(SHOW_WORKING_MEMORY, MemoryOwner(agent))
-
     # --- turns and threads --------------------------------------------------------------------------------------------
 
     async def turns(
@@ -216,7 +140,7 @@ class AsyncStore(PathLike[str]):
         before: str | None = None,
     ) -> "list[TurnRecord]":
         """Turns that match, newest first. For the next page, give the last turn's id as `before`."""
-        asked = TurnQuery(state, thread, agent, key, _count(limit), before)
+        asked = TurnQuery(state, thread, agent, key, checked_limit(limit), before)
         return await self._perform(LIST_TURNS, asked)
 
     async def turn(self, turn: str) -> "TurnRecord":
@@ -225,7 +149,7 @@ class AsyncStore(PathLike[str]):
 
     async def threads(self, agent: str | None = None, *, limit: int = PAGE) -> "list[ThreadRecord]":
         """Conversations, the most recently used first."""
-        return await self._perform(LIST_THREADS, ThreadQuery(agent, _count(limit)))
+        return await self._perform(LIST_THREADS, ThreadQuery(agent, checked_limit(limit)))
 
     async def delete_thread(
         self, thread: str, agent: str | None = None, *, by: str = "program", reason: str = ""
@@ -246,7 +170,7 @@ class AsyncStore(PathLike[str]):
         Each answer has its `status` and, in `execution_tree`, the tool calls made for it. For the page before, give
         the first message's `event_seq` as `before`. A thread that does not exist yet has no messages.
         """
-        asked = MessageQuery(thread, agent, _count(limit), before)
+        asked = MessageQuery(thread, agent, checked_limit(limit), before)
         return await self._perform(LIST_MESSAGES, asked)
 
     async def events(
@@ -257,44 +181,10 @@ class AsyncStore(PathLike[str]):
         With `follow`, new events are yielded as they are stored, by whatever process, until the turn ends. `after` is
         the `sequence` of the last event you have, `limit` the number of events you want.
         """
-        asked = EventQuery(turn, after, None if limit is None else _count(limit), reveal)
+        asked = EventQuery(turn, after, None if limit is None else checked_limit(limit), reveal)
         async with reading_store(self._path) as opened:
             async for event in read_events(opened, asked, follow_it=follow):
                 yield event
-
-    # --- what operators see -------------------------------------------------------------------------------------------
-
-    async def feed(
-        self, after: str | None = None, *, follow: bool = False, display: "DisplayMode" = "verbose"
-    ) -> "AsyncIterator[FeedEntry]":
-        """Entries for operators about all agents of a runtime, in the order in which they were stored, with cursors.
-
-        `after` is the cursor of the last entry you have. With `follow`, new entries are yielded as they are stored, by
-        whatever process. `display="info"` gives results alone. Raises CursorGone.
-        """
-        async with reading_store(self._path) as opened:
-            if follow:
-                async for entry in follow_feed(opened, FeedQuery(after, display=display)):
-                    yield entry
-                return
-            while page := await LIST_FEED.handler(opened, FeedQuery(after, PAGE, display)):
-                for entry in page:
-                    yield entry
-                after = page[-1].cursor
-
-    async def tail(
-        self, agent: str | None = None, *, limit: int = 20, display: "DisplayMode" = "info"
-    ) -> "list[FeedEntry]":
-        """The newest entries of the feed, of one agent or of all, the oldest of them first."""
-        return await self._perform(SHOW_TAIL, TailQuery(agent, _count(limit), display))
-
-    async def replayed(self, agent: str, *, after: int = 0, limit: int = PAGE) -> "list[ReplayedEvent]":
-        """An agent's events behind an `event_seq`, each with its provenance in an envelope apart from its payload."""
-        return await self._perform(REPLAY_EVENTS, ReplayQuery(agent, after, _count(limit)))
-
-    async def transcript(self, agent: str, *, thread: str | None = None, turns: int = 20) -> "list[TranscriptLine]":
-        """An agent's conversation with its operator: messages, briefs, and failures of providers between them."""
-        return await self._perform(SHOW_TRANSCRIPT, TranscriptQuery(agent, thread, _count(turns)))
 
     # --- what waits for a person --------------------------------------------------------------------------------------
 
@@ -330,7 +220,7 @@ class AsyncStore(PathLike[str]):
                 f"decide({approval_id!r}, {decision!r})",
                 'give Approve(), Reject("why"), Edit({...}), Answer(...) or Always(...)',
             )
-        asked = ApprovalDecision(approval_id, decision, _app(by))
+        asked = ApprovalDecision(approval_id, decision, caller_of(by))
         outcome = await self._perform(DECIDE, asked)
         record = outcome.approval
         if outcome.duplicate:
@@ -347,7 +237,7 @@ class AsyncStore(PathLike[str]):
 
         A rule that is revoked already is returned as it is. Raises ApprovalNotFound. A tool of an agent may not revoke.
         """
-        return await self._perform(REVOKE_RULE, RuleName(rule_id, _app(by)))
+        return await self._perform(REVOKE_RULE, RuleName(rule_id, caller_of(by)))
 
     async def unknown(self) -> "list[UnknownCall]":
         """Calls whose outcome is unknown: each may or may not have happened."""
@@ -360,95 +250,16 @@ class AsyncStore(PathLike[str]):
         """
         match outcome:
             case Happened(result=str(words)):
-                found = OutcomeOfCall(call_id, True, words, _app(by))
+                found = OutcomeOfCall(call_id, True, words, caller_of(by))
             case Happened(result=value):
-                found = OutcomeOfCall(call_id, True, "" if value is None else _json(value), _app(by))
+                found = OutcomeOfCall(call_id, True, "" if value is None else _json(value), caller_of(by))
             case DidNotHappen():
-                found = OutcomeOfCall(call_id, False, by=_app(by))
+                found = OutcomeOfCall(call_id, False, by=caller_of(by))
             case _:
                 raise InvalidRequest(f"resolve({call_id!r}, {outcome!r})", "give Happened(result) or DidNotHappen()")
         return await self._perform(RESOLVE, found)
 
-    # --- triggers -----------------------------------------------------------------------------------------------------
-
-    async def triggers(self, agent: str | None = None) -> "list[TriggerRecord]":
-        """The triggers of an agent or of all agents, by name. Their addresses are not in it. Raises AgentNotFound."""
-        return await self._perform(LIST_TRIGGERS, AgentName(agent))
-
-    async def create_trigger(
-        self,
-        agent: str,
-        name: str = "",
-        *,
-        say: str = "",
-        thread: str = "main",
-        signature: "Signature | None" = None,
-        signing_env: str | None = None,
-        by: str = "program",
-    ) -> "TriggerRecord":
-        """A trigger through which a program outside sends an agent messages, as `Runtime.create_trigger` makes it.
-
-        Raises AgentNotFound, or InvalidRequest for a name that is taken. A tool of an agent may not create one.
-        """
-        asked = NewTrigger(agent, name, say, thread, signature, signing_env, by)
-        return await self._perform(CREATE_TRIGGER, asked)
-
-    async def rotate_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
-        """Give a trigger another address; the one before is refused from now on."""
-        return await self._perform(ROTATE_TRIGGER, TriggerChange(trigger, by, reason))
-
-    async def revoke_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
-        """Let a trigger take nothing any more. `create_trigger` makes it again, with another address."""
-        return await self._perform(REVOKE_TRIGGER, TriggerChange(trigger, by, reason))
-
-    async def trigger_url(self, trigger: str, *, base: str = "", by: str = "program", purpose: str = "") -> str:
-        """The secret address of a trigger: its holder can wake the agent. The log says that it was given to you.
-
-        `base` is the URL at which the runtime is reached from outside; without it the address is a path.
-        """
-        return (await self._perform(SHOW_TRIGGER_URL, TriggerAddress(trigger, by, purpose, base))).trigger_url
-
-    async def deliver(
-        self, address: str, body: bytes = b"", headers: Mapping[str, str] | None = None
-    ) -> "DeliveryReceipt":
-        """Hand over what came to the address of a trigger, as `Runtime.deliver` does; the runtime finds it in the log.
-
-        The answer says `accepted`, `duplicate` or `refused`, with the reason.
-        """
-        return await self._perform(DELIVER, TriggerDelivery(address, body, headers or {}))
-
-    # --- tasks --------------------------------------------------------------------------------------------------------
-
-    async def tasks(self, agent: str | None = None, *, over: bool = False, limit: int = PAGE) -> "list[TaskRecord]":
-        """Commands in the background and child agents, the newest first: of one agent, or of all.
-
-        With `over`, those of an agent that have ended too. Raises AgentNotFound.
-        """
-        return await self._perform(LIST_TASKS, TaskQuery(agent, over, _count(limit)))
-
-    async def task(self, task_id: str) -> "TaskRecord":
-        """One task: what it is, how it stands, how it ended. Raises InvalidRequest."""
-        return await self._perform(SHOW_TASK, TaskName(task_id))
-
-    async def task_output(self, task_id: str) -> "TaskOutput":
-        """Both ends of what a task has said; of a child agent, its last words. Raises InvalidRequest."""
-        return await self._perform(SHOW_OUTPUT, TaskName(task_id))
-
-    async def stop_task(self, task_id: str, *, by: str = "program", reason: str = "") -> "TaskRecord":
-        """Have a task end: a command, or a child agent with everything it has begun. Its agent is told.
-
-        The runtime of the store ends it; if none is at work, the next one does. A tool of an agent may not stop one.
-        """
-        return await self._perform(STOP_TASK, TaskToStop(task_id, by, reason))
-
     # --- why something happened ---------------------------------------------------------------------------------------
-
-    async def status(self, agent: str | None = None) -> "list[AgentStatus]":
-        """Each agent: open turns, queued messages, pending actions, unknown outcomes and tokens used.
-
-        Raises InvalidConfig for an agent that never ran here.
-        """
-        return await self._perform(STATUS, StatusQuery(agent))
 
     async def tree(self, turn: str) -> "ExecutionTreeSnapshot":
         """The tool calls of a turn and of its subtasks, each with its parent. Works while the turn runs."""
@@ -533,37 +344,6 @@ class AsyncStore(PathLike[str]):
         start = None if since is None else round(since.timestamp() * 1_000_000)
         return await self._perform(SHOW_COSTS, CostQuestion(by, start, agent, turn))
 
-    async def limits(self) -> "list[SpendingLimit]":
-        """The spending limits that apply now, and how much of each is used."""
-        return await self._perform(LIST_SPENDING, NoRequest())
-
-    async def grant(
-        self,
-        usd: Money,
-        *,
-        agent: str | None = None,
-        principal: str | None = None,
-        window: Period | None = None,
-        by: str,
-        reason: str = "",
-    ) -> "SpendingLimit":
-        """Raise a spending limit until it resets: of an agent, of a principal, or with neither of everything here.
-
-        `window` may be left out where there is only one. Turns that wait for the limit continue with `resume`, or with
-        `run` and their key. Raises InvalidConfig. A tool of an agent may not grant.
-        """
-        if agent is not None and principal is not None:
-            raise InvalidRequest(f"grant(agent={agent!r}, principal={principal!r})", "grant to one of them at a time")
-        if window is not None and window not in PERIODS:
-            raise InvalidRequest(f"grant(window={window!r})", f"give one of: {', '.join(PERIODS)}")
-        scope = agent_scope(agent) if agent is not None else RUNTIME
-        scope = principal_scope(principal) if principal is not None else scope
-        asked = SpendGrant(scope, usd, window, _app(by), reason)
-        return await self._perform(GRANT, asked)
-
-    async def _perform(self, operation: Operation[Q, A], asked: Q) -> A:
-        return await perform(operation, asked, self._path)
-
 
 def checked_path(path: "str | PathLike[str]", *, must_exist: bool) -> str:
     """The path of a store. Raises InvalidRequest for memory, StoreProblem where a file has to be and is not."""
@@ -577,21 +357,6 @@ def checked_path(path: "str | PathLike[str]", *, must_exist: bool) -> str:
         check_not_lost(location)
         raise StoreProblem(f"there is no store {location}", "check the path, or leave out must_exist=True to make one")
     return location
-
-
-def _count(limit: int) -> int:
-    given: Any = limit
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise InvalidRequest(f"limit={given!r}", "give a whole number, at least 1")
-    return limit
-
-
-def _app(by: str) -> str:
-    """Who acts, as it is stored."""
-    given: Any = by
-    if not isinstance(given, str) or not given.strip() or not given.isprintable():
-        raise InvalidRequest(f"by={given!r}", 'name who decides, for example by="ann"')
-    return f"app:{given}"
 
 
 def _json(value: Any) -> str:

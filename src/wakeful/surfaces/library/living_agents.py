@@ -118,10 +118,9 @@ class LivingAgents:
 
     async def definition(self, agent: str, revision: str | None = None) -> dict[str, Any]:
         """An agent of a file or of `create` as data: as it is, or as it was at a revision."""
-        from wakeful.service.commands.agents import agent_named
+        from wakeful.service.queries.agent_revisions import revision_named
 
-        row = await agent_named(self._here.engine.store, agent)
-        return await self._here.supply.definition(revision or row.revision)
+        return await self._here.supply.definition(await revision_named(self._here.engine, agent, revision))
 
     async def reload(self) -> "list[FileProblem]":
         """Read the files of agents again. The files that cannot be loaded; their agents run on as they were."""

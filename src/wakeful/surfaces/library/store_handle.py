@@ -1,4 +1,5 @@
-"""The store for programs that are not async, and `open_store`. Generated from `async_store` by `make fix`.
+"""The store for programs that are not async, and `open_store`. Generated from `async_store` and
+`stored_agents` by `make fix`.
 
 Each method waits for the method of the same name. Inside a running event loop it would block everything else there:
 it raises InvalidRequest and names the line to write.
@@ -94,26 +95,6 @@ class StoreHandle(PathLike[str]):
     ) -> None:
         await self._store.__aexit__(kind, error, trace)
 
-    def memory(self, agent: str, find: str | None = None, *, limit: int = PAGE) -> "list[MemoryRecord]":
-        """An agent's memory entries, the newest first; with `find`, those nearest to these words."""
-        return wait_outside_loop(self._store.memory(agent, find, limit=limit))
-
-    def memory_entry(self, agent: str, source_ref: str) -> "MemoryRecord":
-        """One entry, with its source and last use. Raises InvalidRequest."""
-        return wait_outside_loop(self._store.memory_entry(agent, source_ref))
-
-    def edit_memory(self, agent: str, source_ref: str, text: str, *, by: str = "program") -> "MemoryRecord":
-        """Have an entry say something else."""
-        return wait_outside_loop(self._store.edit_memory(agent, source_ref, text, by=by))
-
-    def forget_memory(self, agent: str, source_ref: str, *, by: str = "program") -> "MemoryRecord":
-        """Have an entry found by no search and shown in no prompt any more."""
-        return wait_outside_loop(self._store.forget_memory(agent, source_ref, by=by))
-
-    def working_memory(self, agent: str) -> "WorkingMemoryState":
-        """The working memory that an agent's turns begin with, by revision."""
-        return wait_outside_loop(self._store.working_memory(agent))
-
     def turns(
         self,
         state: TurnStates | None = None,
@@ -166,28 +147,6 @@ class StoreHandle(PathLike[str]):
         """
         return each_outside_loop(self._store.events(turn, follow=follow, after=after, limit=limit, reveal=reveal))
 
-    def feed(
-        self, after: str | None = None, *, follow: bool = False, display: "DisplayMode" = "verbose"
-    ) -> "Iterator[FeedEntry]":
-        """Entries for operators about all agents of a runtime, in the order in which they were stored, with cursors.
-
-        `after` is the cursor of the last entry you have. With `follow`, new entries are yielded as they are stored, by
-        whatever process. `display="info"` gives results alone. Raises CursorGone.
-        """
-        return each_outside_loop(self._store.feed(after, follow=follow, display=display))
-
-    def tail(self, agent: str | None = None, *, limit: int = 20, display: "DisplayMode" = "info") -> "list[FeedEntry]":
-        """The newest entries of the feed, of one agent or of all, the oldest of them first."""
-        return wait_outside_loop(self._store.tail(agent, limit=limit, display=display))
-
-    def replayed(self, agent: str, *, after: int = 0, limit: int = PAGE) -> "list[ReplayedEvent]":
-        """An agent's events behind an `event_seq`, each with its provenance in an envelope apart from its payload."""
-        return wait_outside_loop(self._store.replayed(agent, after=after, limit=limit))
-
-    def transcript(self, agent: str, *, thread: str | None = None, turns: int = 20) -> "list[TranscriptLine]":
-        """An agent's conversation with its operator: messages, briefs, and failures of providers between them."""
-        return wait_outside_loop(self._store.transcript(agent, thread=thread, turns=turns))
-
     def approvals(self, turn: str | None = None, *, decided: bool = False) -> "list[Approval]":
         """Pending approvals and questions, oldest first; with `decided`, also those that were decided or expired."""
         return wait_outside_loop(self._store.approvals(turn, decided=decided))
@@ -236,82 +195,6 @@ class StoreHandle(PathLike[str]):
         `call_id` may also be `turn_id/call_id`, the `reference` of the record, where two turns have a call of that id.
         """
         return wait_outside_loop(self._store.resolve(call_id, outcome, by=by))
-
-    def triggers(self, agent: str | None = None) -> "list[TriggerRecord]":
-        """The triggers of an agent or of all agents, by name. Their addresses are not in it. Raises AgentNotFound."""
-        return wait_outside_loop(self._store.triggers(agent))
-
-    def create_trigger(
-        self,
-        agent: str,
-        name: str = "",
-        *,
-        say: str = "",
-        thread: str = "main",
-        signature: "Signature | None" = None,
-        signing_env: str | None = None,
-        by: str = "program",
-    ) -> "TriggerRecord":
-        """A trigger through which a program outside sends an agent messages, as `Runtime.create_trigger` makes it.
-
-        Raises AgentNotFound, or InvalidRequest for a name that is taken. A tool of an agent may not create one.
-        """
-        return wait_outside_loop(
-            self._store.create_trigger(
-                agent, name, say=say, thread=thread, signature=signature, signing_env=signing_env, by=by
-            )
-        )
-
-    def rotate_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
-        """Give a trigger another address; the one before is refused from now on."""
-        return wait_outside_loop(self._store.rotate_trigger(trigger, by=by, reason=reason))
-
-    def revoke_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
-        """Let a trigger take nothing any more. `create_trigger` makes it again, with another address."""
-        return wait_outside_loop(self._store.revoke_trigger(trigger, by=by, reason=reason))
-
-    def trigger_url(self, trigger: str, *, base: str = "", by: str = "program", purpose: str = "") -> str:
-        """The secret address of a trigger: its holder can wake the agent. The log says that it was given to you.
-
-        `base` is the URL at which the runtime is reached from outside; without it the address is a path.
-        """
-        return wait_outside_loop(self._store.trigger_url(trigger, base=base, by=by, purpose=purpose))
-
-    def deliver(self, address: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> "DeliveryReceipt":
-        """Hand over what came to the address of a trigger, as `Runtime.deliver` does; the runtime finds it in the log.
-
-        The answer says `accepted`, `duplicate` or `refused`, with the reason.
-        """
-        return wait_outside_loop(self._store.deliver(address, body, headers))
-
-    def tasks(self, agent: str | None = None, *, over: bool = False, limit: int = PAGE) -> "list[TaskRecord]":
-        """Commands in the background and child agents, the newest first: of one agent, or of all.
-
-        With `over`, those of an agent that have ended too. Raises AgentNotFound.
-        """
-        return wait_outside_loop(self._store.tasks(agent, over=over, limit=limit))
-
-    def task(self, task_id: str) -> "TaskRecord":
-        """One task: what it is, how it stands, how it ended. Raises InvalidRequest."""
-        return wait_outside_loop(self._store.task(task_id))
-
-    def task_output(self, task_id: str) -> "TaskOutput":
-        """Both ends of what a task has said; of a child agent, its last words. Raises InvalidRequest."""
-        return wait_outside_loop(self._store.task_output(task_id))
-
-    def stop_task(self, task_id: str, *, by: str = "program", reason: str = "") -> "TaskRecord":
-        """Have a task end: a command, or a child agent with everything it has begun. Its agent is told.
-
-        The runtime of the store ends it; if none is at work, the next one does. A tool of an agent may not stop one.
-        """
-        return wait_outside_loop(self._store.stop_task(task_id, by=by, reason=reason))
-
-    def status(self, agent: str | None = None) -> "list[AgentStatus]":
-        """Each agent: open turns, queued messages, pending actions, unknown outcomes and tokens used.
-
-        Raises InvalidConfig for an agent that never ran here.
-        """
-        return wait_outside_loop(self._store.status(agent))
 
     def tree(self, turn: str) -> "ExecutionTreeSnapshot":
         """The tool calls of a turn and of its subtasks, each with its parent. Works while the turn runs."""
@@ -393,6 +276,124 @@ class StoreHandle(PathLike[str]):
     ) -> "CostReport":
         """The cost of requests to models, in groups. A `since` without a time zone is local time."""
         return wait_outside_loop(self._store.cost(by, since=since, agent=agent, turn=turn))
+
+    def status(self, agent: str | None = None) -> "list[AgentStatus]":
+        """Each agent: open turns, queued messages, pending actions, unknown outcomes and tokens used.
+
+        Raises InvalidConfig for an agent that never ran here.
+        """
+        return wait_outside_loop(self._store.status(agent))
+
+    def feed(
+        self, after: str | None = None, *, follow: bool = False, display: "DisplayMode" = "verbose"
+    ) -> "Iterator[FeedEntry]":
+        """Entries for operators about all agents of a runtime, in the order in which they were stored, with cursors.
+
+        `after` is the cursor of the last entry you have. With `follow`, new entries are yielded as they are stored, by
+        whatever process. `display="info"` gives results alone. Raises CursorGone.
+        """
+        return each_outside_loop(self._store.feed(after, follow=follow, display=display))
+
+    def tail(self, agent: str | None = None, *, limit: int = 20, display: "DisplayMode" = "info") -> "list[FeedEntry]":
+        """The newest entries of the feed, of one agent or of all, the oldest of them first."""
+        return wait_outside_loop(self._store.tail(agent, limit=limit, display=display))
+
+    def replayed(self, agent: str, *, after: int = 0, limit: int = PAGE) -> "list[ReplayedEvent]":
+        """An agent's events behind an `event_seq`, each with its provenance in an envelope apart from its payload."""
+        return wait_outside_loop(self._store.replayed(agent, after=after, limit=limit))
+
+    def transcript(self, agent: str, *, thread: str | None = None, turns: int = 20) -> "list[TranscriptLine]":
+        """An agent's conversation with its operator: messages, briefs, and failures of providers between them."""
+        return wait_outside_loop(self._store.transcript(agent, thread=thread, turns=turns))
+
+    def memory(self, agent: str, find: str | None = None, *, limit: int = PAGE) -> "list[MemoryRecord]":
+        """An agent's memory entries, the newest first; with `find`, those nearest to these words."""
+        return wait_outside_loop(self._store.memory(agent, find, limit=limit))
+
+    def memory_entry(self, agent: str, source_ref: str) -> "MemoryRecord":
+        """One entry, with its source and last use. Raises InvalidRequest."""
+        return wait_outside_loop(self._store.memory_entry(agent, source_ref))
+
+    def edit_memory(self, agent: str, source_ref: str, text: str, *, by: str = "program") -> "MemoryRecord":
+        """Have an entry say something else."""
+        return wait_outside_loop(self._store.edit_memory(agent, source_ref, text, by=by))
+
+    def forget_memory(self, agent: str, source_ref: str, *, by: str = "program") -> "MemoryRecord":
+        """Have an entry found by no search and shown in no prompt any more."""
+        return wait_outside_loop(self._store.forget_memory(agent, source_ref, by=by))
+
+    def working_memory(self, agent: str) -> "WorkingMemoryState":
+        """The working memory that an agent's turns begin with, by revision."""
+        return wait_outside_loop(self._store.working_memory(agent))
+
+    def triggers(self, agent: str | None = None) -> "list[TriggerRecord]":
+        """The triggers of an agent or of all agents, by name. Their addresses are not in it. Raises AgentNotFound."""
+        return wait_outside_loop(self._store.triggers(agent))
+
+    def create_trigger(
+        self,
+        agent: str,
+        name: str = "",
+        *,
+        say: str = "",
+        thread: str = "main",
+        signature: "Signature | None" = None,
+        signing_env: str | None = None,
+        by: str = "program",
+    ) -> "TriggerRecord":
+        """A trigger through which a program outside sends an agent messages, as `Runtime.create_trigger` makes it.
+
+        Raises AgentNotFound, or InvalidRequest for a name that is taken. A tool of an agent may not create one.
+        """
+        return wait_outside_loop(
+            self._store.create_trigger(
+                agent, name, say=say, thread=thread, signature=signature, signing_env=signing_env, by=by
+            )
+        )
+
+    def rotate_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
+        """Give a trigger another address; the one before is refused from now on."""
+        return wait_outside_loop(self._store.rotate_trigger(trigger, by=by, reason=reason))
+
+    def revoke_trigger(self, trigger: str, *, by: str = "program", reason: str = "") -> "TriggerRecord":
+        """Let a trigger take nothing any more. `create_trigger` makes it again, with another address."""
+        return wait_outside_loop(self._store.revoke_trigger(trigger, by=by, reason=reason))
+
+    def trigger_url(self, trigger: str, *, base: str = "", by: str = "program", purpose: str = "") -> str:
+        """The secret address of a trigger: its holder can wake the agent. The log says that it was given to you.
+
+        `base` is the URL at which the runtime is reached from outside; without it the address is a path.
+        """
+        return wait_outside_loop(self._store.trigger_url(trigger, base=base, by=by, purpose=purpose))
+
+    def deliver(self, address: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> "DeliveryReceipt":
+        """Hand over what came to the address of a trigger, as `Runtime.deliver` does; the runtime finds it in the log.
+
+        The answer says `accepted`, `duplicate` or `refused`, with the reason.
+        """
+        return wait_outside_loop(self._store.deliver(address, body, headers))
+
+    def tasks(self, agent: str | None = None, *, over: bool = False, limit: int = PAGE) -> "list[TaskRecord]":
+        """Commands in the background and child agents, the newest first: of one agent, or of all.
+
+        With `over`, those of an agent that have ended too. Raises AgentNotFound.
+        """
+        return wait_outside_loop(self._store.tasks(agent, over=over, limit=limit))
+
+    def task(self, task_id: str) -> "TaskRecord":
+        """One task: what it is, how it stands, how it ended. Raises InvalidRequest."""
+        return wait_outside_loop(self._store.task(task_id))
+
+    def task_output(self, task_id: str) -> "TaskOutput":
+        """Both ends of what a task has said; of a child agent, its last words. Raises InvalidRequest."""
+        return wait_outside_loop(self._store.task_output(task_id))
+
+    def stop_task(self, task_id: str, *, by: str = "program", reason: str = "") -> "TaskRecord":
+        """Have a task end: a command, or a child agent with everything it has begun. Its agent is told.
+
+        The runtime of the store ends it; if none is at work, the next one does. A tool of an agent may not stop one.
+        """
+        return wait_outside_loop(self._store.stop_task(task_id, by=by, reason=reason))
 
     def limits(self) -> "list[SpendingLimit]":
         """The spending limits that apply now, and how much of each is used."""

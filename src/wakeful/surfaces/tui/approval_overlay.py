@@ -1,9 +1,12 @@
 """What waits for somebody: one approval or question at a time, with everything that is needed to answer it.
 
-A key decides about the one that is shown, by its id. One that somebody else decided first stays decided.
+A key decides about the one that is shown, by its id. One that somebody else decided first stays decided. Which one is
+shown changes by a key alone: when it is decided or expires, the next one waits for Enter or an arrow, so that no letter
+that was meant for one falls on another.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -16,6 +19,13 @@ from wakeful.surfaces.tui.wishes import DecisionWish, QuestionWish, Wish
 from wakeful.views.presentation.plain_text import arguments_text, json_text
 
 SCOPES = ("call", "tool")
+DECIDED = {
+    "approve": "approved",
+    "reject": "rejected",
+    "edit": "approved with other arguments",
+    "answer": "answered",
+    "always": "approved for always",
+}
 BEHIND = 3
 """Messages that are named of those that wait."""
 
@@ -32,6 +42,7 @@ class ApprovalOverlay(Overlay):
         self.approvals: list[Record] = []
         self.chosen: str | None = None
         self._whole = False
+        self._is_read = False
         self._round: Record = {}
         """What stands round the one that was shown when it was read."""
 
@@ -44,7 +55,8 @@ class ApprovalOverlay(Overlay):
         return next((each for each in self.approvals if each["approval_id"] == self.chosen), None)
 
     def hints(self) -> Mapping[str, str]:
-        return {**self._offered(), "Esc": "later"}
+        is_next = self.shown is None and bool(self.approvals)
+        return {**({"Enter": "show the next"} if is_next else self._offered()), "Esc": "later"}
 
     @property
     def letters(self) -> frozenset[str]:
@@ -62,8 +74,9 @@ class ApprovalOverlay(Overlay):
 
     async def read(self) -> list[Line]:
         self.approvals = await self.client.approvals()
-        if self.shown is None:
-            self.chosen = self.approvals[0]["approval_id"] if self.approvals else None
+        if not self._is_read and self.approvals:
+            self.chosen = self.approvals[0]["approval_id"]
+        self._is_read = True
         self._round = {} if self.chosen is None else await self.client.approval(self.chosen)
         return self._lines()
 
@@ -73,13 +86,23 @@ class ApprovalOverlay(Overlay):
 
     def move(self, key: str) -> None:
         ids = [each["approval_id"] for each in self.approvals]
-        if key in ("pageup", "pagedown") or len(ids) < 2:
+        if ids and self.chosen not in ids:
+            self._show(ids[0])
+        elif key in ("pageup", "pagedown") or len(ids) < 2:
             super().move(key)
-        elif self.chosen in ids:
-            self.chosen = ids[(ids.index(self.chosen) + (1 if key == "down" else -1)) % len(ids)]
-            self.lines = self._lines()
-            self.draw()
-            self.scroll_home(animate=False)
+        elif self.chosen is not None:
+            self._show(ids[(ids.index(self.chosen) + (1 if key == "down" else -1)) % len(ids)])
+
+    def choose(self) -> Wish | None:
+        if self.shown is None:
+            self.move("down")
+        return None
+
+    def _show(self, approval: str) -> None:
+        self.chosen, self._whole = approval, False
+        self.lines = self._lines()
+        self.draw()
+        self.scroll_home(animate=False)
 
     def press(self, key: str) -> Wish | None:
         shown = self.shown
@@ -106,7 +129,7 @@ class ApprovalOverlay(Overlay):
     def _lines(self) -> list[Line]:
         shown = self.shown
         if shown is None:
-            return [Line("nothing needs you")]
+            return [Line(line) for each in self._over() for line in folded(each, self.room)]
         number = self.approvals.index(shown) + 1
         around = {} if self.is_stale else self._round
         left = "" if not shown.get("expires_at") else f", {self.times.from_now(shown['expires_at'])} left"
@@ -135,6 +158,19 @@ class ApprovalOverlay(Overlay):
             names = ("approval_id", "turn_id", "call_id", "thread", "arguments_sha256", "injected_args", "approvers")
             found += [line for name in names for line in _block(f"{name}: {shown.get(name)}", self.room, "quiet")]
         return found
+
+    def _over(self) -> list[str]:
+        """Nothing is shown: what became of the one that was, and how many wait."""
+        many = len(self.approvals)
+        waits = f"{many} {'needs' if many == 1 else 'need'} you: Enter shows the next" if many else "nothing needs you"
+        return [*([self._became(self._round)] if self._round and not self.is_stale else []), waits]
+
+    def _became(self, gone: Record) -> str:
+        """`refund of clerk: approved by you`."""
+        decision, who = gone.get("decision") or "", gone.get("decided_by") or ""
+        named = "you" if who == f"local:{os.getuid()}" else who
+        how = f"{DECIDED.get(decision) or gone['status']}{f' by {named}' if decision and named else ''}"
+        return f"{gone.get('tool') or 'a question'} of {gone['agent']}: {how}"
 
     def _told(self, notice: Record | None) -> str:
         """`; phone: delivered 07:02`."""

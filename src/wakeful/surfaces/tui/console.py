@@ -245,7 +245,9 @@ class Console(App[None]):
         elif text.strip():
             self._type(text)
         elif self.overlays:
-            self._wish(self.overlays[-1].choose())
+            newest = self.overlays[-1]
+            self._wish(newest.choose())
+            self._load_where_stale(newest)
 
     def _close_newest(self) -> None:
         if self.question is not None:
@@ -266,8 +268,7 @@ class Console(App[None]):
         if self.overlays:
             newest = self.overlays[-1]
             newest.move(key)
-            if newest.is_stale:
-                self._acts.put_nowait(newest.load(self.selected))
+            self._load_where_stale(newest)
             return
         talk = self.query_one("#talk", VerticalScroll)
         moves: dict[str, Callable[..., Any]] = {
@@ -277,6 +278,10 @@ class Console(App[None]):
             "pagedown": talk.scroll_page_down,
         }
         moves[key](animate=False)
+
+    def _load_where_stale(self, overlay: Overlay) -> None:
+        if overlay.is_stale:
+            self._acts.put_nowait(overlay.load(self.selected))
 
     def _wish(self, wish: Wish | None) -> None:
         match wish:

@@ -161,6 +161,13 @@ class TasksOverlay(Overlay):
         super().__init__(client, times)
         self._newest: str | None = None
 
+    def hints(self) -> Mapping[str, str]:
+        return {**(self.keys if self._newest is not None else {}), "Esc": "close"}
+
+    @property
+    def letters(self) -> frozenset[str]:
+        return frozenset(self.keys) if self._newest is not None else frozenset()
+
     def press(self, key: str) -> Wish | None:
         return None if self._newest is None else CommandWish(f"/output {self._newest}")
 
@@ -253,7 +260,7 @@ class AgentsOverlay(Overlay):
         self.chosen: str | None = None
 
     def hints(self) -> Mapping[str, Any]:
-        return {"Enter": "talk to it", "Esc": "close"}
+        return {**({"Enter": "talk to it"} if self._overview().names else {}), "Esc": "close"}
 
     @property
     def title(self) -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from wakeful.surfaces.tui.home_client import MOST_AGENTS, HomeClient, Record
-from wakeful.surfaces.tui.screen_text import cut, padded
+from wakeful.surfaces.tui.screen_text import cut, cut_middle, padded
 from wakeful.surfaces.tui.shown_times import ShownTimes, span
 from wakeful.views.presentation.plain_text import counted
 
@@ -21,8 +21,10 @@ STATES: Final = {
 }
 BY_ITSELF: Final = ("operator", "runtime")
 """Causes of a pause that no person has to mend, as `wakeful status` has it."""
-COLUMNS: Final = (14, 20, 18, 9)
-"""Agent, state, next, today; the last column has the rest."""
+Widths: TypeAlias = tuple[int, int, int, int]
+COLUMNS: Final[Widths] = (14, 20, 18, 9)
+"""Agent, state, next, today in 80 columns; the last column has the rest."""
+NARROW: Final = 80
 
 MONEY_SECONDS = 15.0
 
@@ -39,12 +41,16 @@ class AgentRow:
     depth: int = 0
     """Of agents that other agents made."""
 
-    def line(self, width: int, *, is_selected: bool) -> str:
-        name, state, following, today = COLUMNS
+    @property
+    def indent(self) -> str:
+        return "  " * (self.depth - 1) + "└ " if self.depth else ""
+
+    def line(self, width: int, *, is_selected: bool, columns: Widths = COLUMNS) -> str:
+        name, state, following, today = columns
         mark = ">" if is_selected else " "
-        indent = "  " * (self.depth - 1) + "└ " if self.depth else ""
+        indent = self.indent
         cells = (
-            (indent + padded(self.name, name - len(indent)))[:name],
+            (indent + padded(cut_middle(self.name, max(name - len(indent), 1)), name - len(indent)))[:name],
             padded(self.state, state),
             padded(self.next, following),
             padded(self.today, today),
@@ -68,8 +74,9 @@ class Overview:
         needs = f"{len(self.approvals)} NEEDS YOU (F6)" if self.approvals else "nothing needs you"
         if self.paused:
             needs = f"{needs}   {self.paused} PAUSED" if self.approvals else f"{self.paused} PAUSED: needs you"
-        left = "   ".join(each for each in (" wakeful", many, needs, self.spent) if each)
-        room = width - len(right) - 1
+        said, room = [each for each in (many, needs, self.spent) if each], width - len(right) - 1
+        ways = ["   ".join([" wakeful", *said]), "  ".join([" wakeful", *said]), " " + "  ".join(said)]
+        left = next((each for each in ways if len(each) <= room), ways[-1])
         return f"{cut_line(left, room):<{room}} {right}" if room > len(left) // 2 else cut_line(left, width)
 
     def table(self, width: int, selected: str | None, most: int) -> list[str]:
@@ -77,8 +84,18 @@ class Overview:
         where = next((number for number, row in enumerate(self.rows) if row.name == selected), 0)
         first = max(0, min(where - most // 2, len(self.rows) - most))
         shown = self.rows[first : first + most]
-        heading = AgentRow("AGENT", "STATE", "NEXT", "TODAY", "LAST").line(width, is_selected=False)
-        return [heading, *(row.line(width, is_selected=row.name == selected) for row in shown)]
+        heading, columns = AgentRow("AGENT", "STATE", "NEXT", "TODAY", "LAST"), self._columns(width)
+        lines = [heading.line(width, is_selected=False, columns=columns)]
+        return lines + [row.line(width, is_selected=row.name == selected, columns=columns) for row in shown]
+
+    def _columns(self, width: int) -> Widths:
+        """A wide screen gives its room to names and states that need it."""
+        name, state, following, today = COLUMNS
+        room = max(0, width - NARROW)
+        longer = max((len(row.indent + row.name) for row in self.rows), default=0) - name
+        told = max((len(row.state) for row in self.rows), default=0) - state
+        name += max(0, min(longer, room // 2))
+        return name, state + max(0, min(told, room - room // 2)), following, today
 
 
 def cut_line(text: str, width: int) -> str:

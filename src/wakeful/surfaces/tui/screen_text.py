@@ -54,6 +54,15 @@ def cut(text: str, width: int) -> str:
     return chop_cells(flat, max(width - 1, 1))[0] + "…"
 
 
+def cut_middle(text: str, width: int) -> str:
+    """A name in at most so many columns: its beginning and its end, which tell it from others that begin alike."""
+    flat = " ".join(harmless(text).split())
+    if cell_len(flat) <= width:
+        return flat
+    end = chop_cells(flat[::-1], max((width - 1) // 2, 1))[0][::-1]
+    return chop_cells(flat, max(width - 1 - cell_len(end), 1))[0] + "…" + end
+
+
 def padded(text: str, width: int) -> str:
     """The text in one line of exactly so many columns."""
     shown = cut(text, width)

@@ -41,7 +41,7 @@ from wakeful.tools.local.held_files import (
 )
 from wakeful.tools.local.repository_copy import RepositoryCopy
 from wakeful.tools.local.repository_history import Note
-from wakeful.tools.local.repository_shelf import Shelf, mend_after_kills
+from wakeful.tools.local.repository_shelf import KEPT, Shelf, mend_after_kills, set_aside
 from wakeful.workspaces.git import GitFailed, run_git
 
 
@@ -182,7 +182,7 @@ class RepositoryCustody:
         repository, notes = before.repository, self._unlinked(before)
         notes += _without_pipes(repository.git)
         if before.copy is not None:
-            if not Path(repository.folder).is_dir() and repository.folder not in self._roots:
+            if self._is_gone(repository):
                 return self._removed_with_its_folder(before)
             notes += repository_history.mended(before.copy)
         elif not Path(repository.git).exists():
@@ -191,6 +191,14 @@ class RepositoryCustody:
         if before.copy is not None:
             notes += repository_history.kept(before.copy, before.tips)
         return notes
+
+    def _is_gone(self, repository: Repository) -> bool:
+        """Is it away with its whole folder? A person may have moved a project; nothing is put where it was. Of a git
+        directory elsewhere that the workspace belongs to, its folder is the one that it stands in."""
+        if Path(repository.folder).is_dir():
+            return False
+        is_elsewhere = repository.folder in self._roots and repository.folder == repository.git
+        return not (is_elsewhere and Path(repository.git).parent.is_dir())
 
     def _unlinked(self, before: RepositoryBefore) -> list[Note]:
         """Where there was none, a link on the way to what is held leads git, and whoever mends it, somewhere else."""
@@ -211,11 +219,11 @@ class RepositoryCustody:
                 continue  # more than is held for one repository
             if was == found or self._is_allowed(before.repository, path, was, found):
                 continue
+            kept = set_aside(self._home, path, found)
             write_again(path, was)
             how = "made" if was is None else "changed" if found is not None else "removed"
-            notes.append(
-                Note(f"the command {how} {path}, which git obeys or runs; it is as it was before", path, is_undone=True)
-            )
+            text = f"{path}, which git obeys or runs, was {how} while the command ran; it is as it was before{kept}"
+            notes.append(Note(text, path, is_undone=True))
         return notes
 
     def _is_allowed(
@@ -249,9 +257,10 @@ class RepositoryCustody:
         if not repository_history.has_its_own(shelf.files):
             shelf.drop()
             return []
-        kept = shelf.keep(self._home / "kept")
+        kept = shelf.keep(self._home / KEPT)
         text = (
-            f"the repository in {before.repository.folder} was removed with its folder; its history is kept in {kept}"
+            f"the repository in {before.repository.folder} was removed, or moved away, with its folder; its history is "
+            f"kept in {kept}"
         )
         return [Note(text, before.repository.folder, False)]
 
@@ -288,14 +297,16 @@ class RepositoryCustody:
                 filtered = harmless(text_of(content))
                 if not filtered.left_out:
                     continue
+                kept = set_aside(self._home, path, content)
                 write_again(path, HeldContent(filtered.text.encode(errors="surrogateescape"), content.mode, False))
                 told = "; ".join(filtered.left_out)[:200]
-                notes.append(Note(f"settings in {path} that could run something were left out: {told}", path, True))
+                text = f"settings in {path} that could run something were left out: {told}{kept}"
+                notes.append(Note(text, path, True))
                 continue
+            kept = set_aside(self._home, path, content)
             write_again(path, None)
-            notes.append(
-                Note(f"{path} was made in a new repository, and git would obey or run it; it was removed", path, True)
-            )
+            text = f"{path} was made in a new repository, and git would obey or run it; it was removed{kept}"
+            notes.append(Note(text, path, True))
         return notes
 
 

@@ -17,10 +17,15 @@ from typing import Any
 
 from wakeful.sandbox.places import is_below
 from wakeful.tools.local import repository_history
-from wakeful.tools.local.held_files import HELD_FILES, content_of, write_again
+from wakeful.tools.local.held_files import HELD_FILES, HeldContent, content_of, write_again
 from wakeful.tools.local.repository_copy import RepositoryCopy, clear_the_way
 from wakeful.tools.local.repository_history import Note
 
+KEPT = "kept"
+"""The folder with what nobody else has."""
+_MOST_SET_ASIDE = 1_000
+_MOST_BYTES_SET_ASIDE = 1_000_000
+"""How many files, and how large: whoever plants hooks does not fill the disk."""
 LONGEST_COMMAND_NS = 700 * 1_000_000_000
 """What was changed later than this after a command began was not changed by it."""
 
@@ -71,6 +76,25 @@ class Shelf:
                 self._place.parent.rmdir()
 
 
+def set_aside(home: Path, path: str, content: HeldContent | None) -> str:
+    """Keep what stands where something else is put back, and say where: nobody can tell whether the command wrote it,
+    or a person while the command ran. Blank where there is nothing to keep, or no room for it."""
+    if content is None or content.is_link or not content.is_whole or not 0 < len(content.data) <= _MOST_BYTES_SET_ASIDE:
+        return ""
+    folder = home / KEPT / "replaced"
+    file = folder / f"{hashlib.sha256(content.data).hexdigest()[:12]}-{Path(path).name}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not file.exists():
+            if len(os.listdir(folder)) >= _MOST_SET_ASIDE:
+                return ""
+            with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as kept:
+                kept.write(content.data)
+    except OSError:
+        return ""
+    return f"; what stood there is kept in {file}"
+
+
 def mend_after_kills(home: Path, roots: Sequence[str]) -> list[Note]:
     """What commands below these folders lost, whose runtime was killed before it could look, is put back."""
     notes: list[Note] = []
@@ -117,13 +141,9 @@ def _after_a_kill(place: Path, told: dict[str, Any]) -> list[Note]:
                 changed = os.lstat(path).st_ctime_ns
                 was, now = content_of(str(copy.path(name))), content_of(str(path))
                 if was != now and told["began_ns"] <= changed <= told["began_ns"] + LONGEST_COMMAND_NS:
+                    kept = set_aside(place.parent.parent, str(path), now)
                     clear_the_way(Path(copy.git), path.parent)
                     write_again(str(path), was)
-                    notes.append(
-                        Note(
-                            f"{path} was changed by a command whose runtime was killed; it is as before",
-                            str(path),
-                            False,
-                        )
-                    )
+                    text = f"{path} was changed while a command ran whose runtime was killed; it is as before{kept}"
+                    notes.append(Note(text, str(path), False))
     return notes + repository_history.kept(copy, told["tips"])

@@ -6,7 +6,9 @@ Whatever happens before the task's board has it, no process of the command is le
 import asyncio
 from typing import Any
 
+from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tasks import CommandSpec
+from wakeful.contracts.tools import ToolError
 from wakeful.ports.tasks import TaskBoard, TaskOrder, TaskRow
 from wakeful.processes.supervised_command import SupervisedCommand
 from wakeful.sandbox.command_process import CommandEnd
@@ -86,7 +88,19 @@ async def _promoted(
         write_roots=sandbox.write_roots,
         initial_output=initial_output(command)[0],
     )
-    return await asyncio.shield(asyncio.ensure_future(board.promote(command, order, settle)))
+    try:
+        return await asyncio.shield(asyncio.ensure_future(board.promote(command, order, settle)))
+    except OSError as problem:
+        raise ToolReported(
+            ToolError(
+                kind="task_not_made",
+                message=f"after {spec.yield_time_ms:,} ms the command could not go on as a task, and was ended with "
+                f"everything it had started: {problem}",
+                details={"problem": str(problem)},
+                recovery_hint="look how far it came before you run it again, with a longer yield_time_ms; the owner "
+                "has to look at the folder of tasks",
+            )
+        ) from problem
 
 
 def initial_output(command: SupervisedCommand) -> tuple[str, bool]:

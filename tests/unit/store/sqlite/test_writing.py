@@ -1,6 +1,7 @@
 """Writing: groups, locks held elsewhere, a full disk, the length of the log."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -19,6 +20,7 @@ from kit.runs.store_facts import (
     queued,
     requested,
     started,
+    takes,
 )
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import OwnerFenced, StoreFull, StoreLocked, StoreProblem
@@ -257,6 +259,26 @@ async def test_messages_sent_at_once_are_rows_of_one_append_each_and_rebuilt_row
     assert database.execute("SELECT count(*) FROM appends").get == 1 + len(names)
     assert database.execute("SELECT seq FROM agents").get == 1 + len(names)
     database.close()
+
+
+async def test_what_may_become_due_is_looked_at_for_a_queue_that_begins_and_not_for_each_message_behind_it(
+    path: Path,
+) -> None:
+    store = await SqliteStore.open(path)
+    await store.admit(AGENT, [created()])
+    watch, heard = store.watch_wakes(), list[str]()
+    admitted = ""
+    watch.call_on_commit(lambda: heard.append(admitted))
+    for admitted in ("m1", "m2", "m3"):
+        await store.admit(AGENT, [queued(admitted)])
+    await asyncio.gather(*(store.admit(AGENT, [queued(f"n{number}")]) for number in range(5)))
+    assert heard == ["m1"]
+    claim = await store.claim_thread(AGENT, THREAD, "t1")
+    await store.append(claim, [takes("t1", "m1")])
+    await store.append(claim, [replace(ended("t1"), at=NOON + 9)], last=True)
+    assert heard == ["m1", "m3"], "the thread was let go"
+    watch.close()
+    await store.close()
 
 
 async def test_inversion_a_row_that_is_put_takes_the_place_of_the_one_that_is_there(path: Path) -> None:

@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from rich.cells import cell_len
 
 from wakeful.surfaces.cli.screen import coloured, columns, folded, short, width
 from wakeful.system import UniqueIds
@@ -31,6 +32,24 @@ def test_the_widest_column_gives_way_before_the_last_one_is_gone(monkeypatch: py
     (_, line) = columns([(LONG, "m" * 60, "n" * 60)], ("TURN", "MODEL", "WHY"))
     assert len(line) == 80
     assert line.count("…") == 2 and line.startswith(LONG)
+
+
+def test_a_long_name_is_cut_in_its_middle_and_leaves_room_for_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [
+        (f"a-very-long-name-of-an-agent-for-the-shop-number-{n}", "paused", "2026-11-19 07:00", "0") for n in (1, 2)
+    ]
+    _, first, second = columns([(*row, "1 to decide") for row in rows], ("AGENT", "STATE", "NEXT WAKE", "USD", "NEEDS"))
+    assert max(len(first), len(second)) <= 80
+    assert first.startswith("a-very-long") and "…" in first and first.split()[0] != second.split()[0]
+    assert "paused  2026-11-19 07:00  0    1 to decide" in first
+
+
+def test_letters_that_take_two_columns_are_counted_as_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    cut = columns([("漢字", "e\u0301", "漢" * 40), ("abcd", "x", "y")], ("A", "B", "C"))
+    assert [cell_len(line) for line in cut] == [10, 40, 10]
+    assert cut[1].startswith("漢字  e\u0301  漢") and cut[1].endswith("…")
 
 
 def test_a_screen_that_nobody_knows_has_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:

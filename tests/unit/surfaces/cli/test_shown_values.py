@@ -4,7 +4,16 @@ import json
 
 import pytest
 
-from wakeful.surfaces.cli.shown_values import arguments_text, duration, json_text, one_line, plain, size
+from wakeful.surfaces.cli.shown_values import (
+    arguments_text,
+    duration,
+    json_text,
+    local_times,
+    moment,
+    one_line,
+    plain,
+    size,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +50,9 @@ def test_a_line_is_one_line_and_not_too_long() -> None:
 def test_amounts_are_told_as_people_say_them() -> None:
     assert [duration(ms) for ms in (0.44, 12.3, 3120)] == ["0.4 ms", "12 ms", "3.1 s"]
     assert [size(count) for count in (12, 3400, 5_600_000, 7_800_000_000)] == ["12 bytes", "3.4 kB", "5.6 MB", "7.8 GB"]
+
+
+def test_times_of_the_log_are_shown_as_the_readers_own() -> None:
+    own = moment(1_795_071_600_000_000)
+    assert local_times("due at 2026-11-19T07:00:00.000Z, or 2026-11-19T07:00:00Z.") == f"due at {own}, or {own}."
+    assert local_times("ops-20261119T035728Z, 2026-11-19") == "ops-20261119T035728Z, 2026-11-19"

@@ -206,3 +206,20 @@ def test_calls_of_a_turn_are_drawn_below_the_one_that_made_them() -> None:
 
 def test_spans_are_short() -> None:
     assert [span(each) for each in (-1, 59, 60, 7200, 86_400 * 3)] == ["0 s", "59 s", "1 min", "2 h", "3 d"]
+
+
+def test_long_names_are_told_apart_and_a_wide_screen_shows_them_whole() -> None:
+    names = [f"a-very-long-name-for-the-shop-{number}" for number in (1, 2)]
+    found = overview_of([agent(name, "awake_idle") for name in names], [], [], [], {}, [], ShownTimes())
+    narrow, wide = (found.table(width, names[0], 2)[1:] for width in (80, 160))
+    assert [row.split()[0].lstrip(">") for row in narrow] == ["a-very-…shop-1", "a-very-…shop-2"]
+    assert [row.split()[0].lstrip(">") for row in wide] == names
+    assert {len(row.rstrip()) <= 80 for row in narrow} == {True}
+
+
+def test_the_head_gives_up_its_blanks_and_its_name_before_the_money() -> None:
+    agents = [agent(f"a{number}", "paused") | {"cause": "configuration"} for number in range(10)]
+    budgets = [{"scope": "runtime", "window": "day", "spent_usd": "0", "limit_usd": "5", "granted_usd": "0"}]
+    found = overview_of(agents, [], [{"agent": "a1"}], [], {}, budgets, ShownTimes())
+    head = found.head(80, "Mon 12:00 ")
+    assert head.startswith(" 10 agents  1 NEEDS YOU (F6)   10 PAUSED  today $0.00 of $5.00") and len(head) <= 80

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -534,3 +535,16 @@ async def test_repositories_are_looked_after_when_the_task_has_ended(desk: Desk)
     assert row.failure is not None
     assert (row.status, row.failure["kind"]) == ("failed", "sandbox_violation")
     assert not (desk.workspace / ".git/hooks/pre-commit").exists()
+
+
+async def test_a_command_that_cannot_go_on_as_a_task_is_ended_and_the_model_is_told(desk: Desk) -> None:
+    desk.mode, name = "not_enforced", marker()
+    folder = Path(desk.board.folder)
+    shutil.rmtree(folder)
+    folder.write_text("in the way")
+    with pytest.raises(ToolReported) as caught:
+        await desk.use("exec_command", cmd=f"sleep {name}", yield_time_ms=ONCE)
+    folder.unlink()
+    assert caught.value.error.kind == "task_not_made"
+    assert "after 1 ms the command could not go on as a task, and was ended" in caught.value.error.message
+    assert (alive(name), await desk.store.tasks_of(AGENT)) == ([], [])

@@ -76,7 +76,8 @@ def version_of(connection: apsw.Connection, path: Path, newest: int) -> int:
     if version > newest:
         raise StoreTooNew(
             f"{path} has store version {version}; this wakeful knows versions up to {newest}",
-            "Update wakeful (`pip install --upgrade wakeful`), or open a copy that was made before the update.",
+            "Update wakeful (`uv tool upgrade wakeful`, or `pip install --upgrade wakeful`), or open a copy that was "
+            "made before the update.",
         )
     return version
 
