@@ -1,10 +1,9 @@
 """An agent's own work between turns: it is woken for it, reminded of blockers, and given more from outside.
 
 Each fact is compared with its row, in one transaction with the message that it causes: whoever comes second changes
-nothing. A message has an id that follows from its cause.
+nothing.
 """
 
-import hashlib
 from contextlib import suppress
 
 from wakeful.contracts.authority import Authority
@@ -51,7 +50,7 @@ async def wake_for_work(engine: Engine, wake: WakeRow) -> None:
     facts = [Fact(activated, now, thread_id)]
     if found is not None:
         item = found.item
-        message = _tick(agent_id, item, tick_text(found), found.derived_from, "work", wake.cause_id, wake.due_at)
+        message = _tick(engine, agent_id, item, tick_text(found), found.derived_from)
         update = {"work_item_id": item.work_item_id, "message_id": message.message_id}
         facts = [Fact(activated.model_copy(update=update), now, thread_id), Fact(message, now, thread_id)]
     with suppress(EventRefused):
@@ -64,9 +63,7 @@ async def remind_of_blocker(engine: Engine, wake: WakeRow) -> None:
     item = await store.work_item(wake.cause_id)
     if item is None or item.recheck_at is None or not is_recheck_due(item, now):
         return
-    message = _tick(
-        wake.agent_id, item, recheck_text(item), item.derived_from, "recheck", item.work_item_id, item.recheck_at
-    )
+    message = _tick(engine, wake.agent_id, item, recheck_text(item), item.derived_from)
     rechecked = WorkItemRechecked(
         work_item_id=item.work_item_id, recheck_at=item.recheck_at, message_id=message.message_id
     )
@@ -93,11 +90,12 @@ async def enqueue_work_item(engine: Engine, agent_id: str, objective: str, *, by
     return item
 
 
-def _tick(agent_id: str, item: WorkItem, words: str, derived_from: Authority, *cause: object) -> MessageAdmitted:
+def _tick(engine: Engine, agent_id: str, item: WorkItem, words: str, derived_from: Authority) -> MessageAdmitted:
+    """A message with an id of its own: a plan may be made for a moment for which there was one before, and a message
+    that is there already would be taken for this one."""
     said = UserItem(parts=storable((Text(words),)))
-    named = "\0".join(map(str, (agent_id, *cause)))
     return MessageAdmitted(
-        message_id="msg_" + hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32],
+        message_id=engine.ids.new("msg"),
         item=said,
         message_kind="system_tick",
         origin=SystemOrigin(subsystem=WORK_QUEUE),

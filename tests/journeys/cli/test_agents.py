@@ -101,6 +101,9 @@ def test_everything_is_paused_stopped_and_resumed_from_a_terminal(wakeful: Wakef
     assert wakeful("why", "ops").out.splitlines() == [
         "ops is paused: everything was, wrong prices (you).", "  to let it run again: wakeful resume --all",
     ]  # fmt: skip
+    held = "Everything is paused, by you. To let it run: wakeful resume --all"
+    assert wakeful("agent", "--wide").out.count(held) == 2
+    assert wakeful("agent", "resume", "ops").out.splitlines() == ["agent ops runs again when everything does", held]
     assert wakeful("send", "ops", "hello").code == 0
     assert answered(home) == ["ops running", "desk running"]
     stopped = wakeful("stop", "--all", "--json")

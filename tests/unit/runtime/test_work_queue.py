@@ -445,6 +445,39 @@ async def test_a_cancelled_turn_is_followed_by_no_ticks(tmp_path: Path) -> None:
         await rt.send(AGENT, "Go on with it.")
 
 
+async def test_work_that_is_planned_again_for_the_same_moment_wakes_its_agent_again(tmp_path: Path) -> None:
+    """The clock stands still: a turn of another thread plans the work that was left when its turn was cancelled."""
+    asked, ticks = asyncio.Event(), list[str]()
+
+    @tool(effect="pure")
+    async def ponder() -> str:
+        """Think for as long as nobody stops it."""
+        asked.set()
+        await asyncio.Event().wait()
+        return "hm"
+
+    def say(request: ModelRequest) -> Any:
+        text = str(request.history[-1].text)
+        if request.answered or "wi_" not in text:
+            return "Seen."
+        ticks.append(text)
+        if len(ticks) == 1:
+            return calls(("pick_work_item", {"work_item_id": item_of(text)}))
+        return calls(("ponder", {})) if len(ticks) == 2 else "Done."
+
+    agent = Agent(AGENT, scripted(say), tools=[ponder], work_items=True)
+    async with Runtime(tmp_path / "rt", agents=[agent], clock=FixedClock()) as rt:
+        await rt.enqueue(AGENT, "Think it over.")
+        await asked.wait()
+        (turn,) = [row async for row in rt._here.engine.store.open_turns()]
+        await cancel_turn(rt._here.engine, turn.turn_id, requested_by="operator")
+        await rt.settled()
+        assert len(ticks) == 2
+        await rt.answer(await rt.send(AGENT, "Hello?", thread="chat"))
+        await rt.settled()
+        assert len(ticks) > 2
+
+
 async def test_an_agent_that_is_let_run_before_its_stopped_turn_ended_goes_on_with_its_work(tmp_path: Path) -> None:
     asked, late = asyncio.Event(), asyncio.Event()
 

@@ -8,6 +8,7 @@ from wakeful.contracts.file_problems import FileProblem
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Store
 from wakeful.ports.mailbox import BusyThread
+from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RUNTIME_AGENTS, RuntimeAgentRow
 from wakeful.ports.triggers import RefusedInputRow
 from wakeful.ports.waits import WaitRow
@@ -37,7 +38,8 @@ async def record_of(engine: Engine, row: RuntimeAgentRow) -> AgentRecord:
     busy, waits = await engine.store.busy_threads(row.agent_id), await engine.store.open_waits(row.agent_id)
     refused = await engine.store.refused_input(row.agent_id)
     problems = await file_problems(engine.store)
-    return _record(engine, row, await _status(engine, row, busy, waits), refused, problems)
+    hold = await engine.store.runtime_hold()
+    return _record(engine, row, await _status(engine, row, busy, waits), refused, problems, hold)
 
 
 async def agent_records(
@@ -59,7 +61,10 @@ async def agent_records(
     lives = await lives_of(engine, rows, is_page=limit is not None)
     refused = _by_agent(await store.refused_input())
     problems = await file_problems(store)
-    return [_record(engine, row, lives[row.agent_id].status, refused.get(row.agent_id, ()), problems) for row in rows]
+    hold = await store.runtime_hold()
+    return [
+        _record(engine, row, lives[row.agent_id].status, refused.get(row.agent_id, ()), problems, hold) for row in rows
+    ]
 
 
 class AgentLifeNow(NamedTuple):
@@ -133,6 +138,7 @@ def _record(
     status: LifeStatus,
     refused: Sequence[RefusedInputRow],
     problems: Sequence[FileProblem],
+    hold: RuntimeHoldRow | None,
 ) -> AgentRecord:
     return AgentRecord(
         agent=row.agent_id,
@@ -154,14 +160,16 @@ def _record(
         reason=row.reason,
         resumes_at=None if row.resumes_at is None else row.resumes_at / 1e6,
         archived_at=None if row.archived_at is None else row.archived_at / 1e6,
-        hint=_hint(row),
+        hint=_hint(row, hold),
         refused=by_reason(refused),
         problems=tuple(each for each in problems if each.agent == row.agent_id and row.source == "file"),
     )
 
 
-def _hint(row: RuntimeAgentRow) -> str:
+def _hint(row: RuntimeAgentRow, hold: RuntimeHoldRow | None) -> str:
     match row.control:
+        case "running" if hold is not None and hold.control != "running":
+            return f"Everything is {hold.control}, by {hold.changed_by}. To let it run: wakeful resume --all"
         case "running":
             return ""
         case "paused":

@@ -95,6 +95,8 @@ def resume(agent: AgentArgument, json: JsonOption = False, store: StoreOption = 
     record = ask(RESUME_AGENT, AgentControlRequest(agent), place)
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
+    elif record.hint:  # everything is held
+        out([f"agent {plain(record.agent)} runs again when everything does", plain(named_people(record.hint))])
     else:
         out(f"agent {plain(record.agent)} is running")
 
@@ -129,7 +131,7 @@ def send(
 
 def _why(record: AgentRecord) -> str:
     if record.control == "running":
-        return "-"
+        return one_line(named_people(record.hint), 200) or "-"
     ends = f" until {moment(int(record.resumes_at * 1e6))}" if record.resumes_at is not None else ""
     why = f"{record.reason} ({record.changed_by})" if record.reason else f"by {record.changed_by}"
     return one_line(named_people(f"{why}{ends}"), 200)
