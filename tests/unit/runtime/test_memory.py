@@ -130,6 +130,23 @@ async def test_every_script_is_found_and_shown_as_it_was_written(
         assert (await ask(rt, f"get {found['source_ref']}"))["content"] == text
 
 
+async def test_work_that_changes_after_the_clock_was_set_back_is_found_as_it_is(tmp_path: Path, home: Path) -> None:
+    def say(text: str, results: list[Any]) -> Any:
+        item = text.split()[-1]
+        return "Noted." if results else calls(("update_work_item", {"work_item_id": item, "objective": "Belugas."}))
+
+    clock = FixedClock()
+    async with Runtime(tmp_path / "rt", agents=[Mind(say).agent(work_items=True)], clock=clock) as rt:
+        await rt.pause(AGENT)
+        item = await rt.enqueue(AGENT, "Orcas.")
+        assert [each.text for each in await rt.memory(AGENT).list("orcas")] == ["Orcas."]
+        clock.skip(-3600)
+        await rt.resume(AGENT)
+        await rt.answer(await rt.send(AGENT, item.id))
+        found = await rt.memory(AGENT).list()
+        assert [each.text for each in found if each.kind == "work_item"] == ["Belugas."]
+
+
 @pytest.mark.spec("HOL-IDX-05", "HOL-IDX-13", "HOL-IDX-14", "HOL-IDX-16")
 async def test_the_index_follows_records_and_files_and_is_made_again_from_them(tmp_path: Path, home: Path) -> None:
     (home / "notes.md").write_text("The zebra is in a note of the workspace.")
