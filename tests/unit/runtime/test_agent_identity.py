@@ -2,15 +2,18 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kit.runs.child_agents import heard
 from wakeful import Agent, Runtime, run, tool
 from wakeful.bootstrap.engines import new_engine
 from wakeful.bootstrap.stores import opened_store
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import AgentCreated
 from wakeful.errors import AgentNotFound
+from wakeful.ports import ModelRequest
 from wakeful.testing import FixedClock, scripted
 
 
@@ -135,11 +138,17 @@ async def test_a_turn_that_nobody_runs_any_more_does_not_look_as_if_it_ran(tmp_p
 @pytest.mark.spec("HOL-STATE-04", "HOL-STATE-05", "HOL-STATE-06")
 async def test_an_agent_that_waits_is_asleep_or_waits_for_a_task_and_its_operator_can_hold_it(tmp_path: Path) -> None:
     clock, sleep = FixedClock(), calls("sleep", reason="rest", duration_ms=60_000)
-    waits = calls("wait_for", reason="the build", wake="task_result")
-    async with Runtime(tmp_path, agents=[clerk(waits)], clock=clock) as rt:
+    builds = calls("wait_for", reason="the compiler", wake="external")
+    steps = [calls("spawn_agent", initial_message="Build it."), calls("wait_for", reason="it", wake="task_result")]
+
+    def reply(request: ModelRequest) -> Any:
+        return builds if "Build it." in heard(request)[0] else steps[request.answered]
+
+    waiting = Agent("clerk", scripted(reply), spawn=True)
+    async with Runtime(tmp_path, agents=[waiting], clock=clock) as rt:
         await rt.answer(await rt.send("clerk", "Wait for the build."))
         assert (await rt.agent("clerk")).status == "awaiting_task"
-        assert [each.status for each in await rt.agents()] == ["awaiting_task"]
+        assert [each.status for each in await rt.agents() if each.agent == "clerk"] == ["awaiting_task"]
     async with Runtime(tmp_path / "other", agents=[clerk(sleep)], clock=clock) as rt:
         await rt.answer(await rt.send("clerk", "Sleep."))
         assert (await rt.agent("clerk")).status == "asleep"
