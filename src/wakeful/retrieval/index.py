@@ -100,6 +100,9 @@ def cut(text: str) -> list[FilePassage]:
     return found
 
 
+VERSION = 1
+"""Of how words are cut. What an index of another one holds is read again from the files."""
+_DROPPED = "DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS passages; DROP TABLE IF EXISTS words;"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, digest TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS passages (
@@ -132,7 +135,10 @@ class Index:
         self._connection = apsw.Connection(str(location) if location is not None else ":memory:")
         # Nothing here is the only copy of anything: a lost index costs the time to make it again.
         self._connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA busy_timeout=5000")
-        self._connection.execute(_SCHEMA)
+        with self._connection:
+            if self._connection.pragma("user_version") != VERSION:
+                self._connection.execute(f"{_DROPPED} PRAGMA user_version = {VERSION}")
+            self._connection.execute(_SCHEMA)
 
     def stamps(self) -> Mapping[str, str]:
         """The files it has, and how each looked when it was read."""
