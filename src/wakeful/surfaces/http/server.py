@@ -83,9 +83,11 @@ class _Drain:
         return max(0.0, self._until - asyncio.get_running_loop().time())
 
     def hear_signals(self) -> None:
-        """A signal begins it, and another one cuts nothing short: as long as the loop runs, none ends the process."""
+        """A signal begins it, and another one cuts nothing short: as long as the loop runs, none ends the process. A
+        terminal that is closed says so by a signal, too, unless the process was begun with `nohup`."""
         loop = asyncio.get_running_loop()
-        for each in (signal.SIGTERM, signal.SIGINT):
+        closed = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL else []
+        for each in (signal.SIGTERM, signal.SIGINT, *closed):
             loop.add_signal_handler(each, self.begin)
 
 
