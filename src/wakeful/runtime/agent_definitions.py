@@ -5,6 +5,7 @@ file that cannot be loaded harms nobody: its agent runs on with the last definit
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -62,7 +63,9 @@ def read_definition(
     path: Path, tools: Sequence[Tool[Any]], *, is_strict: bool = False
 ) -> tuple[RosterEntry | None, list[FileProblem]]:
     """The agent of one file of a home, or what is wrong with it."""
-    name = path.stem
+    name, shown = path.stem, os.fsencode(path).decode("utf-8", "backslashreplace")
+    if shown != str(path):  # no fact and no list could hold it
+        return None, [FileProblem(place=shown, message="the name of the file is no UTF-8 text", hint="Rename it.")]
     try:
         file = read_agent_file(path, path.parent.parent)
     except ForTheCaller as problem:
