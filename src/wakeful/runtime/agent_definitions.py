@@ -15,7 +15,7 @@ from wakeful.contracts.agent_identity import AgentSource
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, inside
 from wakeful.contracts.file_problems import FileProblem
 from wakeful.engine.agent import Agent
-from wakeful.engine.agent_checks import MISSING, NamedFolder
+from wakeful.engine.agent_checks import MISSING, NamedFolder, is_folder
 from wakeful.engine.agent_file import AgentFile, read_agent_file
 from wakeful.engine.named_servers import find_server
 from wakeful.runtime.agent_roster import RosterEntry
@@ -103,7 +103,7 @@ def _checked(data: Mapping[str, Any], tools: Sequence[Tool[Any]], home: str | Pa
     if agent.workspace is not None:
         with inside("workspace"):
             refuse_home(agent.workspace, agent.name, home)
-    is_there = agent.workspace is None or agent.workspace.is_dir()  # its mcp.json may name them: a turn looks
+    is_there = agent.workspace is None or is_folder(agent.workspace)  # its mcp.json may name them: a turn looks
     for place, server in enumerate(agent.mcp) if is_there else ():
         with inside("mcp", place):
             find_server(server, agent.workspace)

@@ -66,6 +66,18 @@ async def test_a_bad_file_leaves_its_agent_as_it_was_and_the_others_run(tmp_path
         assert await said(rt, "ops") == "mended"
 
 
+@pytest.mark.parametrize("place", ["/" + 5_000 * "x", "~nobody-of-that-name/shop"], ids=["long", "nobody"])
+async def test_a_workspace_that_nobody_can_look_at_stops_its_agent_alone(tmp_path: Path, place: str) -> None:
+    written(tmp_path, "desk", "one", workspace=place)
+    written(tmp_path, "ops", "one")
+    async with Runtime(tmp_path) as rt:
+        assert (await rt.agent("ops")).control == "running"
+        assert await said(rt, "ops") == "one"
+        with pytest.raises(InvalidConfig, match="workspace"):
+            await rt.create({"name": "helper", "model": "scripted:demo", "workspace": place})
+        assert {agent.agent for agent in await rt.agents()} <= {"desk", "ops"}
+
+
 async def test_a_file_whose_name_is_no_text_is_a_problem_of_that_file(tmp_path: Path) -> None:
     """The runtime did not start, and did not say which file it was."""
     written(tmp_path, "ops", "one")
