@@ -159,7 +159,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             await host.take_up()
             opened = OpenStore(engine.store, lambda _: engine, own_keys, living, process, host)
             app = Guard(
-                front(application(opened, drain.closing)),
+                front(application(opened, drain.closing, tokens)),
                 tokens,
                 allowed_hosts(options, _host(address)),
                 closing=drain.closing,
