@@ -88,6 +88,12 @@ class TokenBook:
     def is_empty(self) -> bool:
         return not self.given and not self._read()
 
+    @property
+    def edition(self) -> tuple[int, int]:
+        """Another one after every change of the file. Raises InvalidConfig for one that cannot be read."""
+        self._read()
+        return self._seen
+
     def _read(self) -> Sequence[AccessToken]:
         try:
             found = self.path.stat()

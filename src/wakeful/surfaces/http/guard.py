@@ -47,6 +47,8 @@ PEER = LocalPeer("local")
 HEADERS = "headers"
 """In the state of a request: its headers as text, their names in small letters."""
 BODY = "body"
+TOKEN = "token"
+"""What the caller came with: a stream that stays open is looked after by it."""
 REFUSALS = "refusals"
 """Where refusals are counted, for those behind the door."""
 """In the state of a request: its whole body. A server that has it before the door is opened puts it there."""
@@ -169,13 +171,13 @@ class Guard:
                 503, "tokens_unreadable", "the tokens of this home cannot be read", "Look there: wakeful token list"
             )
         if caller is not None:
-            scope["state"]["caller"] = caller
+            scope["state"] |= {"caller": caller, TOKEN: token.strip()}
             return None
         if scope["path"] in OPEN_PATHS or _is_delivery(scope):
             scope["state"]["caller"] = Caller("anonymous", frozenset())
             return None
         if kind:
-            return problem(401, "token_refused", "the token opens nothing here", "Make one: wakeful token create NAME")
+            return token_refused()
         return problem(
             401,
             "token_missing",
@@ -230,6 +232,10 @@ def cut_off() -> HttpProblem:
         "Ask again once it runs; with the same Idempotency-Key it is done once.",
         retryable=True,
     )
+
+
+def token_refused() -> HttpProblem:
+    return problem(401, "token_refused", "the token opens nothing here", "Make one: wakeful token create NAME")
 
 
 def _too_large() -> HttpProblem:
