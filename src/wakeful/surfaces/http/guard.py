@@ -47,9 +47,12 @@ PEER = LocalPeer("local")
 HEADERS = "headers"
 """In the state of a request: its headers as text, their names in small letters."""
 BODY = "body"
+"""In the state of a request: its whole body. A server that has it before the door is opened puts it there."""
+AT_ONCE = "at_once"
+"""In the state of a request, where its server can do it: writes an answer (headers and body) in one piece, and says
+whether it did."""
 REFUSALS = "refusals"
 """Where refusals are counted, for those behind the door."""
-"""In the state of a request: its whole body. A server that has it before the door is opened puts it there."""
 API_VERSION = "1"
 SLASH = "\ue02f"
 """Stands for an encoded slash in a path while a route is looked for: a name that has one is still one name."""
@@ -62,6 +65,7 @@ MARKS = (
     (b"wakeful-version", __version__.encode()),
     (b"x-content-type-options", b"nosniff"),
 )
+KEPT_BY_NOBODY = (b"cache-control", b"no-store")
 _SINGLE = (
     b"host",
     b"authorization",
@@ -348,6 +352,6 @@ class MarkedSend:
             self.has_begun = True
             headers = [*message.get("headers", ()), *MARKS]
             if b"cache-control" not in [name for name, _ in headers]:
-                headers.append((b"cache-control", b"no-store"))
+                headers.append(KEPT_BY_NOBODY)
             message = {**message, "headers": headers}
         await self._send(message)
