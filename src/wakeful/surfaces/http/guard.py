@@ -47,11 +47,14 @@ PEER = LocalPeer("local")
 HEADERS = "headers"
 """In the state of a request: its headers as text, their names in small letters."""
 BODY = "body"
+"""In the state of a request: its whole body. A server that has it before the door is opened puts it there."""
+AT_ONCE = "at_once"
+"""In the state of a request, where its server can do it: writes an answer (headers and body) in one piece, and says
+whether it did."""
 TOKEN = "token"
 """What the caller came with: a stream that stays open is looked after by it."""
 REFUSALS = "refusals"
 """Where refusals are counted, for those behind the door."""
-"""In the state of a request: its whole body. A server that has it before the door is opened puts it there."""
 API_VERSION = "1"
 SLASH = "\ue02f"
 """Stands for an encoded slash in a path while a route is looked for: a name that has one is still one name."""
@@ -64,6 +67,7 @@ MARKS = (
     (b"wakeful-version", __version__.encode()),
     (b"x-content-type-options", b"nosniff"),
 )
+KEPT_BY_NOBODY = (b"cache-control", b"no-store")
 _SINGLE = (
     b"host",
     b"authorization",
@@ -354,6 +358,6 @@ class MarkedSend:
             self.has_begun = True
             headers = [*message.get("headers", ()), *MARKS]
             if b"cache-control" not in [name for name, _ in headers]:
-                headers.append((b"cache-control", b"no-store"))
+                headers.append(KEPT_BY_NOBODY)
             message = {**message, "headers": headers}
         await self._send(message)
