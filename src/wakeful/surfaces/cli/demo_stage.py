@@ -91,10 +91,10 @@ class Stage:
 
     def title(self, words: str) -> None:
         self._console.print()
-        self._console.print(Text(words, "bold"))
+        self._console.print(Text(folded(words, sys.stdout), "bold"))
 
     def say(self, words: str, style: str = "") -> None:
-        self._console.print(Text(words, style))
+        self._console.print(Text(folded(words, sys.stdout), style))
 
     def what_next(self, lines: Sequence[str]) -> None:
         """Lines for a person to type in the demo's folder, as long as it is there."""
