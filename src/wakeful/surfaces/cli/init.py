@@ -236,7 +236,7 @@ def _answers(
 
 
 def _until_right(ask_for_it: Callable[[], object], check: Callable[[str], object]) -> str:
-    """What a person types, asked for again as long as it will not do: the answers before it are not lost."""
+    """The answer of a person, asked for again as long as it will not do: the answers before it are not lost."""
     while True:
         said = str(ask_for_it())
         try:
