@@ -11,6 +11,7 @@ from wakeful.surfaces.http.event_routes import After, LastEvent
 from wakeful.surfaces.http.event_streams import SSE, OpenStreams, seen_before, sse_answer, sse_frame, wants_stream
 from wakeful.surfaces.http.guard import SLASH
 from wakeful.surfaces.http.operation_routes import ERRORS, needs_scope, refuse_unknown_fields
+from wakeful.surfaces.http.route_words import words_of
 from wakeful.views.task_records import OutputChunk, TaskOutput
 
 EXAMPLE = """\
@@ -32,6 +33,7 @@ def task_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
 
     @router.get(
         "/tasks/{task_id}/output",
+        summary=words_of("GET", "/tasks/{task_id}/output"),
         description="Scope: `observe`. Both ends of what a task said. As `text/event-stream`: its lines from `after` "
         "on, those that come (`output`), and its end (`ended`).",
         response_model=TaskOutput,
