@@ -32,7 +32,15 @@ from wakeful.processes.frames import (
 )
 from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.sandbox.capture import KEPT_BYTES, StreamCapture
-from wakeful.sandbox.command_process import GRACE_SECONDS, ChildProcess, CommandEnd, CommandPipes, ShowOutput, Stopped
+from wakeful.sandbox.command_process import (
+    GRACE_SECONDS,
+    ChildProcess,
+    CommandEnd,
+    CommandPipes,
+    ShownOutput,
+    ShowOutput,
+    Stopped,
+)
 from wakeful.sandbox.command_start import PreparedLine, SpawnFailed
 from wakeful.sandbox.confinement import MADE_AGAIN, SOCKETS_COME_AND_GO, Sandbox, lost_a_socket
 from wakeful.sandbox.level_probe import interpreter
@@ -94,9 +102,11 @@ class SupervisedCommand:
         """Start a command, held as the sandbox says. It runs in its sandbox on return, or has ended. Raises SpawnFailed
         and NotConfined, as the sandbox does; nothing is left of it then, also where nobody waits any more."""
         for _ in range(MADE_AGAIN):
-            command = await cls._begin(sandbox, argv, cwd, tty, accepts_input, show, kept_bytes)
+            shown = ShownOutput(show)
+            command = await cls._begin(sandbox, argv, cwd, tty, accepts_input, shown, kept_bytes)
             try:
                 if await command._is_made_or_over():
+                    shown.release()
                     return command
             except BaseException:
                 await asyncio.shield(asyncio.ensure_future(command.end()))

@@ -29,6 +29,29 @@ Stopped: TypeAlias = Literal["timeout", "processes", "memory", "growth"]
 ShowOutput: TypeAlias = Callable[[Literal["stdout", "stderr"], str], None]
 
 
+class ShownOutput:
+    """What a command says, for whoever watches. What may be the words of a sandbox that could not be made is held back
+    until it is certain whose they are: the sandbox is made again then, and nobody is to read them."""
+
+    def __init__(self, show: ShowOutput) -> None:
+        self._show = show
+        self._held: list[tuple[Literal["stdout", "stderr"], str]] = []
+        self._is_certain = False
+
+    def __call__(self, stream: Literal["stdout", "stderr"], text: str) -> None:
+        if not self._is_certain and (self._held or text.startswith("bwrap: ")):
+            self._held.append((stream, text))
+            return
+        self._is_certain = True
+        self._show(stream, text)
+
+    def release(self) -> None:
+        """It was the command."""
+        self._is_certain, held, self._held = True, self._held, []
+        for stream, text in held:
+            self._show(stream, text)
+
+
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
     """How a command ended. The status is a shell's: 128 and the signal for one that was killed."""

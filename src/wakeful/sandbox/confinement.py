@@ -22,7 +22,7 @@ from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.tools import Confinement
 from wakeful.sandbox import bubblewrap, environment, level_probe, places, repositories, seccomp
 from wakeful.sandbox.capture import KEPT_BYTES
-from wakeful.sandbox.command_process import CommandEnd, CommandPipes, ShowOutput, run
+from wakeful.sandbox.command_process import CommandEnd, CommandPipes, ShownOutput, ShowOutput, run
 from wakeful.sandbox.command_start import PreparedLine, SpawnFailed
 from wakeful.sandbox.grants import split, split_folders
 from wakeful.sandbox.own_code import code_places
@@ -160,11 +160,13 @@ class Sandbox:
     ) -> CommandEnd:
         """Run one command to its end. Raises SpawnFailed, and NotConfined where the owner requires confinement."""
         for _ in range(MADE_AGAIN):
+            shown = ShownOutput(show)
             with ExitStack() as holding:
                 line = CommandPipes(holding)
                 start = await self.prepare(argv, cwd, line, holding, tty=tty)
-                ended = await run(start, line, timeout=timeout, show=show, kept_bytes=kept_bytes)
+                ended = await run(start, line, timeout=timeout, show=shown, kept_bytes=kept_bytes)
             if not lost_a_socket(ended, start.line):
+                shown.release()
                 return ended
         raise SpawnFailed(SOCKETS_COME_AND_GO)
 

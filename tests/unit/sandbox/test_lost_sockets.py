@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from wakeful.sandbox.capture import StreamCapture
-from wakeful.sandbox.command_process import CommandEnd, CommandPipes, Stopped, run
+from wakeful.sandbox.command_process import CommandEnd, CommandPipes, ShownOutput, Stopped, run
 from wakeful.sandbox.command_start import PreparedLine
 from wakeful.sandbox.confinement import lost_a_socket
 
@@ -78,3 +78,21 @@ async def test_a_first_process_that_is_gone_before_it_is_looked_at_is_an_end_wit
         found = await run(start, pipes, timeout=60, show=lambda stream, text: None, kept_bytes=1_000)
     assert found.exit_status is None and found.stopped is None
     assert lost_a_socket(found, line), "so that the sandbox is made again"
+
+
+def test_nobody_reads_the_words_of_a_sandbox_that_is_made_again() -> None:
+    seen: list[tuple[str, str]] = []
+    failed = ShownOutput(lambda stream, text: seen.append((stream, text)))
+    failed("stderr", f"bwrap: Can't create file at {SOCKET}: Read-only file system\n")
+    assert seen == []
+    own = ShownOutput(lambda stream, text: seen.append((stream, text)))
+    own("stderr", "bwrap: of the command itself\n")
+    own("stdout", "more\n")
+    own.release()
+    own("stderr", "bwrap: again\n")
+    said = [("stderr", "bwrap: of the command itself\n"), ("stdout", "more\n"), ("stderr", "bwrap: again\n")]
+    assert seen == said, "in its order"
+    seen.clear()
+    usual = ShownOutput(lambda stream, text: seen.append((stream, text)))
+    usual("stdout", "at once\n")
+    assert seen == [("stdout", "at once\n")]
