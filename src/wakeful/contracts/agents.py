@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from wakeful.contracts.budgets import SpendWindow
 from wakeful.contracts.controls import CompactionPolicy
@@ -91,6 +91,11 @@ class TurnConfig(Value):
         return -(-(len(self.instructions) + told) // 3)
 
     @cached_property
+    def kept(self) -> dict[str, Any]:
+        """What others have worked out of it alone, by a name of their own: it is gone with the configuration."""
+        return {}
+
+    @cached_property
     def _by_name(self) -> dict[str, ToolDeclaration]:
         return {tool.name: tool for tool in self.tools}
 
@@ -100,6 +105,12 @@ class TurnConfig(Value):
 
     def tool(self, name: str) -> ToolDeclaration | None:
         return self._by_name.get(name)
+
+    def __copy__(self) -> Self:
+        """What was kept with this one is not of the copy, which may be about to be changed."""
+        copy = super().__copy__()
+        copy.__dict__.pop("kept", None)
+        return copy
 
     def changed(self, **changes: Any) -> "TurnConfig":
         """The same with some fields given anew. Blocks go with the prompt they are of."""

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.content import Text
@@ -25,6 +26,14 @@ _surfaces: KeptResults[str] = KeptResults(256)
 """Tools as models see them: agents of one kind have the same ones."""
 
 
+class _FrameOfConfig(NamedTuple):
+    """What is the same in the frames of all turns under a configuration."""
+
+    key: str
+    blocks: tuple[PromptContentBlock, ...]
+    prompt: str
+
+
 def frame_of(
     config: TurnConfig,
     agent_id: str,
@@ -38,11 +47,13 @@ def frame_of(
 
     The log is chained: a position in it stands for everything before, and the conversation is not hashed again.
     """
-    key = prompt_cache_key(config)
+    key, blocks, prompt = _of_config(config)
     context = hashlib.sha256(f"{key}\n{agent_id}\n{log_position}".encode())
-    blocks = _blocks(config, section)
+    if section:
+        blocks = _blocks(config, section)
+        prompt = _joined(blocks)
     return _prompt_frame(
-        system_prompt=BLOCK_SEPARATOR.join(block.text for block in blocks),
+        system_prompt=prompt,
         system_blocks=blocks,
         cache=_prompt_cache(
             agent_id=agent_id,
@@ -52,6 +63,18 @@ def frame_of(
             compression_epoch=compression_epoch,
         ),
     )
+
+
+def _of_config(config: TurnConfig) -> _FrameOfConfig:
+    known: _FrameOfConfig | None = config.kept.get("frame")
+    if known is None:
+        blocks = _blocks(config, "")
+        known = config.kept["frame"] = _FrameOfConfig(prompt_cache_key(config), blocks, _joined(blocks))
+    return known
+
+
+def _joined(blocks: Sequence[PromptContentBlock]) -> str:
+    return BLOCK_SEPARATOR.join(block.text for block in blocks)
 
 
 def _blocks(config: TurnConfig, section: str) -> tuple[PromptContentBlock, ...]:

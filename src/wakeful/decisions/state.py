@@ -6,8 +6,9 @@ limits, what it has spent, what it has seen, why it has to stop) is here once. W
 """
 
 from collections.abc import Mapping, MutableSequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, Literal
 
 from wakeful.contracts.agents import TurnConfig
@@ -18,7 +19,7 @@ from wakeful.contracts.events.turns import Terminal
 from wakeful.contracts.skills import ActiveSkill
 from wakeful.contracts.spending import WindowPassed
 from wakeful.decisions.ledger import TurnLedger
-from wakeful.decisions.level_conversation import TurnBeginning
+from wakeful.decisions.level_conversation import LevelConversation, TurnBeginning
 from wakeful.decisions.levels import Call, Level, Phase
 from wakeful.decisions.policy.owner_text import OwnerText
 from wakeful.decisions.policy.provenance import NOTHING_SEEN, Exposure
@@ -272,9 +273,29 @@ class TurnState(Level):
         return [call for level in (self, *self.tree.levels.values()) for call in level.round.open_calls()]
 
 
-def after(before: TurnState, configs: Mapping[str, TurnConfig]) -> TurnState:
+@dataclass(slots=True)
+class ThreadSoFar:
+    """What the turns of a thread have left: all that its next turn begins with, and all that is kept between turns."""
+
+    conversation: LevelConversation = field(default_factory=LevelConversation)
+    thread: ThreadMemory = field(default_factory=ThreadMemory)
+    configs: Mapping[str, TurnConfig] = field(default_factory=dict)
+    """Configurations by digest, of the newest turns."""
+
+
+def left_by(turn: TurnState) -> ThreadSoFar:
+    """What a turn leaves to the next one of its thread."""
+    thread = turn.thread
+    if turn.skills_used and isinstance(turn.terminal, TurnCompleted):
+        thread = replace(thread, skills={**thread.skills, **turn.skills_used})
+    return ThreadSoFar(turn.conversation, thread, turn.configs)
+
+
+_conversation_of = attrgetter(*(each.name for each in fields(LevelConversation)))
+_memory_of = attrgetter(*(each.name for each in fields(ThreadMemory)))
+
+
+def after(before: ThreadSoFar, configs: Mapping[str, TurnConfig]) -> TurnState:
     """The thread's next turn: it goes on with the same conversation, and with what that has seen."""
-    thread = replace(before.thread)
-    if isinstance(before.terminal, TurnCompleted):
-        thread.skills = {**thread.skills, **before.skills_used}
-    return TurnState(configs=configs, conversation=replace(before.conversation), thread=thread)
+    conversation = LevelConversation(*_conversation_of(before.conversation))
+    return TurnState(configs=configs, conversation=conversation, thread=ThreadMemory(*_memory_of(before.thread)))

@@ -24,7 +24,7 @@ from wakeful.decisions.paged_list import PagedList, PagedPart
 from wakeful.decisions.policy.owner_text import OwnerText, UnreadTexts
 from wakeful.decisions.policy.provenance import Exposure
 from wakeful.decisions.prompt_size import Measure
-from wakeful.decisions.state import ThreadMemory, TurnState
+from wakeful.decisions.state import ThreadMemory, ThreadSoFar, TurnState
 
 JOINED = 8
 MOST_JOINS = 2
@@ -297,7 +297,7 @@ def _first_version(whole: dict[str, Any]) -> StoredPage:
     return page
 
 
-def differences(page: TurnState, folded: TurnState) -> list[str]:
+def differences(page: ThreadSoFar, folded: TurnState) -> list[str]:
     """In what a conversation from pages differs from the same one, folded."""
     of_said = ("items", "heard", "advised", "references", "conserved", "compactions")
     of_thread = ("begins", "owner_said", "owner_files", "exposure", "skills", "compaction_id")
@@ -334,7 +334,7 @@ def marks_of(pages: Sequence[tuple[str, StoredPage]]) -> tuple[PageMark, ...]:
     return tuple(marks)
 
 
-def restored(pages: Sequence[StoredPage]) -> tuple[TurnState, CallIds]:
+def restored(pages: Sequence[StoredPage]) -> tuple[ThreadSoFar, CallIds]:
     """The conversation that stands in these pages, oldest first."""
     newest = pages[-1].head
     kept = newest.get("conserved", {})
@@ -368,4 +368,4 @@ def restored(pages: Sequence[StoredPage]) -> tuple[TurnState, CallIds]:
         compaction_id=newest.get("compaction_id"),
     )
     call_ids = CallIds(chain.from_iterable(page.head.get("call_ids", ()) for page in pages))
-    return TurnState(conversation=said, thread=thread), call_ids
+    return ThreadSoFar(said, thread), call_ids

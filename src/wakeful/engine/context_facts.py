@@ -49,7 +49,7 @@ def resolved(
     took_ms: float = 0.0,
 ) -> ContextResolved:
     """What the turn rests on. `before` is what it rested on until now; None: it begins, and follows the turn before."""
-    instructions = tuple(_instruction(block, config_ref) for block in _blocks(config))
+    instructions = _instructions_of(config, config_ref)
     if state.planning.plan is not None:  # it goes on after a crash, with the plan it has
         instructions = (*instructions, plan_ref(state.planning.plan))
     history = history_refs(
@@ -81,6 +81,14 @@ def resolved(
         reason="; ".join(said),
         context_build_ms=round(found.took_ms + took_ms, 3),
     )
+
+
+def _instructions_of(config: TurnConfig, config_ref: BlobRef) -> tuple[ContextItem, ...]:
+    """The blocks of the prompt. The reference is to the configuration itself."""
+    known: tuple[ContextItem, ...] | None = config.kept.get("instruction_refs")
+    if known is None:
+        known = config.kept["instruction_refs"] = tuple(_instruction(block, config_ref) for block in _blocks(config))
+    return known
 
 
 def _blocks(config: TurnConfig) -> list[tuple[str, str | None, str, int]]:

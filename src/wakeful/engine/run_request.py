@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.authority import Authority
@@ -23,7 +23,8 @@ from wakeful.engine.agent import Agent
 from wakeful.engine.watchers import Seats, Watcher
 from wakeful.gate.locks import LockTable
 from wakeful.gate.turn_gate import Consult
-from wakeful.ports import Clock, Ids, Model, Pricing, Store
+from wakeful.ports import Clock, Ids, Model, Pricing, Store, TurnRow
+from wakeful.ports.waits import WaitRow
 from wakeful.settings.agent_homes import agent_home
 from wakeful.settings.home import home
 from wakeful.settings.model_rules import ModelRules
@@ -105,6 +106,15 @@ class Engine:
     def keys(self) -> SecretValues:
         """The runtime's own keys: nothing that is written down or shown may hold one."""
         return keys_only(self.surroundings.secrets() | {self.store.secret.hex()})
+
+
+class ThreadRows(NamedTuple):
+    """Rows that were read after a thread was claimed, to decide about its next turn. Nobody reads them again."""
+
+    turns: Sequence[TurnRow]
+    """The newest of the thread, oldest first."""
+    waits: Sequence[WaitRow]
+    """The open ones of its agent."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -198,5 +208,7 @@ class RunRequest:
     host: HostTerms = HostTerms()
     continuation: ContinuationResolution | None = None
     """What the first message of a turn that a runtime opens means to its agent."""
+    rows: ThreadRows | None = None
+    """What was read of its thread, where that was just now."""
     revision: str | None = None
     """The definition of the agent, where a runtime keeps them."""

@@ -37,7 +37,7 @@ from wakeful.contracts.events.context import WindowStart
 from wakeful.contracts.history import upcast
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.level_conversation import LevelConversation
-from wakeful.decisions.state import TurnState, after
+from wakeful.decisions.state import ThreadSoFar, TurnState, after, left_by
 from wakeful.decisions.thread_pages import (
     CallIds,
     LimitNote,
@@ -62,8 +62,8 @@ UNREAD = UserItem(parts=(), origin="runtime")
 class Thread:
     """A conversation as its turns have left it: what the thread's next turn begins with."""
 
-    state: TurnState
-    """Of the newest turn."""
+    so_far: ThreadSoFar = field(default_factory=ThreadSoFar)
+    """What its newest turn has left."""
     call_ids: CallIds = field(default_factory=CallIds)
     """Every call id the conversation has seen."""
     config: TurnConfig | None = None
@@ -200,7 +200,7 @@ def predecessor(row: TurnRow, thread: Sequence[TurnRow]) -> TurnRow | None:
 
 def empty_thread(unread: int = 0) -> Thread:
     """A conversation of which nothing is known, but how many items lie before."""
-    return Thread(TurnState(conversation=LevelConversation([UNREAD] * unread)))
+    return Thread(ThreadSoFar(LevelConversation([UNREAD] * unread)))
 
 
 class FoldStart(NamedTuple):
@@ -243,14 +243,14 @@ async def _from_pages(store: Blobs, agent_id: str, event: ThreadCheckpointed, *,
     except TurnUnreadable:
         if not lost:
             raise
-        return Thread(TurnState(conversation=LevelConversation([UNREAD] * event.items)))
-    state, call_ids = restored([page for _, page in pages])
+        return empty_thread(event.items)
+    so_far, call_ids = restored([page for _, page in pages])
     if told.config is not None and config is not None:
-        state.configs = {told.config: config}
+        so_far.configs = {told.config: config}
     limits = [
         StoredFact(agent_id, 0, Fact(upcast(each.kind, each.version, each.event), each.at)) for each in told.limits
     ]
-    return Thread(state, call_ids, config, limits, sealed=marks_of(pages))
+    return Thread(so_far, call_ids, config, limits, sealed=marks_of(pages))
 
 
 async def load_pages(store: Blobs, newest: str) -> list[tuple[str, StoredPage]]:
@@ -296,8 +296,10 @@ class ThreadFolder:
         self._row = row
         self._before = before
         self._lost = lost
-        self.configs: dict[str, TurnConfig] = dict(thread.state.configs)
+        self.configs: dict[str, TurnConfig] = dict(thread.so_far.configs)
         self._states: dict[str, TurnState] = {}
+        self._newest: TurnState | None = None
+        """Of the earlier turns that were folded here."""
         self._started: TurnStarted | None = None
 
     async def take(self, ordered: Sequence[StoredFact]) -> None:
@@ -311,9 +313,10 @@ class ThreadFolder:
             if state is None:
                 if row.turn_id in states:
                     continue  # a later turn of the thread: no part of what this one knew
-                state = states[fact.turn_id] = after(thread.state, self.configs)
+                self._note_newest()
+                state = states[fact.turn_id] = after(thread.so_far, self.configs)
                 if fact.turn_id != row.turn_id:
-                    thread.state = state
+                    self._newest = state
             event = fact.event
             if isinstance(event, TurnStarted | TurnConfigChanged):
                 # Of earlier turns, too: what their tools do is what the conversation has seen. Most share one.
@@ -336,9 +339,15 @@ class ThreadFolder:
             if self._before is not None:
                 self._before(entry, state)
             evolve(state, fact)
+        self._note_newest()
+
+    def _note_newest(self) -> None:
+        """What the newest of the earlier turns has left is what the next one begins with."""
+        if self._newest is not None:
+            self.thread.so_far = left_by(self._newest)
 
     def folded(self, last_seq: int) -> FoldedTurn:
-        state = self._states.get(self._row.turn_id, self.thread.state)
+        state = self._states.get(self._row.turn_id) or self._newest or after(self.thread.so_far, self.configs)
         return FoldedTurn(state, self._started, last_seq, self.thread)
 
     async def learn(self, digest: str) -> None:

@@ -37,7 +37,7 @@ class WarmThread(NamedTuple):
 
     @property
     def size(self) -> int:
-        said = self.thread.state.conversation
+        said = self.thread.so_far.conversation
         return said.measure.of(said.items).characters + len(said.items) * ITEM_CHARACTERS
 
 

@@ -30,6 +30,8 @@ class ThreadStanding(NamedTuple):
     """Its newest turns, oldest first."""
     waits: list[WaitRow]
     """Its open waits."""
+    every_wait: list[WaitRow]
+    """Those of the whole agent."""
 
 
 async def standing_of(
@@ -55,7 +57,7 @@ async def standing_of(
         runnable=runnable,
         focused=focused,
     )
-    return ThreadStanding(closure_of(facts), newest, waits)
+    return ThreadStanding(closure_of(facts), newest, waits, every_wait)
 
 
 async def _work(engine: Engine, agent_id: str, waits: list[WaitRow]) -> tuple[WorkSignal | None, FocusedItem | None]:

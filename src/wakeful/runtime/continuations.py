@@ -7,6 +7,7 @@ by itself and gets nowhere is made to wait longer each time.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import NamedTuple
 
 from wakeful.contracts.envelope import Fact, StoredFact
@@ -47,7 +48,7 @@ from wakeful.decisions.waking.continuation import (
 )
 from wakeful.decisions.work_items.activation import work_signs
 from wakeful.decisions.work_items.blockers import no_progress_blocker
-from wakeful.engine.run_request import Engine
+from wakeful.engine.run_request import Engine, ThreadRows
 from wakeful.engine.turn_messages import admitted_messages
 from wakeful.ports import Log, TurnRow
 from wakeful.ports.waits import WaitRow
@@ -73,15 +74,25 @@ class ThreadPause(NamedTuple):
     """The items of the messages that began the turns without progress; None: a message had none."""
 
 
+class ResolvedQueue(NamedTuple):
+    """What the messages of a thread mean, and what that was decided by."""
+
+    resolutions: Mapping[str, ContinuationResolution] = MappingProxyType({})
+    """By message."""
+    rows: ThreadRows | None = None
+    """None: something was written since they were read."""
+
+
 async def resolve_queue(
     engine: Engine, agent_id: str, thread_id: str, queue: Sequence[StoredFact]
-) -> Mapping[str, ContinuationResolution] | None:
+) -> ResolvedQueue | None:
     """Decide about the messages of a thread in which nothing runs: what each of them means, by its id.
 
     None: some of them left the queue, and it has to be looked at again.
     """
     store, now = engine.store, engine.clock.now()
-    prior, turns, waits = await standing_of(engine, agent_id, thread_id, turns=LOOKED_BACK)
+    prior, turns, waits, every_wait = await standing_of(engine, agent_id, thread_id, turns=LOOKED_BACK)
+    open_before = len(waits)
     pause: ThreadPause | None = None
     has_changed = False
     found: dict[str, ContinuationResolution] = {}
@@ -108,7 +119,9 @@ async def resolve_queue(
         else:
             await _set_aside(engine, agent_id, thread_id, message, resolution)
             has_changed = True
-    return None if has_changed else found
+    if has_changed:
+        return None
+    return ResolvedQueue(found, ThreadRows(turns, every_wait) if len(waits) == open_before else None)
 
 
 def _prior(closure: ClosureDecision, message: MessageAdmitted) -> ClosureDecision:

@@ -56,11 +56,15 @@ class ProviderParking:
         first: ParkedProviderRow | None = None
         for model in (agent.model, *agent.fallbacks):
             ref = model if isinstance(model, str) else model.ref
-            row = await self.engine.store.parked_provider(provider_of(ref))
+            row = await self._known(provider_of(ref))
             if row is None:
                 return None
             first = first or row
         return first
+
+    async def _known(self, provider: str) -> ParkedProviderRow | None:
+        """Hundreds of turns that begin at the same moment ask once."""
+        return await self.engine.reads.get(("parked", provider), lambda: self.engine.store.parked_provider(provider))
 
     async def look_at(self, agent_id: str, turn_id: str) -> None:
         """A turn has ended: if a provider let it in no more, park that provider. Told once."""

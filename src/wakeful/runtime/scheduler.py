@@ -111,20 +111,35 @@ DueJobs: TypeAlias = dict[DueJob, set[WakeRow | None]]
 class _Taken:
     """Places that are taken, in all and by agent: those of turns, and those of other work."""
 
-    def __init__(self, running: Iterable[DueJob]) -> None:
+    def __init__(self) -> None:
         self._in_all: Counter[bool] = Counter()
-        self._of_agent: Counter[tuple[str, bool]] = Counter()
-        for job in running:
-            self.add(job)
+        self._of_agent: dict[tuple[str, bool], int] = {}
 
     def add(self, job: DueJob) -> None:
-        self._in_all[job.runs_turns] += 1
-        self._of_agent[job.agent_id, job.runs_turns] += 1
+        runs_turns = job.runs_turns
+        self._in_all[runs_turns] += 1
+        place = job.agent_id, runs_turns
+        self._of_agent[place] = self._of_agent.get(place, 0) + 1
+
+    def remove(self, job: DueJob) -> None:
+        runs_turns = job.runs_turns
+        self._in_all[runs_turns] -= 1
+        place = job.agent_id, runs_turns
+        left = self._of_agent[place] = self._of_agent[place] - 1
+        if not left:
+            del self._of_agent[place]
 
     def has_room(self, job: DueJob, of_turns: Places) -> bool:
-        places = of_turns if job.runs_turns else WORK_PLACES
-        of_agent = self._of_agent[job.agent_id, job.runs_turns]
-        return self._in_all[job.runs_turns] < places.in_all and of_agent < places.of_agent
+        runs_turns = job.runs_turns
+        places = of_turns if runs_turns else WORK_PLACES
+        of_agent = self._of_agent.get((job.agent_id, runs_turns), 0)
+        return self._in_all[runs_turns] < places.in_all and of_agent < places.of_agent
+
+    def of_turns(self) -> int:
+        return self._in_all[True]
+
+    def of_agent(self, agent_id: str) -> int:
+        return self._of_agent.get((agent_id, True), 0) + self._of_agent.get((agent_id, False), 0)
 
 
 @dataclass(slots=True)
@@ -158,6 +173,8 @@ class Scheduler:
     safely: Callable[[str, Awaitable[None]], Awaitable[None]]
     """Does what nothing else of the scheduler is to fail with."""
     _running: "dict[DueJob, asyncio.Task[None]]" = field(default_factory=dict)
+    _taken: _Taken = field(default_factory=_Taken)
+    """By what runs."""
     _setbacks: dict[DueJob, _Setback] = field(default_factory=dict)
     _cut_off: dict[DueJob, None] = field(default_factory=dict)
     """Threads to look at although no wake says so."""
@@ -219,18 +236,17 @@ class Scheduler:
         """What has been due for long, and nothing holds up: whoever asks from time to time learns that this scheduler
         does not do its work."""
         hold, now = await self.store.runtime_hold(), self.clock.monotonic()
-        taken = _Taken(self._running)
         due: list[WakeRow] = []
         if not self._draining and (hold is None or hold.control == "running"):
             due = await self.store.due_wakes(self.clock.now() - int(OVERDUE_SECONDS * 1_000_000), limit=PAGE)
-        self._overdue = {row: self._overdue.get(row, now) for row in due if self._may_begin(row, taken, now)}
+        self._overdue = {row: self._overdue.get(row, now) for row in due if self._may_begin(row, now)}
         return [row for row, since in self._overdue.items() if now - since >= OVERDUE_SECONDS]
 
-    def _may_begin(self, row: WakeRow, taken: "_Taken", now: float) -> bool:
+    def _may_begin(self, row: WakeRow, now: float) -> bool:
         job = self._job_of(row)
         setback = self._setbacks.get(job)
         is_set_back = setback is not None and setback.until > now
-        return job not in self._running and not is_set_back and taken.has_room(job, self.places)
+        return job not in self._running and not is_set_back and self._taken.has_room(job, self.places)
 
     def is_running(self, agent_id: str, thread_id: str) -> bool:
         return DueJob(agent_id, thread_id) in self._running
@@ -278,7 +294,7 @@ class Scheduler:
                 self._farther = None
                 break
             due, page = {}, rows[-1]
-            if sum(job.runs_turns for job in self._running) >= self.places.in_all:
+            if self._taken.of_turns() >= self.places.in_all:
                 if is_farther:
                     self._farther, later = page, min(later, FIRST_RETRY)
                     break
@@ -292,18 +308,20 @@ class Scheduler:
     def _begin(self, due: DueJobs) -> float:
         """Begin what may be begun, in turns: agents that have little under way first. How soon there is more to do."""
         soonest, clock = LONGEST_SLEEP, self.clock.monotonic()
-        places, taken = Counter(job.agent_id for job in self._running), _Taken(self._running)
+        taken, before = self._taken, Counter[str]()
         order: list[tuple[int, int, DueJob]] = []
         for index, job in enumerate(due):
-            order.append((places[job.agent_id], index, job))
-            places[job.agent_id] += 1
+            if job not in self._running:
+                agent_id = job.agent_id
+                order.append((taken.of_agent(agent_id) + before[agent_id], index, job))
+                before[agent_id] += 1
         for _, _, job in sorted(order):
             if self._draining:
                 break
             setback = self._setbacks.get(job)
             if setback is not None and due[job] <= setback.rows and setback.until > clock:
                 soonest = min(soonest, setback.until - clock)
-            elif job not in self._running and taken.has_room(job, self.places):
+            elif taken.has_room(job, self.places):
                 if not self._rate.take():
                     return min(soonest, self._rate.pause)
                 taken.add(job)
@@ -334,6 +352,7 @@ class Scheduler:
             await self._failed(job, rows, problem)
         finally:
             del self._running[job]
+            self._taken.remove(job)
             self._stirred.set()
 
     async def _are_as_before(self, rows: set[WakeRow | None]) -> bool:

@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +55,13 @@ def settings_path(environ: Mapping[str, str] = os.environ) -> Path:
     Never the current folder's: a repository that somebody checked out must not say where keys are sent.
     """
     named = environ.get("WAKEFUL_CONFIG")
-    return Path(named).expanduser() if named else home(environ) / SETTINGS_FILE
+    return Path(named).expanduser() if named else _file_of(home(environ))
+
+
+@lru_cache(maxsize=8)
+def _file_of(folder: Path) -> Path:
+    """Every turn asks for it, and putting a path together takes longer than what it is asked for."""
+    return folder / SETTINGS_FILE
 
 
 def owner_file(environ: Mapping[str, str] = os.environ) -> OwnerFile:

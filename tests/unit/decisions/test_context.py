@@ -57,6 +57,14 @@ def test_blocks_say_how_stable_they_are_and_where_a_cache_may_end() -> None:
     assert frame_of(CONFIG.model_copy(update={"instructions": ""}), "a", 7).system_blocks == ()
 
 
+def test_what_is_kept_with_a_configuration_is_not_of_its_copies() -> None:
+    (kept,) = frame_of(CONFIG, "a", 7).system_blocks
+    assert frame_of(CONFIG, "b", 8).system_blocks[0] is kept, "made once"
+    for other in (CONFIG.changed(instructions="Be long."), CONFIG.model_copy(update={"instructions": "Be long."})):
+        assert other.kept == {}
+        assert [block.text for block in frame_of(other, "a", 7).system_blocks] == ["Be long."]
+
+
 @pytest.mark.spec("HOL-FRAME-04", "HOL-FRAME-06")
 async def test_the_cache_key_outlives_turns_and_the_fingerprint_does_not() -> None:
     one, _, two, _ = await frames("first", "second")

@@ -8,6 +8,7 @@ import pytest
 
 from kit.runs.engine_runs import calls
 from wakeful import Agent, Runtime, tool
+from wakeful.decisions.state import ThreadSoFar, TurnState
 from wakeful.engine.runner import TurnRunner
 from wakeful.engine.steps import Steps
 from wakeful.engine.turn_work import TurnWork
@@ -44,3 +45,20 @@ async def test_nothing_of_a_turn_waits_for_the_collector(tmp_path: Path) -> None
         await rt.settled()
         left = [each for each in turn_records() if id(each) not in others]
     assert left == []
+
+
+@pytest.mark.usefixtures("without_collector")
+async def test_a_thread_in_use_keeps_what_its_next_turn_begins_with_and_no_state_of_a_turn(tmp_path: Path) -> None:
+    def kept(kind: type) -> set[int]:
+        return {id(each) for each in gc.get_objects() if isinstance(each, kind)}
+
+    states, threads = kept(TurnState), kept(ThreadSoFar)
+    model = scripted(lambda request: str(len(request.history)))
+    async with Runtime(tmp_path, agents=[Agent("ada", model)]) as rt:
+        for words in ("One.", "Two."):
+            await rt.send("ada", words)
+            await rt.settled()
+        assert kept(TurnState) - states == set()
+        assert len(kept(ThreadSoFar) - threads) == 1
+        (last,) = (await rt.briefs("ada"))[:1]
+        assert last.text == "3", "the second turn went on with the conversation of the first"

@@ -177,7 +177,7 @@ async def test_a_thread_that_somebody_else_went_on_with_is_read_again(store: Sto
     assert row is not None
     kept = warm_threads.take(store, row, row)
     assert kept is not None
-    stale = Thread(kept.thread.state)
+    stale = Thread(kept.thread.so_far)
     assert (await run(agent, "two", store=store, thread="t")).output == "3"
     warm_threads.keep(store, row, kept._replace(thread=stale))
     assert (await run(agent, "three", store=store, thread="t")).output == "5"

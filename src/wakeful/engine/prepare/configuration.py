@@ -50,7 +50,7 @@ def turn_config(
     known = _kept.get(agent)
     rests_on = belt.offered, belt.policy, prompt, skills
     if known is None or known[:4] != rests_on:
-        config = config_of(agent, belt, prompt.text).changed(prompt_blocks=prompt.blocks, skills=skills)
+        config = config_of(agent, belt, prompt.text, prompt_blocks=prompt.blocks, skills=skills)
         known = _kept[agent] = _Kept(*rests_on, config)
     return known.config
 
@@ -59,15 +59,15 @@ def stored_config(agent: Agent[Any, Any], config: TurnConfig, window: int | None
     """The configuration with the window of the model that is asked, ready to be stored."""
     known = _stored.get(agent)
     if known is None or known[0] is not config or known[1].config.context_window != window:
-        whole = config.changed(context_window=window)
+        whole = config if config.context_window == window else config.changed(context_window=window)
         encoded = whole.model_dump_json().encode()
         stored = StoredConfig(whole, encoded, "sha256:" + hashlib.sha256(encoded).hexdigest())
         known = _stored[agent] = config, stored
     return known[1]
 
 
-def config_of(agent: Agent[Any, Any], belt: Belt, instructions: str) -> TurnConfig:
-    """What holds where this agent works; instructions that are made by a function have been."""
+def config_of(agent: Agent[Any, Any], belt: Belt, instructions: str, **more: Any) -> TurnConfig:
+    """What holds where this agent works; instructions that are made by a function have been. `more`: further fields."""
     return TurnConfig(
         agent_name=agent.name,
         model_ref=_ref(agent.model),
@@ -80,6 +80,7 @@ def config_of(agent: Agent[Any, Any], belt: Belt, instructions: str) -> TurnConf
         accept_gap=agent.settings.accept_gap or (),
         output_schema=agent.output_schema,
         **stored_options(agent),
+        **more,
     )
 
 

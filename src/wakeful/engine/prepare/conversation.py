@@ -12,7 +12,7 @@ from typing import NamedTuple
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.events import AssistantRecorded, HistoryImported, MessageAdmitted, ThreadCheckpointed
 from wakeful.contracts.events.turns import Terminal
-from wakeful.decisions.state import TurnState, after
+from wakeful.decisions.state import TurnState, after, left_by
 from wakeful.decisions.thread_pages import PageMark, next_page
 from wakeful.engine.state_loader import (
     FoldedTurn,
@@ -67,22 +67,28 @@ class Conversation(NamedTuple):
     seal: Seal
 
 
-async def conversation_of(store: Store, row: TurnRow, claim: Claim, facts: Sequence[StoredFact] = ()) -> Conversation:
+async def conversation_of(
+    store: Store,
+    row: TurnRow,
+    claim: Claim,
+    facts: Sequence[StoredFact] = (),
+    newest: Sequence[TurnRow] | None = None,
+) -> Conversation:
     """The conversation of a claimed turn. Raises TurnUnreadable when something that it rests on is gone.
 
     `facts` are the turn's own, where they are known and the newest of the stream; of a turn that is to be opened, the
-    messages that it takes.
+    messages that it takes. `newest`: turns of the thread, where they were read since it was claimed.
     """
     if facts and row.agent_id != row.agent_name:  # a session that was made for this one turn
         return await _conversation(ThreadFolder(store, row, empty_thread()), row, claim, facts, 1, row.first_seq)
-    rows = await store.turns_of_thread(row.agent_id, row.thread_id, last=NEWEST)
+    rows = await store.turns_of_thread(row.agent_id, row.thread_id, last=NEWEST) if newest is None else [*newest]
     if not rows:  # the thread's first turn is about to be opened
         return await _conversation(ThreadFolder(store, row, empty_thread()), row, claim, facts, 1, row.first_seq)
     if facts and rows == [row]:  # the thread's first turn
         own = await _with_deferred(store, row, claim, facts)
         return await _conversation(ThreadFolder(store, row, empty_thread()), row, claim, own, 1, row.first_seq)
     before = predecessor(row, rows)
-    if before is None and len(rows) == NEWEST:
+    if before is None and len(rows) >= NEWEST:
         rows = await store.turns_of_thread(row.agent_id, row.thread_id)
         before = predecessor(row, rows)
     waited = [turn for turn in rows if turn.first_seq < row.first_seq]
@@ -176,7 +182,7 @@ async def checkpoint(work: TurnWork, conversation: Conversation, facts: list[Fac
     thread, state, row = conversation.folded.thread, work.state, conversation.row
     known = work.place.known
     outside = thread.facts + known.count + len(facts)
-    is_folded = state.conversation.compactions != thread.state.conversation.compactions
+    is_folded = state.conversation.compactions != thread.so_far.conversation.compactions
     if outside <= CHECKPOINT_FACTS or is_folded or row.agent_id != row.agent_name:
         return
     call_ids = [*thread.call_ids.order[: conversation.call_ids], *known.call_ids]
@@ -185,7 +191,7 @@ async def checkpoint(work: TurnWork, conversation: Conversation, facts: list[Fac
         if isinstance(fact.event, AssistantRecorded | HistoryImported):
             call_ids += call_ids_of(fact.event)
         note_limit(limits, StoredFact(row.agent_id, 0, fact))
-    next_turn = after(state, {})
+    next_turn = after(left_by(state), {})
     page = next_page(next_turn, list(dict.fromkeys(call_ids)), thread.sealed, told_after(state, limits))
     ref = await work.place.store.put_blob(page.data, "application/octet-stream")
     ended = next(place for place, fact in enumerate(facts) if isinstance(fact.event, Terminal))
@@ -197,10 +203,10 @@ async def checkpoint(work: TurnWork, conversation: Conversation, facts: list[Fac
 def keep_warm(place: TurnPlace, state: TurnState, conversation: Conversation) -> None:
     """Keep what the turn left, now that its end is stored. After a summary the log is read once: it begins anew."""
     thread, row, seal, known = conversation.folded.thread, conversation.row, conversation.seal, place.known
-    if state.conversation.compactions != thread.state.conversation.compactions:
+    if state.conversation.compactions != thread.so_far.conversation.compactions:
         return
     state.configs = dict(list(state.configs.items())[-CONFIGS:])
-    thread.state = state
+    thread.so_far = left_by(state)
     thread.config = state.config or thread.config
     thread.facts += known.count
     thread.call_ids.cut(conversation.call_ids)  # replies that were lost are not in the log

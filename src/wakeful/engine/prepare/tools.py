@@ -68,6 +68,23 @@ class Belt(NamedTuple):
     """What the agent was given and has no effect."""
 
 
+class _Catalogs(NamedTuple):
+    """What the catalogue of a belt rests on besides the policy. Kept with the agent: one object, and no closures."""
+
+    agent: Agent[Any, Any]
+    context: PolicyContext
+    declarations: Sequence[ToolDeclaration]
+    withheld: Sequence[WithheldTool]
+    confined: dict[str, Confinement]
+    asks: dict[str, Asks]
+
+    def under(self, policy: GatePolicy, at: float) -> ToolCatalog:
+        return _catalog(self.agent, policy, self.declarations, self.withheld, at, self.confined, self.asks)
+
+    def with_answers(self, others: Sequence[RuleRow], at: float) -> ToolCatalog:
+        return self.under(gate_policy(self.agent, _held(others, at), self.context), at)
+
+
 async def toolbelt(
     agent: Agent[Any, Any],
     rules: Sequence[RuleRow],
@@ -108,13 +125,8 @@ def _belt(
     check_collisions(f"Agent {agent.name!r}", agent.injected_tool_args, declarations)
     policy, asks = gate_policy(agent, standing, context), _asking(tools)
 
-    def catalog_of(held_to: GatePolicy, at: float) -> ToolCatalog:
-        return _catalog(agent, held_to, declarations, withheld, at, confined, asks)
-
-    def catalog_with(others: Sequence[RuleRow], at: float) -> ToolCatalog:
-        return catalog_of(gate_policy(agent, _held(others, at), context), at)
-
-    catalog = catalog_of(policy, now)
+    catalogs = _Catalogs(agent, context, declarations, withheld, confined, asks)
+    catalog = catalogs.under(policy, now)
     reasons = {each.tool_name: each.policy_reason for each in catalog.entries}
     warnings: list[str] = []
     if replaces_default(agent):
@@ -131,7 +143,7 @@ def _belt(
         policy,
         _digests.of((policy,), lambda: _digest(policy)),
         catalog,
-        catalog_with,
+        catalogs.with_answers,
         told(agent, warnings),
     )
 

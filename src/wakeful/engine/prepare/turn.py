@@ -12,7 +12,7 @@ Each builder returns a value, and each thing is worked out once. What follows fr
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -98,7 +98,8 @@ async def prepare(
     turn, where they are known already.
     """
     store = engine.store
-    conversation = await conversation_of(store, row, claim, facts)
+    rows = request.rows
+    conversation = await conversation_of(store, row, claim, facts, rows.turns if rows is not None else None)
     row, folded = conversation.row, conversation.folded
     of_turn = sorted(conversation.of_turn, key=attrgetter("seq"))
     before, admitted = folded.state.config, conversation.messages[0]
@@ -223,7 +224,8 @@ async def prepare(
     if agent.spawn is not None:
         work.spawn_desk = await _spawn_desk(engine, agent.spawn, row, request.host.generation)
     if engine.surroundings.wakes:
-        work.open_waits = {wait.wait_id: wait for wait in await store.open_waits(row.agent_id)}
+        waits = rows.waits if rows is not None else await store.open_waits(row.agent_id)
+        work.open_waits = {wait.wait_id: wait for wait in waits}
     if engine.surroundings.tasks is not None:
         work.open_tasks = partial(engine.surroundings.tasks.open_tasks, row.agent_id)
     work.recatalog = recataloger(engine, belt)
@@ -275,11 +277,18 @@ def _reader(log: Log, row: TurnRow, of_turn: Sequence[StoredFact]) -> TurnReader
     """Reads the turn's facts again, with the messages that stand before its own stream."""
     read = log.turn_reader(row.agent_id, row.turn_id)
     taken = [entry for entry in of_turn if entry.seq < row.first_seq]
+    return _WithTaken(taken, read) if taken else read
 
-    async def with_taken() -> list[StoredFact]:
-        return [*taken, *await read()]
 
-    return with_taken if taken else read
+@dataclass(frozen=True, slots=True)
+class _WithTaken:
+    """Reads a turn, with the messages that it took from the queue."""
+
+    taken: Sequence[StoredFact]
+    read: TurnReader
+
+    async def __call__(self) -> list[StoredFact]:
+        return [*self.taken, *await self.read()]
 
 
 async def _deps(agent: Agent[Any, Any], given: Any, context: Mapping[str, Any], turn_id: str) -> Any:

@@ -15,10 +15,13 @@ from wakeful.contracts.content import Part, Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.errors import MalformedScript, ModelFailure
 from wakeful.contracts.models import ArgumentsDelta, FailureKind, ModelGlimpse, ReasoningDelta, Reply, Stage, TextDelta
+from wakeful.contracts.values import unchecked
 from wakeful.providers.scripted.problems import HINT, in_steps
 from wakeful.providers.scripted.schema import CallStep, FailStep, Step
 
 PROVIDER = "scripted"
+_plain_text, _plain_item, _plain_reply = unchecked(Text), unchecked(AssistantItem), unchecked(Reply)
+"""Of the answers of functions that give a text, which are made on each call."""
 _WORDS = re.compile(r"\S+\s*|\s+")
 _STAGES: dict[FailureKind, Stage] = {
     "connection": "connect",
@@ -71,7 +74,7 @@ class ReadyStep:
 def ready(step: object, position: int, where: str) -> ReadyStep:
     """A step in any of its spellings. `position` counts from 0 and names the calls that have no id."""
     if isinstance(step, str):
-        return ReadyStep(_reply((Text.model_construct(text=step),)))
+        return ReadyStep(_plain_reply(item=_plain_item(parts=(_plain_text(text=step),), provider=PROVIDER)))
     if isinstance(step, Reply):
         return ReadyStep(step)
     if isinstance(step, AssistantItem):
@@ -127,10 +130,6 @@ def _reply_of(step: Step, position: int) -> Reply:
         usage=usage,
         request_metadata=step.metadata,
     )
-
-
-def _reply(parts: tuple[Part, ...]) -> Reply:
-    return Reply.model_construct(item=AssistantItem.model_construct(parts=parts, provider=PROVIDER))
 
 
 def _call(call: CallStep, call_id: str) -> CallPart:

@@ -5,23 +5,22 @@ together is decided in `decisions.intake`; it is taken by the fact that opens th
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact
 from wakeful.contracts.errors import AgentBusy, EventRefused, KeyReused, StoreProblem, WorkspaceMissing
 from wakeful.contracts.events import MessageAdmitted, MessageDeferred, MessageExpired
 from wakeful.contracts.waking import ContinuationResolution
 from wakeful.decisions.intake import MOST_TAKEN, choose_intake, id_of_key, is_over, pause_before_retry
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, RunRequest, ThreadRows
 from wakeful.engine.turn_messages import admitted_message, deferred_messages, forget_new, of_turn, queued_messages
 from wakeful.ports import Claim, MessageRow, TurnRow, Watch
-from wakeful.runtime.continuations import resolve_queue
+from wakeful.runtime.continuations import ResolvedQueue, resolve_queue
 from wakeful.service.commands.turn_claims import recall, run_claimed, run_on
 from wakeful.service.run_result import RunResult
 
-NOTHING_RESOLVED: Mapping[str, ContinuationResolution] = {}
 REASON_CHARS = 500
 """Of what kept a turn from beginning, so much is kept with its messages."""
 
@@ -42,13 +41,13 @@ async def take_next(engine: Engine, request: RunRequest) -> RunResult[Any] | Non
             return await run_on(engine, row, request)
         claim = await store.claim_thread(agent_id, thread, engine.ids.new("turn"))
         try:
-            messages, continuation = await _intake(engine, agent_id, thread)
+            messages, continuation, rows = await _intake(engine, agent_id, thread)
             if not messages:
                 return None
             forget_new(store, messages)
-            request = replace(request, continuation=continuation)
+            asked = replace(request, continuation=continuation, rows=rows)
             taken = of_turn(claim.turn_id, messages)
-            return await run_claimed(engine, _row_to_open(engine, request, claim), request, None, claim, taken)
+            return await run_claimed(engine, _row_to_open(engine, asked, claim), asked, None, claim, taken)
         except EventRefused:
             if not claim.opens or messages == refused:
                 raise
@@ -140,25 +139,32 @@ async def _until_something_happens(engine: Engine, row: MessageRow, watches: Seq
             each.cancel()
 
 
-async def _intake(
-    engine: Engine, agent_id: str, thread_id: str
-) -> tuple[list[StoredFact], ContinuationResolution | None]:
+class _Intake(NamedTuple):
+    """What the next turn of a thread begins with."""
+
+    messages: list[StoredFact]
+    continuation: ContinuationResolution | None
+    """What the first of them means to the agent."""
+    rows: ThreadRows | None
+
+
+async def _intake(engine: Engine, agent_id: str, thread_id: str) -> _Intake:
     """What the next turn takes, after what expired was told so, and what its first message means to the agent."""
     store, now = engine.store, engine.clock.now()
-    resolved: Mapping[str, ContinuationResolution] | None = None
+    resolved: ResolvedQueue | None = None
     while resolved is None:
         queue = await queued_messages(store, await store.queued(agent_id, thread_id, limit=MOST_TAKEN))
         if not await _expired(engine, agent_id, thread_id, queue, now):
             wakes = engine.surroundings.wakes and bool(queue)
-            resolved = await resolve_queue(engine, agent_id, thread_id, queue) if wakes else NOTHING_RESOLVED
+            resolved = await resolve_queue(engine, agent_id, thread_id, queue) if wakes else ResolvedQueue()
     lead = _event(queue[0]) if queue else None
     deferred = await deferred_messages(store, agent_id, thread_id, lead)
     while await _expired(engine, agent_id, thread_id, [entry for entry, _ in deferred], now):
         deferred = await deferred_messages(store, agent_id, thread_id, lead)
     known = {_event(entry).message_id: entry for entry in (*queue, *(entry for entry, _ in deferred))}
     taken = choose_intake([_event(entry) for entry in queue], [each for _, each in deferred], now)
-    first = resolved.get(taken[0].message_id) if taken else None
-    return [known[message.message_id] for message in taken], first
+    first = resolved.resolutions.get(taken[0].message_id) if taken else None
+    return _Intake([known[message.message_id] for message in taken], first, resolved.rows)
 
 
 async def _expired(engine: Engine, agent_id: str, thread_id: str, entries: Sequence[StoredFact], now: int) -> bool:

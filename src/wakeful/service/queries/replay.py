@@ -27,7 +27,7 @@ from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.values import Value
 from wakeful.decisions.levels import Call, artifacts_of
 from wakeful.decisions.replay.turn_replay import Divergence, Replay
-from wakeful.decisions.state import TurnState, after
+from wakeful.decisions.state import TurnState, after, left_by
 from wakeful.decisions.thread_pages import differences, restored, told_by
 from wakeful.engine.state_loader import Thread, ThreadFolder, beginning, hydrated, load_pages, told_after
 from wakeful.engine.turn_facts import call_ids_of, note_limit
@@ -158,9 +158,9 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[StoredFact]) -
     folding = ThreadFolder(store, row, thread)
     await folding.take(ordered[:first])
     gate = _StoredGate(row.turn_id, store.secret)
-    replay = Replay(after(thread.state, folding.configs), gate)
+    replay = Replay(after(thread.so_far, folding.configs), gate)
     check = _PageCheck(store, thread, own)
-    await check.look(thread.state, at_end=False)
+    await check.look(after(thread.so_far, folding.configs), at_end=False)
     for entry in own:
         fact, event = entry.fact, entry.fact.event
         if isinstance(event, TurnStarted | TurnConfigChanged):
@@ -211,7 +211,7 @@ class _PageCheck:
             self.differs = [gone.message]
             return
         stored, call_ids = restored([page for _, page in pages])
-        self.differs = differences(stored, after(state, {}))
+        self.differs = differences(stored, after(left_by(state), {}))
         if call_ids.order != list(dict.fromkeys(self._call_ids)):
             self.differs.append("call_ids")
         if at_end and told_by(pages[-1][1]) != told_after(state, self._limits):

@@ -6,6 +6,7 @@ whatever would change something. `SqliteStore` is the same and writes.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -232,23 +233,7 @@ class SqliteReader(TableReads):
         return await self._blobs.get(digest)
 
     def turn_reader(self, agent_id: str, turn_id: str) -> TurnReader:
-        path, again = self._path, self._again  # and not this store, which may be closed by then
-
-        async def read() -> list[StoredFact]:
-            try:
-                connection = again()
-                try:
-                    found: list[StoredFact] = []
-                    for piece in SqliteLog(Statements(connection), path).pieces_of(agent_id, turn_id):
-                        found += piece
-                        await asyncio.sleep(0)
-                    return found
-                finally:
-                    connection.close()
-            except UNREADABLE as error:
-                raise translated(error, path, agent_id) from error
-
-        return read
+        return _TurnReading(self._path, self._again, agent_id, turn_id)
 
     def watch(self, agent_id: str, *, thread_id: str | None = None, feed: Feed = "all", keeps: bool = False) -> Watch:
         self._check_open()
@@ -412,6 +397,30 @@ class SqliteReader(TableReads):
                 await self._renew()
             except (StoreProblem, apsw.Error):
                 pass  # tried again in a second; what needs the lease asks for itself
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnReading:
+    """Reads a turn on a connection of its own: the store may be closed by then. Every turn has one, and few use it."""
+
+    path: Path
+    again: Callable[[], apsw.Connection]
+    agent_id: str
+    turn_id: str
+
+    async def __call__(self) -> list[StoredFact]:
+        try:
+            connection = self.again()
+            try:
+                found: list[StoredFact] = []
+                for piece in SqliteLog(Statements(connection), self.path).pieces_of(self.agent_id, self.turn_id):
+                    found += piece
+                    await asyncio.sleep(0)
+                return found
+            finally:
+                connection.close()
+        except UNREADABLE as error:
+            raise translated(error, self.path, self.agent_id) from error
 
 
 def absolute(path: str | Path) -> Path:

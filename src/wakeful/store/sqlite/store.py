@@ -15,15 +15,17 @@ from wakeful.contracts.content import BlobRef
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import StoreDamaged, StoreProblem
 from wakeful.ports import AdmissionAnswer, Claim, WorkflowRow
-from wakeful.store.encoding import OUTSIDER, OWNER, encode
+from wakeful.store.encoding import OUTSIDER, OWNER, PackedRow, encode
 from wakeful.store.leases import TTL, Elapsed, check_turn, elapsed
 from wakeful.store.sqlite.anchor import Anchor, read_anchor
 from wakeful.store.sqlite.anchor_checks import check_recent, refuse_missing
+from wakeful.store.sqlite.claims import Claims
 from wakeful.store.sqlite.connection import UNREADABLE, Statements, connect, is_rebuild_due, looked_at, translated
 from wakeful.store.sqlite.doorbell import Doorbell
 from wakeful.store.sqlite.file_rights import narrow_database
 from wakeful.store.sqlite.forks import forked, note_closed, note_open, refuse_inherited
 from wakeful.store.sqlite.helper import Helper, Sync, Waiting, sync_data, sync_folder
+from wakeful.store.sqlite.log import SqliteLog
 from wakeful.store.sqlite.migrations import backup_path, migrate, shipped
 from wakeful.store.sqlite.new_file import put_new
 from wakeful.store.sqlite.outside_facts import OutsideFacts
@@ -196,16 +198,8 @@ class SqliteStore(SqliteReader):
     ) -> list[StoredFact]:
         self._claims.check(claim)
         check_turn(claim, facts)
-        stored = encode(facts, OWNER)
+        work = _Append(self._log, self._claims, claim, facts, encode(facts, OWNER), rest, last)
         wake = Wake(claim.agent_id, claim.thread_id, "all") if facts else None
-        let_go = False
-
-        def work() -> tuple[list[StoredFact], int]:
-            nonlocal let_go
-            appended = self._log.append(claim, facts, stored, rest, last)
-            let_go = last and self._claims.let_go_with(claim)
-            return appended
-
         try:
             made = self._writer.alone(work, claim.agent_id, wake) if self._claims.has_one_turn else None
             others, seen = made if made is not None else await self._writer.submit(work, claim.agent_id, wake)
@@ -215,7 +209,7 @@ class SqliteStore(SqliteReader):
         claim.seen = max(claim.seen, seen)
         if claim.opens and facts:
             self._claims.opened(claim)
-        if let_go:
+        if work.has_let_go:
             self._claims.released(claim)
             self._log.forget(claim.turn_id)
             self._watches.wake(_let_go(claim))
@@ -346,6 +340,33 @@ class SqliteStore(SqliteReader):
         self._doorbell.look_around()
         if self._claims.is_due():
             await self._writer.submit(self._claims.renew_all)
+
+
+class _Append:
+    """An append as a piece of work for the writer. Every turn has one waiting: a closure would be a dozen objects."""
+
+    __slots__ = ("_claim", "_claims", "_facts", "_last", "_log", "_rest", "_stored", "has_let_go")
+
+    def __init__(
+        self,
+        log: SqliteLog,
+        claims: Claims,
+        claim: Claim,
+        facts: Sequence[Fact],
+        stored: Sequence[PackedRow],
+        rest: bool,
+        last: bool,
+    ) -> None:
+        self._log, self._claims = log, claims
+        self._claim, self._facts, self._stored = claim, facts, stored
+        self._rest, self._last = rest, last
+        self.has_let_go = False
+        """The lease went in the same transaction."""
+
+    def __call__(self) -> tuple[list[StoredFact], int]:
+        appended = self._log.append(self._claim, self._facts, self._stored, self._rest, self._last)
+        self.has_let_go = self._last and self._claims.let_go_with(self._claim)
+        return appended
 
 
 def _let_go(claim: Claim) -> Wake:
