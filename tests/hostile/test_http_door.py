@@ -142,6 +142,25 @@ def test_a_revoked_token_opens_nothing_at_the_next_request(home: ServedHome) -> 
     assert client.get("/agents").code == "token_refused"
 
 
+def test_a_revoked_token_ends_its_streams_and_no_others(home: ServedHome, operator: HomeClient) -> None:
+    """A phone that was lost must not go on hearing everything for as long as it stays connected."""
+    lost = HomeClient(home.port, make_token(home.folder, "lost", ("observe",)))
+    with operator.stream("/feed") as others, home.client.stream("/feed") as own:
+        with lost.stream("/feed") as feed, lost.stream("/agents/clerk/events") as events:
+            make_token(home.folder, "fresh", ("observe",))  # a change that does not concern it
+            home.client.post("/agents/clerk/messages", {"text": "still heard", "thread": "revoked"})
+            for each in (feed, events):
+                assert any(frame and "still heard" in json.dumps(frame.data) for frame in each)
+            remove_token(home.folder / FILE, "lost")
+            for each in (feed, events):
+                last = each.all()[-1]
+                assert (last.event, last.data["error"]["code"]) == ("error", "token_refused")
+        home.client.post("/agents/clerk/messages", {"text": "heard by others", "thread": "revoked"})
+        for each in (others, own):
+            assert any(frame and "heard by others" in json.dumps(frame.data) for frame in each)
+    remove_token(home.folder / FILE, "fresh")
+
+
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "[::"])
 def test_a_foreign_host_is_refused(operator: HomeClient, state: None, host: str) -> None:
     assert operator.get("/agents", headers={"host": host}).code == "foreign_host"

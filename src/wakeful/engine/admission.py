@@ -177,7 +177,9 @@ _PROMPTS = "Give a text, an Image, a File, or a list of these."
 def prompt_parts(prompt: Prompt) -> tuple[Text | Image | File, ...]:
     """A prompt as parts that can be stored. Raises InvalidValue for what is none."""
     given: Any = prompt
-    if not isinstance(given, str | Text | Image | File | list | tuple):
+    if isinstance(given, str):
+        return storable(parts_of(given))
+    if not isinstance(given, Text | Image | File | list | tuple):
         raise InvalidValue("invalid_prompt", "prompt", f"{reprlib.repr(given)} is no prompt", _PROMPTS)
     for piece in given if isinstance(given, list | tuple) else ():
         if not isinstance(piece, str | Text | Image | File):
@@ -188,10 +190,12 @@ def prompt_parts(prompt: Prompt) -> tuple[Text | Image | File, ...]:
 def storable(parts: tuple[Text | Image | File, ...]) -> tuple[Text | Image | File, ...]:
     """Without half surrogate pairs and the like, which come out of terminals and cannot be written down."""
     return tuple(
-        part
-        if not isinstance(part, Text) or part.text.isascii()
-        else part.model_copy(update={"text": clean(part.text)})
-        for part in parts
+        [
+            part
+            if not isinstance(part, Text) or part.text.isascii()
+            else part.model_copy(update={"text": clean(part.text)})
+            for part in parts
+        ]
     )
 
 

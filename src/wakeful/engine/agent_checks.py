@@ -114,11 +114,19 @@ def checked_workspace(where: str, workspace: "str | PathLike[str] | None") -> Pa
         return None
     try:
         root = Path(workspace).expanduser().absolute()
-    except TypeError:
+    except (TypeError, RuntimeError):  # no path, or the home of nobody
         raise InvalidConfig(f"{where}={workspace!r}", "give the path of a folder") from None
-    if not isinstance(workspace, NamedFolder) and not root.is_dir():
+    if not isinstance(workspace, NamedFolder) and not is_folder(root):
         raise InvalidConfig(f"{where}: {root} is not a folder", "make it first, or give another one")
     return root
+
+
+def is_folder(path: Path) -> bool:
+    """What nobody can look at is none: its name is too long, say, or it is in a folder that is closed to this user."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def checked_collections(where: str, collections: Any) -> "tuple[str | Collection, ...]":

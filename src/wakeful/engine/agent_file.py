@@ -119,7 +119,7 @@ def _with_words(path: Path, data: dict[str, Any], line: int | None) -> dict[str,
         hint = "Name a file beside this one, such as ops.AGENTS.md."
         raise _unreadable(f"{path}: {WORDS_FIELD} is {named!r}", hint, line)
     try:
-        words = _text(path.parent / Path(named).expanduser())
+        words = _text(path.parent / _of_somebody(named))
     except InvalidConfig as problem:
         hint = f"It is looked for beside {path.name}."
         raise _unreadable(f"{WORDS_FIELD}: {problem.message}", hint, line) from None
@@ -128,9 +128,17 @@ def _with_words(path: Path, data: dict[str, Any], line: int | None) -> dict[str,
     }
 
 
+def _of_somebody(named: str) -> Path:
+    """A path; `~` is the home of somebody. Where nobody is called so, there is no such folder."""
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:
+        return Path(named)
+
+
 def _from(base: Path, value: Any) -> Any:
     if isinstance(value, str):
-        return str(base.absolute() / Path(value).expanduser())
+        return str(base.absolute() / _of_somebody(value))
     if isinstance(value, list):
         return [_from(base, each) for each in value]
     return value

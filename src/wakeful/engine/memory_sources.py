@@ -27,6 +27,8 @@ from wakeful.ports.memory import EpisodeRow, MemoryChangeRow
 PAGE = 500
 """How many records are read at a time."""
 TITLE = 120
+LOOK_BACK = 2 * 3600 * 1_000_000
+"""Work items are read in the order of their times: those that changed so shortly before the mark are read again."""
 
 
 class SourceStep(NamedTuple):
@@ -171,11 +173,11 @@ async def _work_items(
     store: Store, agent_id: str, marks: dict[str, Any], corrected: Mapping[str, MemoryChangeRow]
 ) -> AsyncIterator[SourceStep]:
     for state in ("open", "completed"):
-        # Those of the mark's own moment are read again: two changes may have the same time.
-        since = marks.get(state, 0) - 1
+        # Two changes may have the same time, and a change after the clock was set back has an earlier one.
+        since = marks.get(state, 0) - LOOK_BACK
         while rows := await store.work_items_since(agent_id, state == "open", since, limit=PAGE):
             entries = [await _work_item(store, item, corrected) for item in rows]
-            marks[state] = rows[-1].updated_at
+            marks[state] = max(rows[-1].updated_at, marks.get(state, 0))
             yield SourceStep([each for each in entries if each is not None], [], dict(marks))
             if len(rows) < PAGE:
                 break

@@ -47,6 +47,10 @@ class SharedReads:
     def __init__(self) -> None:
         self._known: dict[object, Any] = {}
 
+    def __contains__(self, name: object) -> bool:
+        """Has somebody read it just now?"""
+        return name in self._known
+
     async def get(self, name: object, read: Callable[[], Awaitable[T]]) -> T:
         """What `read` returns, or has returned to somebody else who gave the same name just now."""
         if name in self._known:

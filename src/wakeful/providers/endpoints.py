@@ -126,8 +126,9 @@ class Endpoint:
             first = self.key_env[0] if self.key_env else ""
             raise KeyMissing(
                 f"{self.name} needs a key, and {' and '.join(self.key_env) or 'no variable for it'} is not set",
-                f"export {first}=..., or write it in secrets.env of the home, which a daemon reads when it starts: "
-                f"wakeful daemon restart (or name another variable: [providers.{self.name}] key_env in {SETTINGS_FILE})"
+                f"export {first}=..., or write it in secrets.env of the home (or name another variable: "
+                f"[providers.{self.name}] key_env in {SETTINGS_FILE})\n"
+                "A daemon reads secrets.env when it starts: wakeful daemon restart"
                 if first
                 else f'Name the variable: [providers.{self.name}] key_env = "..." in {SETTINGS_FILE}',
             )

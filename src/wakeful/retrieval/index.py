@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 import apsw
 
@@ -22,7 +23,12 @@ MAX_TERMS = 48
 
 def spaced(text: str) -> str:
     """A text with a space round every character of a script that has none."""
-    return _CHARACTER.sub(r" \1 ", text)
+    return _CHARACTER.sub(r" \1 ", _folded(text))
+
+
+def _folded(text: str) -> str:
+    """Full and half width, and characters that are put together of parts, are the same letters."""
+    return normalize("NFKC", text)
 
 
 def query(question: str) -> str:
@@ -33,7 +39,7 @@ def query(question: str) -> str:
 def terms_of(question: str, most: int = MAX_TERMS) -> list[str]:
     """What is looked for, each once: words, and pairs of neighbours in a script without spaces, as phrases."""
     terms: dict[str, None] = {}
-    for token in _TOKENS.findall(question):
+    for token in _TOKENS.findall(_folded(question)):
         if _CHARACTER.match(token):
             pairs = [token[at : at + 2] for at in range(len(token) - 1)] or [token]
             for pair in pairs:
@@ -94,6 +100,9 @@ def cut(text: str) -> list[FilePassage]:
     return found
 
 
+VERSION = 1
+"""Of how words are cut. What an index of another one holds is read again from the files."""
+_DROPPED = "DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS passages; DROP TABLE IF EXISTS words;"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, digest TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS passages (
@@ -126,7 +135,10 @@ class Index:
         self._connection = apsw.Connection(str(location) if location is not None else ":memory:")
         # Nothing here is the only copy of anything: a lost index costs the time to make it again.
         self._connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA busy_timeout=5000")
-        self._connection.execute(_SCHEMA)
+        with self._connection:
+            if self._connection.pragma("user_version") != VERSION:
+                self._connection.execute(f"{_DROPPED} PRAGMA user_version = {VERSION}")
+            self._connection.execute(_SCHEMA)
 
     def stamps(self) -> Mapping[str, str]:
         """The files it has, and how each looked when it was read."""

@@ -21,7 +21,7 @@ import apsw
 from wakeful.contracts.memory import MemoryEntry
 from wakeful.retrieval.index import spaced, terms_of
 
-VERSION = 1
+VERSION = 2
 MAX_TERMS = 32
 """How many words of a question are looked for: of a longer one, those that it begins and those that it ends with."""
 SHORT_WORD = 3

@@ -5,6 +5,7 @@ file that cannot be loaded harms nobody: its agent runs on with the last definit
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -14,7 +15,7 @@ from wakeful.contracts.agent_identity import AgentSource
 from wakeful.contracts.errors import ForTheCaller, InvalidConfig, inside
 from wakeful.contracts.file_problems import FileProblem
 from wakeful.engine.agent import Agent
-from wakeful.engine.agent_checks import MISSING, NamedFolder
+from wakeful.engine.agent_checks import MISSING, NamedFolder, is_folder
 from wakeful.engine.agent_file import AgentFile, read_agent_file
 from wakeful.engine.named_servers import find_server
 from wakeful.runtime.agent_roster import RosterEntry
@@ -62,7 +63,9 @@ def read_definition(
     path: Path, tools: Sequence[Tool[Any]], *, is_strict: bool = False
 ) -> tuple[RosterEntry | None, list[FileProblem]]:
     """The agent of one file of a home, or what is wrong with it."""
-    name = path.stem
+    name, shown = path.stem, os.fsencode(path).decode("utf-8", "backslashreplace")
+    if shown != str(path):  # no fact and no list could hold it
+        return None, [FileProblem(place=shown, message="the name of the file is no UTF-8 text", hint="Rename it.")]
     try:
         file = read_agent_file(path, path.parent.parent)
     except ForTheCaller as problem:
@@ -100,7 +103,7 @@ def _checked(data: Mapping[str, Any], tools: Sequence[Tool[Any]], home: str | Pa
     if agent.workspace is not None:
         with inside("workspace"):
             refuse_home(agent.workspace, agent.name, home)
-    is_there = agent.workspace is None or agent.workspace.is_dir()  # its mcp.json may name them: a turn looks
+    is_there = agent.workspace is None or is_folder(agent.workspace)  # its mcp.json may name them: a turn looks
     for place, server in enumerate(agent.mcp) if is_there else ():
         with inside("mcp", place):
             find_server(server, agent.workspace)

@@ -67,7 +67,11 @@ async def open_vetted(
     sent = {"host": parts.netloc.rpartition("@")[2], "accept-encoding": "identity", **headers}
     if body or method != "GET":
         sent["content-length"] = str(len(body))
-    addresses = await Destinations(url, allow_private=allow_private).addresses_of(host, port)
+    try:
+        addresses = await Destinations(url, allow_private=allow_private).addresses_of(host, port)
+    except OSError as problem:  # its name cannot be looked up
+        why = problem.strerror or "its address is not known"
+        raise NotAnswered(f"{host} cannot be reached: {why}") from None
     timeout = {"connect": 15.0, "read": seconds, "write": 15.0, "pool": 15.0}
     try:
         async with httpx2.AsyncHTTPTransport(trust_env=False) as transport:

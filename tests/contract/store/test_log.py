@@ -187,7 +187,7 @@ def _is_settled_once(event: AnyEvent) -> bool:
 
 
 ELSEWHERE = EventExpired, ThreadDeleted, AgentDeleted
-"""One is never written, the others not while something is open (test_deleted_threads)."""
+"""One is never written, the others not while something is open (test_deleted_threads, test_agent_registry)."""
 
 
 @pytest.mark.spec("STD-ENV-03")

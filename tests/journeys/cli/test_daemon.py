@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,39 @@ def test_serve_in_a_terminal_is_the_same_runtime_and_a_drain_stops_no_agent(home
             process.communicate()
     agents = home.json("agent", "show", "clerk")
     assert agents["control"] == "running", "shutting down is not stopping an agent"
+
+
+def test_a_terminal_that_is_closed_ends_it_in_order(home: Home) -> None:
+    """With a signal, and nobody reads what it says. What was begun with `nohup` goes on."""
+    for before, goes_on in (((), False), (("nohup",), True)):
+        master, slave = pty.openpty()
+        line, place = [*before, *SERVE, *FREE], home.folder  # nohup leaves a file where it is typed
+        process = subprocess.Popen(line, env=home.around, cwd=place, stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        try:
+            until_served(home, process.pid)
+            os.close(master)
+            process.send_signal(signal.SIGHUP)
+            if goes_on:
+                assert home.client.get("/control/runtime/status").body["pid"] == process.pid
+                process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+            assert not home.record.exists(), "it took its files with it"
+            assert home.json("daemon", "status")["last_failure"] is None
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def until_served(home: Home, pid: int) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with suppress(OSError, ValueError):
+            if home.client.get("/control/runtime/status").body["pid"] == pid:
+                return
+        time.sleep(0.05)
+    raise AssertionError("it does not answer")
 
 
 @pytest.mark.spec("HOL-DAEMON-03", "HOL-DAEMON-04", "HOL-DAEMON-05", "HOL-DAEMON-10")

@@ -170,3 +170,9 @@ def test_a_process_of_the_command_keeps_the_garbage_collector_out_of_the_way() -
     assert untouched.endswith(" False")
     assert _collector_after(command.format("['schema']")) == untouched
     assert _collector_after("from wakeful import Agent, run, tool\nimport wakeful.hosts, wakeful.testing") == untouched
+
+
+def test_an_option_before_the_command_is_told_where_it_stands(wakeful: Wakeful) -> None:
+    done = wakeful("--connect", "office", "status")
+    assert done.code == 2
+    assert "options stand behind it: wakeful status --connect ..." in done.err

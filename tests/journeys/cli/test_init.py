@@ -191,8 +191,10 @@ def test_at_a_terminal_everything_is_asked_and_the_key_is_not_shown(
     done = _typed(["init", "--no-start", "--base-url", provider.url], answers, folder)
     assert done.code == 2
     assert "--model names none" in done.out
-    done = _typed(["init", "--no-start", "--model", "anthropic", "--base-url", provider.url], answers[1:], folder)
+    slips = [KEY, "three", "3", "pigeon", "none", "n"]
+    done = _typed(["init", "--no-start", "--model", "anthropic", "--base-url", provider.url], slips, folder)
     assert done.code == 0, done.out
+    assert "--spend three is no amount of dollars" in done.out and "'pigeon' is no way to reach you" in done.out
     assert "Key of anthropic (ANTHROPIC_API_KEY; it is not shown)" in done.out
     assert "Spend a day, in dollars (or none) [5]" in done.out
     assert "Start when the machine starts? [Y/n]" in done.out

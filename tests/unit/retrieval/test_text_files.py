@@ -1,7 +1,9 @@
 """A collection of text files: what is found, as the files are now."""
 
+import contextlib
 from pathlib import Path
 
+import apsw
 import pytest
 
 from wakeful import TextFiles
@@ -48,6 +50,17 @@ async def test_the_index_follows_the_files(tmp_path: Path) -> None:
         collection.close()
         assert await refs(collection, "plums") == ["c:one.md#L1-L1"], "closed is not gone"
         collection.close()
+
+
+async def test_an_index_of_another_version_is_made_again_from_the_files(tmp_path: Path) -> None:
+    root, place = docs(tmp_path / "docs", one="\uff21\uff30\uff29"), tmp_path / "index.sqlite"
+    collection = TextFiles("c", root, index=place)
+    assert await refs(collection, "API") == ["c:one.md#L1-L1"]
+    collection.close()
+    with contextlib.closing(apsw.Connection(str(place))) as connection:
+        connection.execute("DELETE FROM words; PRAGMA user_version = 0")
+    assert await refs(collection, "API") == ["c:one.md#L1-L1"]
+    collection.close()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Agents of files and of data, through `Runtime`: loaded, changed, broken, and kept revision by revision."""
 
 import json
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -70,6 +71,32 @@ async def test_a_bad_file_leaves_its_agent_as_it_was_and_the_others_run(tmp_path
         written(tmp_path, "ops", "mended")
         assert await rt.reload() == []
         assert await said(rt, "ops") == "mended"
+
+
+@pytest.mark.parametrize("place", ["/" + 5_000 * "x", "~nobody-of-that-name/shop"], ids=["long", "nobody"])
+async def test_a_workspace_that_nobody_can_look_at_stops_its_agent_alone(tmp_path: Path, place: str) -> None:
+    written(tmp_path, "desk", "one", workspace=place)
+    written(tmp_path, "ops", "one")
+    async with Runtime(tmp_path) as rt:
+        assert (await rt.agent("ops")).control == "running"
+        assert await said(rt, "ops") == "one"
+        with pytest.raises(InvalidConfig, match="workspace"):
+            await rt.create({"name": "helper", "model": "scripted:demo", "workspace": place})
+        assert {agent.agent for agent in await rt.agents()} <= {"desk", "ops"}
+
+
+async def test_a_file_whose_name_is_no_text_is_a_problem_of_that_file(tmp_path: Path) -> None:
+    """The runtime did not start, and did not say which file it was."""
+    written(tmp_path, "ops", "one")
+    for name in (b"a\xff.yaml", b"z\xff.yaml"):
+        (tmp_path / "agents" / os.fsdecode(name)).write_text("name: other\nmodel: scripted:demo\n")
+    async with Runtime(tmp_path) as rt:
+        assert [agent.agent for agent in await rt.agents()] == ["ops"]
+        assert [Path(each.place).name for each in rt.problems()] == ["a\\xff.yaml", "z\\xff.yaml"]
+        assert {(each.message, each.hint) for each in rt.problems()} == {
+            ("the name of the file is no UTF-8 text", "Rename it.")
+        }
+        assert await rt.reload() == rt.problems()
 
 
 async def test_a_file_that_is_called_otherwise_than_its_agent_is_known_by_its_place(tmp_path: Path) -> None:

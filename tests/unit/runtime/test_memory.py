@@ -116,6 +116,9 @@ async def test_a_handle_is_opaque_and_an_entry_is_shown_within_bounds(tmp_path: 
         ("GPT模型 is used for 翻译 tasks.", "GPT 翻译"),
         ("GPT模型 is used for 翻译 tasks.", "模型"),
         ("Die Übergabe ist am Montag.", "ubergabe"),
+        ("ＡＰＩの鍵は金庫にある。", "API"),
+        ("ｻｰﾊﾞｰは停止中。", "サーバー"),
+        ("백업은 매일 아침에 확인한다.", "\u1107\u1162\u11a8\u110b\u1165\u11b8"),
         ("数据库迁移在周五。", "请帮我查看一下昨天我们讨论过的关于数据库迁移的计划"),
         ("The vault is in the cellar.", " ".join(f"so word{number}" for number in range(90)) + " and the vault?"),
     ],
@@ -128,6 +131,23 @@ async def test_every_script_is_found_and_shown_as_it_was_written(
         (found,) = (await ask(rt, f"find {query}"))["results"]
         assert (found["kind"], found["snippet"]) == ("operator", text)
         assert (await ask(rt, f"get {found['source_ref']}"))["content"] == text
+
+
+async def test_work_that_changes_after_the_clock_was_set_back_is_found_as_it_is(tmp_path: Path, home: Path) -> None:
+    def say(text: str, results: list[Any]) -> Any:
+        item = text.split()[-1]
+        return "Noted." if results else calls(("update_work_item", {"work_item_id": item, "objective": "Belugas."}))
+
+    clock = FixedClock()
+    async with Runtime(tmp_path / "rt", agents=[Mind(say).agent(work_items=True)], clock=clock) as rt:
+        await rt.pause(AGENT)
+        item = await rt.enqueue(AGENT, "Orcas.")
+        assert [each.text for each in await rt.memory(AGENT).list("orcas")] == ["Orcas."]
+        clock.skip(-3600)
+        await rt.resume(AGENT)
+        await rt.answer(await rt.send(AGENT, item.id))
+        found = await rt.memory(AGENT).list()
+        assert [each.text for each in found if each.kind == "work_item"] == ["Belugas."]
 
 
 @pytest.mark.spec("HOL-IDX-05", "HOL-IDX-13", "HOL-IDX-14", "HOL-IDX-16")

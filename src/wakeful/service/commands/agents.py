@@ -5,6 +5,7 @@ A pause or a stop acts before the next step of every turn that runs, wherever it
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from wakeful.contracts.agent_identity import ControlCause
@@ -86,6 +87,8 @@ def _says_nothing(prompt: Prompt) -> bool:
 
 async def _may_receive(engine: Engine, agent: str) -> None:
     """Raises what says why not; hundreds of senders ask at the same moment."""
+    if agent in engine.reads:
+        return
     await engine.reads.get(agent, lambda: _received(engine, agent))
 
 
@@ -127,7 +130,7 @@ async def send_message(
         raise InvalidValue("invalid_priority", "priority", problem, "Give one of the two.")
     message = QueuedMessage(
         prompt,
-        origin=OPERATOR if sender is None else OperatorOrigin(actor_id=sender),
+        origin=OPERATOR if sender is None else _operator(sender),
         priority=priority,
         surface=surface,
         admission=admission,
@@ -142,6 +145,11 @@ async def send_message(
     if supersede:
         await supersede_turns(engine, agent, thread, before=row.admitted_seq, requested_by=sender or "program")
     return row
+
+
+@lru_cache(maxsize=256)
+def _operator(name: str) -> OperatorOrigin:
+    return OperatorOrigin(actor_id=name)
 
 
 async def receive_message(

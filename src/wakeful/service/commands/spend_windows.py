@@ -55,12 +55,12 @@ async def grant(
     amount = checked_money("grant: usd", usd)
     if amount is None or nanodollars(amount) == 0:
         raise InvalidConfig(f"a grant of {usd!r} dollars", "give an amount above 0, for example 5")
+    known = [row for row in await spending(engine) if row.scope == scope]
     kind, _, name = scope.partition(":")
-    if kind == "agent" and not await _is_known(engine, name):
+    if kind == "agent" and not known and not await _is_known(engine, name):
         words = f"there is no agent {name!r} in {engine.store.location}"
         raise AgentNotFound(words, await names_like(engine.store, name))
     now, zone = engine.clock.now(), engine.owner_windows.zone
-    known = [row for row in await spending(engine) if row.scope == scope]
     if period is None:
         if len(known) != 1:
             several = f"has limits for: {', '.join(row.period for row in known)}"

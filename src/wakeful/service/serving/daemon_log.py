@@ -8,6 +8,7 @@ import logging
 import re
 import sys
 import time
+from contextlib import suppress
 from typing import Any, TextIO
 
 from wakeful.contracts.telemetry import DaemonLog
@@ -41,12 +42,13 @@ def log_handler(wanted: DaemonLog, stream: TextIO) -> logging.Handler:
 
 
 def say(words: str) -> None:
-    """Tell whoever started the process, in a line of the log where that is JSON."""
+    """Tell whoever started the process, in a line of the log where that is JSON. Nobody may be there any more."""
     if any(isinstance(each.formatter, _JsonLines) for each in logging.getLogger().handlers):
         _log.info(words)
     else:
-        sys.stdout.write(words + "\n")
-        sys.stdout.flush()
+        with suppress(OSError):
+            sys.stdout.write(words + "\n")
+            sys.stdout.flush()
 
 
 def without_secrets(words: str) -> str:

@@ -20,7 +20,7 @@ from wakeful.service.operations.runtime import (
 )
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption, seconds_of
 from wakeful.surfaces.cli.people import named_people
-from wakeful.surfaces.cli.places import UNATTENDED, ask, place_to_ask
+from wakeful.surfaces.cli.places import NO_AGENTS, UNATTENDED, ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import STATES, age_cell, json_text, moment, one_line, out, plain
 from wakeful.views.runtime_records import AgentRecord
@@ -45,7 +45,7 @@ def listed(
     if json:
         out(json_text([each.model_dump(mode="json") for each in found], indent=2))
     elif not found:
-        prose(f"no agents yet; make one: wakeful agent create NAME{place.flag}")
+        out(f"{NO_AGENTS}{place.flag}")
     else:
         cells = [
             (

@@ -91,10 +91,10 @@ class Stage:
 
     def title(self, words: str) -> None:
         self._console.print()
-        self._console.print(Text(words, "bold"))
+        self._console.print(Text(_folded(words), "bold"))
 
     def say(self, words: str, style: str = "") -> None:
-        self._console.print(Text(words, style))
+        self._console.print(Text(_folded(words), style))
 
     def what_next(self, lines: Sequence[str]) -> None:
         """Lines for a person to type in the demo's folder, as long as it is there."""
@@ -103,6 +103,10 @@ class Stage:
         self.title("Try next")
         for words in (f"cd {self.folder}", *_path_lines(), *_unset_lines(), *lines):
             self._console.print(Text(f"  {words}"))
+
+
+def _folded(words: str) -> str:
+    return "\n".join(folded(line, sys.stdout) for line in words.splitlines())
 
 
 def _path_lines() -> Iterator[str]:

@@ -5,6 +5,8 @@ Everything is asked and checked first, then written, then started. A file that i
 
 import asyncio
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -13,6 +15,7 @@ import typer
 from wakeful.bootstrap.homes import check_home
 from wakeful.bootstrap.models import model_catalogue, try_model
 from wakeful.contracts.catalogue import ProviderState
+from wakeful.contracts.errors import WakefulError
 from wakeful.contracts.models import spelled_reference
 from wakeful.service.operations.runtime import (
     LIST_NOTICES,
@@ -47,7 +50,7 @@ from wakeful.surfaces.cli.file_words import problem_lines
 from wakeful.surfaces.cli.options import JsonOption
 from wakeful.surfaces.cli.phone_setup import TOKEN_VARIABLE, PhoneState, bot_token, pair_phone
 from wakeful.surfaces.cli.places import ask, place_to_ask
-from wakeful.surfaces.cli.problems import Failure, NeedsPerson, WrongRequest, note
+from wakeful.surfaces.cli.problems import Failure, NeedsPerson, WrongRequest, complain, note
 from wakeful.surfaces.cli.serving_options import ListenOption, restart_lines, show_first_token
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
 from wakeful.surfaces.cli.terminal_approver import is_attended
@@ -213,7 +216,39 @@ def _answers(
         os.environ[f"{named.upper().replace('-', '_')}_BASE_URL"] = base_url  # for the check; the file says it later
     providers = {each.name: each for each in model_catalogue().providers if each.name != "scripted"}
     if model is None:
-        model = _asked_model(providers, attended=attended)
+        ask_for_it = partial(_asked_model, providers, attended=attended)
+        model = _until_right(ask_for_it, partial(_named, providers)) if attended else ask_for_it()
+    provider, reference = _named(providers, model)
+    key = _key(provider, attended=attended, replace=replace)
+    if spend is None:
+        words = "Spend a day, in dollars (or none)"
+        ask_for_it = partial(typer.prompt, words, default=f"{SPEND:g}", err=True)
+        spend = _until_right(ask_for_it, _money) if attended else str(SPEND)
+    if reach is None:
+        words = "How to reach you (ntfy, telegram, an address, a command, none)"
+        ask_for_it = partial(typer.prompt, words, default="none", err=True)
+        reach = _until_right(ask_for_it, reach_of) if attended else "none"
+    if autostart is None:
+        autostart = typer.confirm("Start when the machine starts?", default=True, err=True) if attended else False
+    way = reach_of(str(reach))
+    token = bot_token(way.phone, attended=attended, replace=replace)
+    return Answers(reference, provider, key, _money(str(spend)), way, autostart, base_url, token)
+
+
+def _until_right(ask_for_it: Callable[[], object], check: Callable[[str], object]) -> str:
+    """The answer of a person, asked for again as long as it will not do: the answers before it are not lost."""
+    while True:
+        said = str(ask_for_it())
+        try:
+            check(said)
+        except WakefulError as wrong:
+            complain(wrong.message, wrong.hint)
+        else:
+            return said
+
+
+def _named(providers: dict[str, ProviderState], model: str) -> tuple[ProviderState, str]:
+    """The provider and the whole reference of a model, or of a provider's suggested one. Raises WrongRequest."""
     provider_name, _, model_name = spelled_reference(model).partition(":")
     if provider_name == "scripted":
         provider = next(each for each in model_catalogue().providers if each.name == "scripted")
@@ -231,22 +266,7 @@ def _answers(
             raise WrongRequest(
                 f"--model {provider_name} names no model", f"give one of its models: --model {provider_name}:MODEL"
             )
-    reference = f"{provider_name}:{model_name}"
-    key = _key(provider, attended=attended, replace=replace)
-    if spend is None:
-        spend = (
-            typer.prompt("Spend a day, in dollars (or none)", default=f"{SPEND:g}", err=True)
-            if attended
-            else str(SPEND)
-        )
-    if reach is None:
-        words = "How to reach you: ntfy or telegram (a phone), an address (https://...), a command, or none"
-        reach = typer.prompt(words, default="none", err=True) if attended else "none"
-    if autostart is None:
-        autostart = typer.confirm("Start when the machine starts?", default=True, err=True) if attended else False
-    way = reach_of(str(reach))
-    token = bot_token(way.phone, attended=attended, replace=replace)
-    return Answers(reference, provider, key, _money(str(spend)), way, autostart, base_url, token)
+    return provider, f"{provider_name}:{model_name}"
 
 
 def _provider_part(model: str | None) -> str:

@@ -18,7 +18,7 @@ def named_people(text: str) -> str:
 
 
 def named_stream(agent: str) -> str:
-    """Whose word it is: an agent's, or that of the runtime itself."""
+    """The name that people see: an agent's, or that of the runtime itself."""
     return "runtime" if agent == RUNTIME else agent
 
 

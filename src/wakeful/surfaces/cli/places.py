@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FILE = "runs.db"
 UNATTENDED = "no daemon runs: wakeful daemon start"
+NO_AGENTS = "no agents yet; make one: wakeful agent create NAME --model PROVIDER:MODEL"
 Q = TypeVar("Q")
 A = TypeVar("A")
 _clients: "dict[DaemonAddress, DaemonClient]" = {}

@@ -12,7 +12,7 @@ import typer
 from wakeful.service.operations.overview import OVERVIEW, PATH, SHOWN, OverviewQuery
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.people import named_people
-from wakeful.surfaces.cli.places import UNATTENDED, StoreAddress, ask, client_of, place_to_ask
+from wakeful.surfaces.cli.places import NO_AGENTS, UNATTENDED, StoreAddress, ask, client_of, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
 from wakeful.surfaces.cli.shown_values import STATES, ago, counted, json_text, local_times, moment, one_line, out, plain
@@ -69,7 +69,7 @@ def _tell(found: dict[str, Any], place: StoreAddress, *, wide: bool) -> None:
         head = ("AGENT", "STATE", "NEXT WAKE", "TODAY USD", "NEEDS YOU")
         out(columns([_cells(each) for each in found["agents"]], head, wide=wide))
     else:
-        out(f"no agents yet; make one: wakeful agent create NAME{place.flag}")
+        out(f"{NO_AGENTS}{place.flag}")
     if found["more"]:
         out(f"and {counted(found['more'], 'more agent')}: wakeful status --all{place.flag}")
     asked = []

@@ -29,7 +29,7 @@ from wakeful.surfaces.cli.runtime_watch import OneAgent
 from wakeful.surfaces.cli.screen import width
 from wakeful.views.presentation.display_modes import DisplayMode, detail_lines, display_mode
 from wakeful.views.presentation.feed_entries import FeedEntry
-from wakeful.views.presentation.plain_text import json_text
+from wakeful.views.presentation.plain_text import json_text, plain
 
 MADE_BY = 'wakeful send ops "hello"'
 DETAIL = "         | "
@@ -58,7 +58,8 @@ def tail(
         sys.stdout.write("nothing yet\n" if mode != "info" else "nothing yet; more detail: --display verbose\n")
     printer.print(found)
     if printer.has_cut and not follow:
-        whole = f"wakeful transcript {agent}" if agent is not None else "wakeful transcript AGENT"
+        names = {each.envelope.agent_id for each in found}
+        whole = f"wakeful transcript {plain(names.pop()) if len(names) == 1 else 'AGENT'}"
         sys.stdout.write(f"in full: {whole}{place.flag}   each line: --wide\n")
     if follow:
         try:

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from wakeful._version import __version__
 from wakeful.contracts.errors import NotEntitled, WakefulError
+from wakeful.service.access import TokenBook
 from wakeful.service.operations.artifacts import SHOW_ARTIFACT, ArtifactName
 from wakeful.service.operations.operation import NoRequest, OpenStore
 from wakeful.service.operations.process import METRICS
@@ -45,8 +46,9 @@ _REFUSED = {
 """Of a refused delivery; all other reasons are 422, and a signature that does not hold is 401."""
 
 
-def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
-    """Everything behind the door, for one store and the runtime on it. Streams end when `closing` is set."""
+def application(opened: OpenStore, closing: asyncio.Event, tokens: TokenBook | None = None) -> FastAPI:
+    """Everything behind the door, for one store and the runtime on it. Streams end when `closing` is set, and when the
+    token of their reader is revoked."""
     app = FastAPI(
         title="wakeful",
         version=API_VERSION,
@@ -90,7 +92,7 @@ def application(opened: OpenStore, closing: asyncio.Event) -> FastAPI:
     async def deliver(request: Request, mode: str, token: str) -> Response:
         return await _delivered(request, opened)
 
-    streams = OpenStreams(closing)
+    streams = OpenStreams(closing, tokens)
     add_routes(
         app,
         [

@@ -17,9 +17,10 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from wakeful.contracts.errors import InvalidValue, NotEntitled
-from wakeful.surfaces.http.guard import BODY, HEADERS, caller_of
+from wakeful.surfaces.http.guard import AT_ONCE, BODY, HEADERS, caller_of
 from wakeful.surfaces.http.request_keys import IDEMPOTENCY, KEY_PATTERN
 
 LONGEST_NAME = 500
@@ -118,6 +119,11 @@ class JsonAnswer(Response):
         self.status_code, self.background, self.body = 200, None, body
         self.raw_headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        at_once = scope["state"].get(AT_ONCE)
+        if at_once is None or not at_once(scope, self.raw_headers, self.body):
+            await super().__call__(scope, receive, send)
+
 
 def require(request: Request, scope: str) -> None:
     """Raises NotEntitled for a caller without the scope."""
@@ -143,7 +149,7 @@ def _parsed(body: bytes) -> Any:
     if not body:
         return None
     try:
-        said = json.loads(body, object_pairs_hook=_object)
+        said = _JSON.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
     except json.JSONDecodeError as error:
         words = f"the body is no JSON: {error.msg} (character {error.pos})"
         wrong = {"type": "json_invalid", "loc": ("body",), "msg": words, "input": {}}
@@ -176,6 +182,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, said in Counter(key for key, _ in pairs).items() if said > 1)
         raise InvalidValue("duplicate_key", "", f"the key {twice!r} stands in one object twice", "Send it once.")
     return found
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _take(

@@ -3,8 +3,8 @@
 A stream reads the log at its reader's speed and keeps nothing for it: a reader that is slow is behind, and costs no
 more than one that is not. Of what many follow, each event is put into bytes once.
 
-A stream is the task that answers its request and one that waits for the reader to go away. Signs of life and the end
-of the server come to all of them from one place.
+A stream is the task that answers its request and one that waits for the reader to go away. Signs of life, the end of
+the server and the end of a token come to all of them from one place.
 """
 
 import asyncio
@@ -18,13 +18,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from wakeful.contracts.errors import InvalidValue, WakefulError
+from wakeful.contracts.errors import InvalidConfig, InvalidValue, WakefulError
+from wakeful.service.access import TokenBook
 from wakeful.service.serving.daemon_client import LEAVING
-from wakeful.surfaces.http.error_answers import problem_of
+from wakeful.surfaces.http.error_answers import HttpProblem, problem_of
+from wakeful.surfaces.http.guard import TOKEN, token_refused
 
 SSE = "text/event-stream"
 FIRST_SECONDS = 0.05
 KEEP_ALIVE_SECONDS = 15.0
+LOOK_SECONDS = 1.0
+"""How often the tokens are looked at while there are streams."""
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -56,8 +60,10 @@ class Items(Protocol[T_co]):
 class OpenStreams:
     """All streams of a server: each is told when it ends, and gives a sign of life when it has been quiet."""
 
-    def __init__(self, closing: asyncio.Event) -> None:
+    def __init__(self, closing: asyncio.Event, tokens: TokenBook | None = None) -> None:
+        """`tokens`: of readers that come over the network; one that is revoked ends their streams."""
         self.closing = closing
+        self._tokens = tokens
         self._streams: set[EventStream[Any]] = set()
         self._keeper: asyncio.Task[None] | None = None
 
@@ -71,15 +77,43 @@ class OpenStreams:
 
     async def _keep(self) -> None:
         """Until the server ends; while there is no stream it sleeps like the others."""
+        edition, was_changed, until = self._edition(None), False, 0.0
         while not self.closing.is_set():
             with suppress(TimeoutError):
-                async with asyncio.timeout(KEEP_ALIVE_SECONDS / 2):
+                async with asyncio.timeout(LOOK_SECONDS):
                     await self.closing.wait()
+            known, edition = edition, self._edition(edition)
+            if edition != known or was_changed:  # twice: a reader may just have been let in
+                self._end_revoked()
+            was_changed = edition != known
+            now = asyncio.get_running_loop().time()
+            if now < until and not self.closing.is_set():
+                continue
+            until = now + KEEP_ALIVE_SECONDS / 2
             for stream in tuple(self._streams):
                 if self.closing.is_set():
                     stream.end()
                 else:
                     stream.show_life()
+
+    def _edition(self, known: tuple[int, int] | None) -> tuple[int, int] | None:
+        if self._tokens is None or not self._streams:
+            return known
+        with suppress(InvalidConfig):  # whoever asks anew is told; nobody is sent away for it
+            return self._tokens.edition
+        return known
+
+    def _end_revoked(self) -> None:
+        assert self._tokens is not None
+        opens: dict[str, bool] = {}
+        for stream in tuple(self._streams):
+            token = stream.token
+            if token is None:
+                continue
+            if token not in opens:
+                opens[token] = self._tokens.caller(token) is not None
+            if not opens[token]:
+                stream.end(_error_frame(token_refused()))
 
 
 class EventStream(Response, Generic[T]):
@@ -100,13 +134,16 @@ class EventStream(Response, Generic[T]):
         self._head = RETRY + first if isinstance(first, bytes) else RETRY
         self._items, self._shown, self._streams, self._ends = items, shown, streams, ends
         self._last = b""
+        self.token: str | None = None
+        """What its reader came with over the network."""
         self._send: Send | None = None
         self._task: asyncio.Task[Any] | None = None
-        self._is_quiet = self._is_gone = False
+        self._is_quiet = self._is_gone = self._is_ended = False
         self._sign: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._send, self._task = send, asyncio.current_task()
+        self.token = scope.get("state", {}).get(TOKEN)
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         gone = asyncio.create_task(self._until_gone(receive))
         self._streams.add(self)
@@ -115,7 +152,7 @@ class EventStream(Response, Generic[T]):
             if not self._streams.closing.is_set():
                 await self._put_all()
         except asyncio.CancelledError:
-            if self._task is not None and not (self._is_gone or self._streams.closing.is_set()):
+            if self._task is not None and not (self._is_gone or self._is_ended or self._streams.closing.is_set()):
                 raise
             if self._task is not None:
                 self._task.uncancel()
@@ -159,9 +196,10 @@ class EventStream(Response, Generic[T]):
         if self._task is not None:
             self._task.cancel()
 
-    def end(self) -> None:
-        """The server ends. The reader comes back with its last id."""
-        if self._task is not None:
+    def end(self, last: bytes = b"") -> None:
+        """The server ends, and the reader comes back with its last id; or it is told why not, in a last frame."""
+        if self._task is not None and not self._is_ended:
+            self._last, self._is_ended = last, True
             self._task.cancel()
 
     def show_life(self) -> None:
@@ -231,7 +269,11 @@ def error_frame(error: Exception) -> bytes:
     """What went wrong after a stream began, in the shape of every error. Nothing follows."""
     if not isinstance(error, WakefulError):
         _log.error("a stream failed", exc_info=error)
-    return sse_frame(json.loads(problem_of(error).body), event="error")
+    return _error_frame(problem_of(error))
+
+
+def _error_frame(problem: HttpProblem) -> bytes:
+    return sse_frame(json.loads(problem.body), event="error")
 
 
 def sse_frame(data: Any, *, event: str = "", event_id: str = "") -> bytes:

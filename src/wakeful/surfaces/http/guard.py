@@ -47,9 +47,14 @@ PEER = LocalPeer("local")
 HEADERS = "headers"
 """In the state of a request: its headers as text, their names in small letters."""
 BODY = "body"
+"""In the state of a request: its whole body. A server that has it before the door is opened puts it there."""
+AT_ONCE = "at_once"
+"""In the state of a request, where its server can do it: writes an answer (headers and body) in one piece, and says
+whether it did."""
+TOKEN = "token"
+"""What the caller came with: a stream that stays open is looked after by it."""
 REFUSALS = "refusals"
 """Where refusals are counted, for those behind the door."""
-"""In the state of a request: its whole body. A server that has it before the door is opened puts it there."""
 API_VERSION = "1"
 SLASH = "\ue02f"
 """Stands for an encoded slash in a path while a route is looked for: a name that has one is still one name."""
@@ -62,6 +67,7 @@ MARKS = (
     (b"wakeful-version", __version__.encode()),
     (b"x-content-type-options", b"nosniff"),
 )
+KEPT_BY_NOBODY = (b"cache-control", b"no-store")
 _SINGLE = (
     b"host",
     b"authorization",
@@ -169,13 +175,13 @@ class Guard:
                 503, "tokens_unreadable", "the tokens of this home cannot be read", "Look there: wakeful token list"
             )
         if caller is not None:
-            scope["state"]["caller"] = caller
+            scope["state"] |= {"caller": caller, TOKEN: token.strip()}
             return None
         if scope["path"] in OPEN_PATHS or _is_delivery(scope):
             scope["state"]["caller"] = Caller("anonymous", frozenset())
             return None
         if kind:
-            return problem(401, "token_refused", "the token opens nothing here", "Make one: wakeful token create NAME")
+            return token_refused()
         return problem(
             401,
             "token_missing",
@@ -230,6 +236,10 @@ def cut_off() -> HttpProblem:
         "Ask again once it runs; with the same Idempotency-Key it is done once.",
         retryable=True,
     )
+
+
+def token_refused() -> HttpProblem:
+    return problem(401, "token_refused", "the token opens nothing here", "Make one: wakeful token create NAME")
 
 
 def _too_large() -> HttpProblem:
@@ -348,6 +358,6 @@ class MarkedSend:
             self.has_begun = True
             headers = [*message.get("headers", ()), *MARKS]
             if b"cache-control" not in [name for name, _ in headers]:
-                headers.append((b"cache-control", b"no-store"))
+                headers.append(KEPT_BY_NOBODY)
             message = {**message, "headers": headers}
         await self._send(message)

@@ -139,13 +139,14 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
             require(request, "reveal")
         made = request_of(route, values, caller_of(request.scope).name)
 
-        async def act() -> bytes:
-            return _adapter_of(record).dump_json(await route.operation.handler(opened(request), made))
-
         if key is not None and "key" not in fields:
+
+            async def act() -> bytes:
+                return _adapter_of(record).dump_json(await route.operation.handler(opened(request), made))
+
             return await once(request, route, opened(request), key, given, act)
         if not route.operation.many:
-            return JsonAnswer(await act())
+            return JsonAnswer(_adapter_of(record).dump_json(await route.operation.handler(opened(request), made)))
         items = await route.operation.handler(opened(request), made)
         if isinstance(pages, ByKey):
             items = cut(items, pages, place, limit + 1)

@@ -1,7 +1,8 @@
 """HTTP on one connection: who is at the other end, how long they may take to begin, and how much of a head is held.
 
 The parser (httptools, in C) sets no limit to a head: what it holds without handing anything over is counted here.
-A request that comes whole is handed over whole, and the head of an answer leaves with the first bytes of its body.
+A request that comes whole is handed over whole, and the head of an answer leaves with the first bytes of its body. The
+usual answer of a route that takes a body is written at once, without the messages of ASGI.
 
 No other protocol is spoken here. Clients that offer one with a request (`Upgrade: h2c`, as those of Java do) are
 answered as if they had not. The parser would take what follows such an offer, the body too, for that other protocol:
@@ -12,6 +13,7 @@ import asyncio
 import os
 import socket
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -19,13 +21,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from wakeful.surfaces.http.connections import BoundedConnection
 from wakeful.surfaces.http.error_answers import problem
-from wakeful.surfaces.http.guard import BODY, MARKS, PEER, Guard
+from wakeful.surfaces.http.guard import AT_ONCE, BODY, KEPT_BY_NOBODY, MARKS, PEER, Guard
 
 CUT_SECONDS = 2.0
 """How long, once the server ends, a client may take to read what was written for it."""
 HELD_BYTES = 65_536
 """How much of a head, or of what follows a body, may arrive before it is whole."""
 _CREDENTIALS = getattr(socket, "SO_PEERCRED", None)
+_ALL_HAVE = b"".join(name + b": " + value + b"\r\n" for name, value in (*MARKS, KEPT_BY_NOBODY))
 
 
 class _JoinedWrites:
@@ -49,6 +52,13 @@ class _JoinedWrites:
             return
         self._transport.write(data)
 
+    def write_whole(self, data: bytes) -> None:
+        """An answer with its head and its body."""
+        self.is_head = False
+        if self._held:
+            data, self._held = self._held + data, b""
+        self._transport.write(data)
+
     def _flush(self) -> None:
         if self._held:
             data, self._held = self._held, b""
@@ -66,6 +76,10 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
     """HTTP that knows who is at the other end of the home's socket, and gives nobody for ever to say what it wants."""
 
     _cutting: asyncio.TimerHandle | None = None
+    _keeping: asyncio.TimerHandle | None = None
+    """Ends a connection on which nothing is asked any more."""
+    _idle_since = 0.0
+    """By the clock of the loop: when the newest answer was complete."""
     _held = 0
     _is_in_head = False
     _offer: bytes | None = None
@@ -133,8 +147,13 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """What comes after a body says nothing about the request: the door has looked at its headers."""
-        if self._is_in_head:
+        if not self._is_in_head:
+            return
+        name = name.lower()
+        if name == b"expect":
             super().on_header(name, value)
+        else:
+            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade():
@@ -155,7 +174,9 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
         super().on_message_complete()
         cycle = self.cycle
         if self._is_new and not cycle.response_complete:
-            cycle.scope["state"][BODY], cycle.body = bytes(cycle.body), bytearray()
+            state = cycle.scope["state"]
+            state[BODY], cycle.body = bytes(cycle.body), bytearray()
+            state[AT_ONCE] = self._answer_at_once
             cycle.message_event.clear()
 
     def _head_without_offer(self) -> bytes:
@@ -166,6 +187,46 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
             if value and name != b"upgrade":
                 lines.append(name + b": " + value)
         return b"\r\n".join((*lines, b"", b""))
+
+    def _answer_at_once(self, scope: Any, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Write an answer without an error in one piece: what `cycle.send` does with its two messages, for one whose
+        length is told in its headers. False: nothing was done, and it has to take that way."""
+        cycle = self.cycle
+        if cycle.scope is not scope or cycle.response_started or cycle.disconnected or cycle.flow.write_paused:
+            return False  # another request has come behind it, or its client does not read and is waited for there
+        if cycle.access_log or not cycle.keep_alive:
+            return False
+        head = b"".join([name + b": " + value + b"\r\n" for name, value in (*cycle.default_headers, *headers)])
+        self._writes.write_whole(b"HTTP/1.1 200 OK\r\n" + head + _ALL_HAVE + b"\r\n" + body)
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        cycle.message_event.set()
+        cycle.on_response()
+        return True
+
+    def on_response_complete(self) -> None:
+        """As in uvicorn, with one timer for as long as a connection is used: a timer for each answer is put into the
+        loop's heap, and taken out again by the next request."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        self._idle_since = self.loop.time()
+        if self._keeping is None:
+            self._keeping = self.loop.call_later(self.timeout_keep_alive, self._look_whether_idle)
+
+    def _look_whether_idle(self) -> None:
+        self._keeping = None
+        if not self.is_idle or self._head is not None:
+            return  # the next answer sets it again, or the head that has begun is late
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._keeping = self.loop.call_later(left, self._look_whether_idle)
+        else:
+            self.timeout_keep_alive_handler()
 
     def shutdown(self) -> None:
         """The server ends. A reader that does not take what is written for it is waited for no longer than others."""
@@ -179,8 +240,9 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.forget_head()
-        if self._cutting is not None:
-            self._cutting.cancel()
+        for timer in (self._cutting, self._keeping):
+            if timer is not None:
+                timer.cancel()
         self.network.leave(self)
         super().connection_lost(exc)
 

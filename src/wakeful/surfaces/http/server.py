@@ -83,9 +83,11 @@ class _Drain:
         return max(0.0, self._until - asyncio.get_running_loop().time())
 
     def hear_signals(self) -> None:
-        """A signal begins it, and another one cuts nothing short: as long as the loop runs, none ends the process."""
+        """A signal begins it, and another one cuts nothing short: as long as the loop runs, none ends the process. A
+        terminal that is closed says so by a signal, too, unless the process was begun with `nohup`."""
         loop = asyncio.get_running_loop()
-        for each in (signal.SIGTERM, signal.SIGINT):
+        closed = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL else []
+        for each in (signal.SIGTERM, signal.SIGINT, *closed):
             loop.add_signal_handler(each, self.begin)
 
 
@@ -157,7 +159,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             await host.take_up()
             opened = OpenStore(engine.store, lambda _: engine, own_keys, living, process, host)
             app = Guard(
-                front(application(opened, drain.closing)),
+                front(application(opened, drain.closing, tokens)),
                 tokens,
                 allowed_hosts(options, _host(address)),
                 closing=drain.closing,

@@ -17,7 +17,7 @@ from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overview import Overview, cut_line
 from wakeful.surfaces.tui.screen_text import cut, folded, padded
 from wakeful.surfaces.tui.shown_times import ShownTimes
-from wakeful.surfaces.tui.slash_commands import COMMANDS
+from wakeful.surfaces.tui.slash_commands import COMMANDS, NO_AGENT
 from wakeful.surfaces.tui.wishes import CommandWish, QuestionWish, Wish
 from wakeful.views.presentation.plain_text import json_text, short
 
@@ -299,7 +299,7 @@ class AgentsOverlay(Overlay):
         shown = self._overview()
         rows = shown.table(self.room, self.chosen, len(shown.rows))
         found = [Line(row, "you" if row.startswith(">") else "agent") for row in rows]
-        return found if shown.rows else [Line("no agents yet; make one: wakeful agent create NAME")]
+        return found if shown.rows else [Line(line) for line in folded(NO_AGENT, self.room)]
 
 
 class ActionsOverlay(Overlay):

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from wakeful.contracts.errors import InvalidRequest
 from wakeful.surfaces.tui.home_client import HomeClient
 
-NO_AGENT = "there is no agent yet; make one: wakeful agent create NAME"
+NO_AGENT = "no agent yet; make one: wakeful agent create NAME --model PROVIDER:MODEL"
 HOME = "agent_home"
 
 

@@ -42,11 +42,11 @@ async def run_supervised(
                 show=lambda _, text: ctx.show(text),
             )
             try:
-                with board.running(command):
+                with board.running(command):  # until it is a task that the board knows: it can be ended at any moment
                     ended = await _until(command, spec.yield_time_ms / 1000)
-                if ended is None:
-                    is_handed_over = True
-                    return await _promoted(board, command, sandbox, custody, record, ctx, spec)
+                    if ended is None:
+                        is_handed_over = True
+                        return await _promoted(board, command, sandbox, custody, record, ctx, spec)
             finally:
                 if not is_handed_over:
                     await asyncio.shield(asyncio.ensure_future(command.end()))

@@ -16,7 +16,7 @@ from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import Fact, StoredFact
-from wakeful.contracts.errors import InvalidConfig, ModelFailure
+from wakeful.contracts.errors import AgentNotFound, InvalidConfig, ModelFailure
 from wakeful.contracts.events import (
     BudgetGranted,
     BudgetNoticed,
@@ -215,9 +215,11 @@ async def test_a_grant_is_refused_when_it_is_nothing_or_its_window_is_unclear(sy
     with pytest.raises(InvalidConfig, match="a grant of '0'"):
         await grant(system, "runtime", "0", "day")
     with pytest.raises(InvalidConfig, match="name the limit to raise"):
-        await grant(system, "agent:ops", "1")
+        await grant(system, "runtime", "1")
+    with pytest.raises(AgentNotFound, match="there is no agent 'ops'"):
+        await grant(system, "agent:ops", "1", "hour")
     assert await system.store.read(STREAM) == []
-    row = await grant(system, "agent:ops", "1", "hour")
+    row = await grant(system, "runtime", "1", "hour")
     assert (row.limit, row.granted) == (0, nanodollars("1"))
 
 

@@ -1,6 +1,7 @@
 """One connection: requests in pieces, requests that come together, heads without an end, headers after a body."""
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -10,8 +11,9 @@ import pytest
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from wakeful.surfaces.http.body_routes import JsonAnswer
 from wakeful.surfaces.http.connections import FEWEST, NetworkConnections
-from wakeful.surfaces.http.guard import BODY
+from wakeful.surfaces.http.guard import AT_ONCE, BODY, MarkedSend
 from wakeful.surfaces.http.peer_protocol import HELD_BYTES, PeerProtocol
 
 FIRST = b"POST /a HTTP/1.1\r\nhost: x\r\n"
@@ -40,13 +42,29 @@ class Echo:
         await send({"type": "http.response.body", "body": said})
 
 
+class Answering:
+    """An application that answers as routes with a body do, and knows which answers were written at once."""
+
+    def __init__(self, *, at_once: bool = True) -> None:
+        self.at_once, self.written = at_once, list[bool]()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0)
+        if not self.at_once:
+            scope["state"].pop(AT_ONCE, None)
+        marked = MarkedSend(send)
+        await JsonAnswer(b'{"said":"%s"}' % scope["state"].get(BODY, b"?"))(scope, receive, marked)
+        self.written.append(not marked.has_begun)
+
+
 @asynccontextmanager
-async def serving(app: Any, protocol: type[asyncio.Protocol] = PeerProtocol) -> AsyncIterator[int]:
+async def serving(app: Any, protocol: type[asyncio.Protocol] = PeerProtocol, keep_alive: int = 5) -> AsyncIterator[int]:
     """The port of a server that speaks the protocol."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()  # whoever comes before it serves is kept
         config = uvicorn.Config(app, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False)
+        config.timeout_keep_alive = keep_alive
         server = uvicorn.Server(config)
         running = asyncio.create_task(server._serve([listening]))
         try:
@@ -88,6 +106,39 @@ async def test_requests_that_come_in_one_piece_are_answered_in_their_order() -> 
         found = await answer_to(port, first + HEAD + b"content-length: 1\r\n\r\n4")
     bodies = [part.partition(b"\r\n\r\n")[2][:1] for part in found.split(b"HTTP/1.1 200 OK")[1:]]
     assert bodies == [b"0", b"1", b"2", b"3", b"4"]
+
+
+async def test_an_answer_that_is_written_at_once_is_byte_for_byte_the_one_of_the_usual_way() -> None:
+    found = []
+    for app in (Answering(), Answering(at_once=False)):
+        async with serving(app) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            said = b""
+            for place in range(3):
+                writer.write(FIRST + b"content-length: 1\r\n\r\n%d" % place)
+                said += await reader.readuntil(b'"}')
+            writer.write(HEAD + b"content-length: 1\r\n\r\n3")
+            found.append(re.sub(rb"date: [^\r]*", b"date", said + await reader.read()))
+            writer.close()
+        assert app.written == [app.at_once] * 3 + [False], "a connection that ends takes the usual way"
+    assert found[0] == found[1]
+    assert re.findall(rb'"said":"(.)"', found[0]) == [b"0", b"1", b"2", b"3"]
+    assert found[0].count(b"cache-control: no-store") == found[0].count(b"nosniff") == 4
+
+
+async def test_requests_that_come_in_one_piece_are_answered_in_their_order_whichever_way_each_takes() -> None:
+    async with serving(Answering()) as port:
+        asked = b"".join(FIRST + b"content-length: 1\r\n\r\n%d" % each for each in range(4))
+        found = await answer_to(port, asked + HEAD + b"content-length: 1\r\n\r\n4")
+    assert re.findall(rb'"said":"(.)"', found) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+async def test_a_connection_on_which_nothing_is_asked_any_more_is_closed() -> None:
+    async with serving(Answering(), keep_alive=1) as port:
+        asked = FIRST + b"content-length: 1\r\n\r\n0"
+        found = await answer_to(port, asked, asked)
+    assert found.count(b'"said":"0"') == 2
+    assert b"connection: close" not in found
 
 
 @pytest.mark.parametrize("beginning", [HEAD + b"a: ", CHUNKED + b"a: "], ids=["head", "after the body"])

@@ -4,7 +4,7 @@ import asyncio
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from kit.gates.confined_commands import alive, level, marker, place_outside, unt
 from kit.runs.store_facts import AGENT, THREAD, TURN, claimed
 from unit.tools.local.test_commands import Call
 from wakeful.bootstrap.engines import new_engine
+from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, ToolReported
 from wakeful.contracts.events import MessageAdmitted, TaskCreated, TaskEnded
 from wakeful.contracts.tasks import CommandSpec
@@ -24,6 +25,7 @@ from wakeful.runtime.tasks import RuntimeTasks
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.sandbox.settings import MachineLimits, SandboxSettings
 from wakeful.store.memory import MemoryStore
+from wakeful.testing.wrapped_store import WrappedStore
 from wakeful.tools.context import RunContext
 from wakeful.tools.local import task_tools
 from wakeful.tools.local.task_commands import ExecTaskCommand
@@ -548,3 +550,25 @@ async def test_a_command_that_cannot_go_on_as_a_task_is_ended_and_the_model_is_t
     assert caught.value.error.kind == "task_not_made"
     assert "after 1 ms the command could not go on as a task, and was ended" in caught.value.error.message
     assert (alive(name), await desk.store.tasks_of(AGENT)) == ([], [])
+
+
+class StoppedMeanwhile(WrappedStore):
+    """Everything is stopped in the moment in which a command becomes a task."""
+
+    board: RuntimeTasks
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact], **options: Any) -> Any:
+        if any(isinstance(fact.event, TaskCreated) for fact in facts):
+            await self.board.end_commands("everything was stopped")
+        return await self.inner.admit(agent_id, facts, **options)
+
+
+async def test_a_command_that_becomes_a_task_while_everything_is_stopped_is_ended(desk: Desk) -> None:
+    name, store = marker(), StoppedMeanwhile(desk.store)
+    store.board = board = RuntimeTasks(new_engine(store), desk.board.folder, frozenset)
+    tool = ExecTaskCommand(desk.sandbox, board)
+    output = await tool.invoke(desk.context(), {"cmd": f"sleep {name}", "yield_time_ms": ONCE})
+    assert isinstance(output, ToolOutput) and isinstance(output.content, dict)
+    row = await board.wait(output.content["task_handle"]["task_id"], 60)
+    assert (row.status, alive(name)) == ("cancelled", [])
+    await board.close()
