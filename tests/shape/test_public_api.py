@@ -16,7 +16,7 @@ INTERNAL = {
     "ArgumentsRefused", "ResultRefused", "ToolAsks", "ToolReported",  # told to the model
     "Failure", "NeedsPerson", "WrongRequest",  # of the command line
     "ControlRefused", "DaemonConflict", "DaemonProblem", "NoAnswer", "NobodyThere", "NotNow",  # about a daemon
-    "AnswerCutOff", "NotABackup",  # of a daemon that ends; of wakeful restore
+    "AnswerCutOff", "HomeServed", "NotABackup",  # of a daemon that ends, or runs already; of wakeful restore
 }  # fmt: skip
 """Errors of ours that no program sees."""
 ANYTHING = {
