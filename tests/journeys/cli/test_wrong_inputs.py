@@ -150,7 +150,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "mcp approve github": ("no tool of an MCP server 'github' was ever seen", "list the servers: wakeful mcp list"),
     "trust nope": ("nope cannot be read: No such file or directory", "name a file or a folder."),
     "schema event": ("there is no schema 'event'", "there are: events, standard-events"),
-    "demo crsh": ("there is no demo 'crsh'", "list them: wakeful demo"),
+    "demo crsh": ("there is no demo 'crsh'", "did you mean wakeful demo crash?"),
     "workflow show nope": ("there is no workflow 'nope' in ", "none is saved in this store."),
     "workflow validate nope.json": ("nope.json cannot be read: No such file or directory", "name a JSON file"),
     "workflow validate shop.py": ("shop.py is not a valid workflow", "invalid_graph: not JSON"),
