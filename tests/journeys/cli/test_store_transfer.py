@@ -81,7 +81,7 @@ def test_a_file_that_does_not_verify_is_refused_and_nothing_is_written(
         case "other file":
             lines, words = ['{"format":"something"}'], "there is no 'version'"
         case "known agent":
-            words = "is in runs.db already"
+            words = "all that changed.jsonl holds is in runs.db already"
     Path("changed.jsonl").write_text("\n".join(lines) + "\n")
     store = "runs.db" if change == "known agent" else "other.db"
     before = len(open_store("runs.db").turns())
@@ -90,6 +90,28 @@ def test_a_file_that_does_not_verify_is_refused_and_nothing_is_written(
     assert words in refused.err
     assert len(open_store(store).turns()) == (before if change == "known agent" else 0)
     assert open_store(store).verify().agents == (2 if change == "known agent" else 0)
+
+
+def test_an_import_that_was_cut_off_is_completed_by_the_same_line(wakeful: Wakeful, turn: str) -> None:
+    """Each log is a transaction of its own: a kill between two of them leaves the first."""
+    wakeful("store", "export", "calc.jsonl", "--agent", "calc", "--store", "runs.db")
+    wakeful("store", "export", "logs.jsonl", "--store", "runs.db")
+    wakeful("store", "import", "calc.jsonl", "--store", "other.db")
+    run_sync(Agent("calc", scripted(["four"])), "2 + 2?", store="other.db", thread="today")  # it went on meanwhile
+    taken = wakeful("store", "import", "logs.jsonl", "--store", "other.db")
+    assert (taken.code, taken.out.startswith("1 log taken in from logs.jsonl: ")) == (0, True)
+    other = open_store("other.db")
+    assert (len(other.turns(agent="calc")), other.verify().damage) == (2, [])
+    assert other.replay(turn).identical
+
+
+def test_another_log_of_an_agent_that_is_there_is_refused_with_its_whole_file(wakeful: Wakeful, turn: str) -> None:
+    wakeful("store", "export", "logs.jsonl", "--store", "runs.db")
+    run_sync(Agent("shop", scripted(["three"])), "1 + 2?", store="other.db", thread="today")
+    refused = wakeful("store", "import", "logs.jsonl", "--store", "other.db")
+    assert refused.code != 0
+    assert "another log of agent shop is in other.db already: nothing was imported" in refused.err
+    assert [each.agent for each in open_store("other.db").turns()] == ["shop"]
 
 
 def test_expired_events_and_cut_logs_go_along(wakeful: Wakeful, turn: str) -> None:

@@ -57,23 +57,39 @@ async def export_logs(store: Store, path: Path, agents: Sequence[str] = ()) -> T
 
 
 async def import_logs(store: Store, path: Path) -> TransferReport:
-    """Take in every log of a file. Raises InvalidRequest, StoreDamaged or EventRefused: then no log was taken in."""
-    logs, blobs = _read(path)
-    there = set(await store.agents())
-    for log in logs:
-        if log.agent_id in there:
-            raise EventRefused(
-                f"agent {log.agent_id} is in {store.location} already: nothing was imported",
-                "Import the file into a store that does not have it.",
-            )
-    for log in logs:  # all chains, before the first log is written
+    """Take in every log of a file that is not here yet: an import that was killed is completed by another one.
+
+    Raises InvalidRequest, StoreDamaged or EventRefused: then no log was taken in.
+    """
+    whole, blobs = _read(path)
+    for log in whole:  # all chains, before the first log is written
         store.transfer.check(log)
+    logs = [log for log in whole if not await _is_here(store, log)]
+    if not logs and whole:
+        raise EventRefused(
+            f"all that {path} holds is in {store.location} already: nothing was imported",
+            "Import the file into a store that does not have it.",
+        )
     for data in blobs:
         await store.put_blob(data, "application/octet-stream")
     events = 0
     for log in logs:
         events += await store.transfer.take_in(log)
     return TransferReport(file=str(path), agents=[log.agent_id for log in logs], events=events, blobs=len(blobs))
+
+
+async def _is_here(store: Store, log: StoredLog) -> bool:
+    """Was the log taken in already? It may have gone on since. Raises EventRefused for another log of that agent."""
+    here = await store.transfer.stored_log(log.agent_id)
+    if here is None:
+        return False
+    is_begun_alike = (here.cut, here.cut_hash) == (log.cut, log.cut_hash)
+    if not is_begun_alike or [row.hash for row in here.rows[: len(log.rows)]] != [row.hash for row in log.rows]:
+        raise EventRefused(
+            f"another log of agent {log.agent_id} is in {store.location} already: nothing was imported",
+            "Import the file into a store that does not have that agent.",
+        )
+    return True
 
 
 async def _count(store: Store, log: StoredLog) -> int:

@@ -322,8 +322,9 @@ class AsyncStore(StoredAgents, PathLike[str]):
         return await self._perform(EXPORT, TransferFile(fspath(path), tuple(agents)))
 
     async def import_logs(self, path: "str | PathLike[str]") -> "TransferReport":
-        """Take in the logs of a file that `export_logs` wrote. A file that does not verify, or has an agent that is
-        here already, is refused, and nothing is written."""
+        """Take in the logs of a file that `export_logs` wrote. Those that are here already are passed over, so that an
+        import that was cut off can be repeated. A file that does not verify, or has another log of an agent that is
+        here, is refused, and nothing is written."""
         return await self._perform(IMPORT, TransferFile(fspath(path)))
 
     async def artifacts(self, turn: str) -> "list[Artifact]":
