@@ -46,7 +46,6 @@ from wakeful.runtime.wake_hints import WakeHint, store_hint
 from wakeful.service.commands.approvals import show
 from wakeful.service.commands.interruption import supersede as supersede_turns
 from wakeful.service.commands.runtime_holds import refuse_if_stopped
-from wakeful.service.commands.turns_at_rest import end_at_rest
 from wakeful.service.queries.known_agents import agents_hint
 from wakeful.service.queries.record_names import meant_row
 
@@ -216,13 +215,13 @@ async def pause_agent(
 async def stop_agent(engine: Engine, name: str, *, by: str, reason: str = "") -> RuntimeAgentRow:
     """Stop it until somebody lets it run again: turns that run are stopped, and what comes from outside is refused.
 
-    Its private children are to end with it: that stands in the same commit, and whoever looks after them does it. What
-    was a child itself does not run again: its turns at rest end, and what they asked is withdrawn.
+    Its private children are to end with it: that stands in the same commit, and whoever looks after them does it.
     """
-    is_child = (await agent_named(engine.store, name)).ownership == "parent_supervised"
-    turns = [row for row in await _open_turns(engine, name) if is_child or row.state != "suspended"]
+    await agent_named(engine.store, name)
     asked = [
-        _in(engine, row, TurnInterruptRequested(interrupt_id=engine.ids.new("int"), requested_by=by)) for row in turns
+        _in(engine, row, TurnInterruptRequested(interrupt_id=engine.ids.new("int"), requested_by=by))
+        for row in await _open_turns(engine, name)
+        if row.state != "suspended"
     ]
     event = AgentStateChanged(control="stopped", changed_by=by, reason=reason)
     children = await _open_children(engine, name)
@@ -231,9 +230,6 @@ async def stop_agent(engine: Engine, name: str, *, by: str, reason: str = "") ->
         ends = [Fact(_end_with_parent(row), now, row.thread_id) for row in children]
         try:
             await engine.store.admit(name, [Fact(event, now), *ends, *asked])
-            for row in turns:
-                if row.state == "suspended":
-                    await end_at_rest(engine, row)
             return await agent_named(engine.store, name)
         except EventRefused:
             before, children = children, await _open_children(engine, name)
