@@ -5,6 +5,7 @@ Secrets of triggers stand in their addresses, and tokens in headers: what looks 
 
 import json
 import logging
+import os
 import re
 import sys
 import time
@@ -12,9 +13,13 @@ from contextlib import suppress
 from typing import Any, TextIO
 
 from wakeful.contracts.telemetry import DaemonLog
+from wakeful.service.serving.run_files import log_path, older_log_path
 from wakeful.settings.access_tokens import PREFIX
 from wakeful.settings.telemetry import owner_log
 
+STDOUT, STDERR = 1, 2
+MOST_BYTES = 10_000_000
+"""Of a daemon's log in the home: a new one is begun then, and the one before is kept."""
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _SECRETS = (
     (re.compile(r"(/callbacks/[^/\s\"']+/)[^\s\"'?#]+"), r"\1..."),
@@ -36,9 +41,33 @@ def begin_log(wanted: DaemonLog) -> None:
 
 def log_handler(wanted: DaemonLog, stream: TextIO) -> logging.Handler:
     """Writes lines to a stream."""
-    handler = logging.StreamHandler(stream)
+    handler = _BoundedLog(stream)
     handler.setFormatter(_JsonLines() if wanted.format == "json" else _Lines(TEXT))
     return handler
+
+
+class _BoundedLog(logging.StreamHandler[TextIO]):
+    """A log without an end would fill the disk of a daemon that runs for months."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        super().emit(record)
+        with suppress(OSError):
+            _begin_anew_when_long()
+
+
+def _begin_anew_when_long() -> None:
+    """Only where standard error is the log of this home: what a manager of services keeps is the manager's."""
+    log, written = log_path(), os.fstat(STDERR)
+    if written.st_size < MOST_BYTES or not os.path.samestat(written, log.stat()):
+        return
+    log.replace(older_log_path())
+    new = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        for standard in (STDOUT, STDERR):
+            if os.path.samestat(os.fstat(standard), written):
+                os.dup2(new, standard)
+    finally:
+        os.close(new)
 
 
 def say(words: str) -> None:

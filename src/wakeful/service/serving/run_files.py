@@ -62,6 +62,11 @@ def log_path() -> Path:
     return run_folder() / "daemon.log"
 
 
+def older_log_path() -> Path:
+    """The log before the one that is written."""
+    return run_folder() / "daemon.log.old"
+
+
 def failure_path() -> Path:
     return run_folder() / "failure.json"
 
@@ -196,15 +201,22 @@ def keep_first_token(token: str) -> Path:
 
 
 def log_tail(most: int = TAIL_BYTES) -> list[str]:
-    """The last lines of the log, whole ones."""
+    """The last lines of the log, whole ones; of one that was just begun, those of the one before."""
+    found = b""
+    for path in (log_path(), older_log_path()):
+        if (room := most - len(found)) > 0:
+            found = _end_of(path, room) + found
+    lines = found.decode("utf-8", "replace").splitlines()
+    return lines[1:] if len(found) == most else lines
+
+
+def _end_of(path: Path, most: int) -> bytes:
     try:
-        with log_path().open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - most))
-            lines = file.read().decode("utf-8", "replace").splitlines()
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+            return file.read(most)
     except OSError:
-        return []
-    return lines[1:] if size > most else lines
+        return b""
 
 
 def read_secrets() -> dict[str, str]:
