@@ -29,9 +29,11 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure() -> None:
     """How long an example takes says nothing of what it shows: no property fails because the machine is busy.
 
-    A shell has its background jobs ignore SIGINT, and so would every process that a test starts and interrupts.
+    A shell has its background jobs ignore SIGINT, and `nohup` has its program ignore SIGHUP; so would every process that
+    a test starts and interrupts.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         from hypothesis import HealthCheck, settings
     except ImportError:  # the suite against other frameworks has an environment of its own

@@ -67,6 +67,8 @@ def clerk(ledger: Ledger, **options: Any) -> Agent[None, str]:
 async def messages_and_pauses(store: Store, ledger: Ledger) -> None:
     """Messages of two threads, one of them to a paused agent; stopped and let run again, it answers each once."""
     async with living(store, clerk(ledger)) as (rt, _):
+        if (await rt.agent(OPS)).control == "stopped":  # killed before it could let it run again
+            await rt.resume(OPS)
         first = await rt.send(OPS, "Pay it.", key="first")
         await rt.answer(first)
         await rt.pause(OPS)
