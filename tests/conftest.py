@@ -29,7 +29,7 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure() -> None:
     """How long an example takes says nothing of what it shows: no property fails because the machine is busy.
 
-    A shell has its background jobs ignore SIGINT, and `nohup` has its program ignore SIGHUP; so would every process that
+    A shell has its background jobs ignore SIGINT, and `nohup` its program SIGHUP; and so would every process that
     a test starts and interrupts.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
