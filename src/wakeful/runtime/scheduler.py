@@ -9,7 +9,8 @@ and after some failures in a row its agent is paused, with the reason.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -40,6 +41,7 @@ LONGEST_SLEEP = 30.0
 
 OVERDUE_SECONDS = 60.0
 """What is due and has a place is begun at once: what lies there for so long is begun by nobody."""
+ANY_AGENT = ""
 WITH_TURNS = "timer:"
 """Work that runs turns, as threads do: the check of a timer is one."""
 EVEN_IF_HELD = ("notice:", "task:", "reload:", "channel:")
@@ -178,6 +180,8 @@ class Scheduler:
     _setbacks: dict[DueJob, _Setback] = field(default_factory=dict)
     _cut_off: dict[DueJob, None] = field(default_factory=dict)
     """Threads to look at although no wake says so."""
+    _let_run: Counter[str] = field(default_factory=Counter)
+    """Agents that somebody lets run at this moment."""
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _looks: int = 0
     _at_rest: "list[tuple[int, asyncio.Future[None]]]" = field(default_factory=list)
@@ -250,6 +254,21 @@ class Scheduler:
 
     def is_running(self, agent_id: str, thread_id: str) -> bool:
         return DueJob(agent_id, thread_id) in self._running
+
+    def has_in_hand(self, agent_id: str, thread_id: str) -> bool:
+        """Is the thread run, or about to be looked at?"""
+        job = DueJob(agent_id, thread_id)
+        return job in self._running or job in self._cut_off or not {agent_id, ANY_AGENT}.isdisjoint(self._let_run)
+
+    @contextmanager
+    def letting_run(self, agent_id: str = ANY_AGENT) -> Iterator[None]:
+        """Somebody lets an agent run, or all: turns of it that were cut off are looked at before this is over."""
+        self._let_run[agent_id] += 1
+        try:
+            yield
+        finally:
+            self._let_run[agent_id] -= 1
+            self._let_run += Counter()  # without those that are over
 
     async def settled(self) -> None:
         """Until nothing runs and nothing is due. What is due later, or is tried again later, is not waited for."""

@@ -183,8 +183,8 @@ class Watchdog:
     """Looks at threads that owe something, so many at a time, and repairs what would hang for ever."""
 
     engine: Engine
-    is_running: Callable[[str, str], bool]
-    """Does the scheduler of this process run the thread?"""
+    has_in_hand: Callable[[str, str], bool]
+    """Does the scheduler of this process run the thread, or look at it next?"""
     run_soon: Callable[[Iterable[tuple[str, str]]], None]
     """Has a thread run whose turn no process runs."""
     _places: dict[str, Any] = field(default_factory=dict)
@@ -254,4 +254,4 @@ class Watchdog:
         return None
 
     async def _life(self, row: RuntimeAgentRow, name: ThreadName) -> Liveness | LivenessViolation:
-        return await thread_life(self.engine, row, name.thread_id, is_run=self.is_running(*name))
+        return await thread_life(self.engine, row, name.thread_id, is_run=self.has_in_hand(*name))

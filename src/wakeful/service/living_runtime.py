@@ -217,18 +217,20 @@ class LivingRuntime:
 
     async def resume(self, agent: str, *, by: str) -> RuntimeAgentRow:
         before = await agent_named(self.engine.store, agent)
-        row = await resume_agent(self.engine, agent, by=by)
-        if before.cause == "provider":
-            await self._ask_provider(agent)
-        self.scheduler.forget_failures(agent)
-        await self._take_up_cut_off(agent)
+        with self.scheduler.letting_run(agent):
+            row = await resume_agent(self.engine, agent, by=by)
+            if before.cause == "provider":
+                await self._ask_provider(agent)
+            self.scheduler.forget_failures(agent)
+            await self._take_up_cut_off(agent)
         return row
 
     async def hold(self, control: AgentControl, *, by: str, reason: str = "") -> RuntimeHold:
         """Pause or stop everything, or let it run again."""
         if control == "running":
-            row = await release_everything(self.engine, by=by)
-            await self._take_up_cut_off()
+            with self.scheduler.letting_run():
+                row = await release_everything(self.engine, by=by)
+                await self._take_up_cut_off()
             return hold_record(row)
         row = await hold_everything(self.engine, control, by=by, reason=reason)
         await self.tasks.end_commands("everything was stopped")
@@ -303,8 +305,9 @@ def living_runtime(
 
     async def go_on(agent_id: str, cause: ControlCause, changed_at: int) -> None:
         """A pause ends by itself: what waited is due again, and a turn that was cut off meanwhile is taken up."""
-        await resume_agent(engine, agent_id, by=RUNTIME, cause=cause, instead_of=changed_at)
-        scheduler.look_at(await cut_off_threads(engine, scheduler.is_running, agent_id))
+        with scheduler.letting_run(agent_id):
+            await resume_agent(engine, agent_id, by=RUNTIME, cause=cause, instead_of=changed_at)
+            scheduler.look_at(await cut_off_threads(engine, scheduler.is_running, agent_id))
 
     async def resume_after(agent_id: str, changed_at: int) -> None:
         await go_on(agent_id, "provider", changed_at)
@@ -408,7 +411,7 @@ def living_runtime(
     scheduler = Scheduler(
         engine.store, engine.clock, run_thread, give_up, due_work, places, enforce, folders, parts.safely
     )
-    watchdog = Watchdog(engine, scheduler.is_running, scheduler.look_at)
+    watchdog = Watchdog(engine, scheduler.has_in_hand, scheduler.look_at)
     refusals = RefusalTally(engine)
 
     async def is_well() -> bool:

@@ -1,6 +1,7 @@
 """The liveness invariant through `Runtime`: a wake that is lost is found, written down and written again."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 
 from wakeful import Agent, Runtime, tool
 from wakeful.errors import AgentNotFound
+from wakeful.ports.mailbox import BusyThread
+from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock, scripted
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -192,6 +195,45 @@ async def test_a_turn_that_was_cut_off_under_a_pause_goes_on_when_the_pause_ends
     async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
         await passes(rt, clock, 5)  # less than the watchdog's minute
         assert (await rt.answer(sent)).output == "done"
+        assert await violations(rt) == []
+
+
+class LooksBetween(MemoryStore):
+    """Has somebody look after an agent was let run, and before its turns are looked at."""
+
+    look: Callable[[], Awaitable[Any]] | None = None
+
+    async def busy_threads(self, agent_id: str | None = None, **page: Any) -> list[BusyThread]:
+        row = await self.runtime_agent(agent_id) if agent_id is not None else None
+        if self.look is not None and row is not None and row.control == "running":
+            look, self.look = self.look, None
+            await look()
+        return await super().busy_threads(agent_id, **page)
+
+
+@pytest.mark.parametrize("how", ["by itself", "resumed"])
+async def test_a_turn_that_is_just_about_to_be_taken_up_is_not_called_cut_off(how: str) -> None:
+    clock, begun, late, store = FixedClock(MIDNIGHT), asyncio.Event(), asyncio.Event(), LooksBetween()
+
+    @tool(effect="keyed")
+    async def pay() -> str:
+        """Pay, and take a while to say so."""
+        begun.set()
+        await late.wait()
+        return "paid"
+
+    agent = Agent("ops", scripted([call("pay"), "done"]), tools=[pay])
+    async with Runtime(store=store, agents=[agent], clock=clock, grace=0) as rt:
+        sent = await rt.send("ops", "Pay.")
+        await begun.wait()
+        await rt.pause("ops", seconds=5)
+    late.set()
+    async with Runtime(store=store, agents=[agent], clock=clock) as rt:
+        await rt.settled()
+        store.look = rt._here.watchdog.look
+        await (passes(rt, clock, 5) if how == "by itself" else rt.resume("ops"))
+        assert (await rt.answer(sent)).output == "done"
+        assert store.look is None, "it looked"
         assert await violations(rt) == []
 
 
