@@ -478,6 +478,38 @@ async def test_work_that_is_planned_again_for_the_same_moment_wakes_its_agent_ag
         assert len(ticks) > 2
 
 
+async def test_work_goes_on_when_everything_may_run_again(tmp_path: Path) -> None:
+    """Who stops everything ends no work, as who stops an agent by name does not."""
+    asked = asyncio.Event()
+
+    @tool(effect="pure")
+    async def ponder() -> str:
+        """Think for as long as nobody stops it."""
+        if asked.is_set():
+            return "hm"
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    def say(text: str, results: list[Any]) -> Any:
+        if not results:
+            return calls(("pick_work_item", {"work_item_id": item_of(text)}))
+        if len(results) == 1:
+            return calls(("ponder", {}))
+        return calls(("complete_work_item", {"work_item_id": item_of(text), "report": "Thought over."}))
+
+    async with Runtime(tmp_path / "rt", agents=[builder(say, tools=[ponder])], clock=FixedClock()) as rt:
+        await rt.enqueue(AGENT, "Think it over.")
+        await asked.wait()
+        await rt.stop_all()
+        await rt.settled()
+        (turn,) = await rt._here.engine.store.turns_of_agent(AGENT, limit=50)
+        assert turn.state == "cancelled"
+        await rt.resume_all()
+        await rt.settled()
+        assert len(await rt._here.engine.store.turns_of_agent(AGENT, limit=50)) > 1, "it was woken for the item"
+
+
 async def test_an_agent_that_is_let_run_before_its_stopped_turn_ended_goes_on_with_its_work(tmp_path: Path) -> None:
     asked, late = asyncio.Event(), asyncio.Event()
 

@@ -11,6 +11,8 @@ from wakeful.contracts.file_problems import FileProblem
 from wakeful.contracts.models import FailureKind
 
 RUNTIME_STREAM = "runtime-control"
+EVERYTHING = "everything"
+"""Who asked a turn to rest or to stop, when everything was paused or stopped."""
 
 
 class RuntimeControlChanged(RuntimeFact):

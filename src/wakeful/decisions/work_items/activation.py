@@ -20,6 +20,7 @@ from wakeful.contracts.events import (
     WorkItemPicked,
     WorkItemUpdated,
 )
+from wakeful.contracts.events.holds import EVERYTHING
 from wakeful.contracts.waking import WorkSignal
 from wakeful.contracts.work_items import ActiveWait, WorkItem
 from wakeful.decisions.waking.backoff import BackoffPause, Sign, TurnSigns, has_progress, pause_after, plans_after
@@ -55,14 +56,17 @@ def goes_on_by_itself(ended: Terminal, signal: WorkSignal, events: Iterable[AnyE
     """Is the agent woken for its work after a turn that ended like this? `events` are the turn's.
 
     Not after one that a person cancelled: they want it to be quiet until they say something, and that they let the
-    agent run again before the turn had ended says it. Nor for the same item after a conversation that was too long for
-    its model: the next turn would be, too.
+    agent run again before the turn had ended says it. Who stops everything ends no work: it goes on when all may run
+    again, as that of an agent does which was stopped by name. Nor for the same item after a conversation that was too
+    long for its model: the next turn would be, too.
     """
     if not isinstance(ended, TurnFailed):
         return True
     said = [event for event in events if isinstance(event, TurnInterruptRequested | TurnPauseLifted)]
-    if ended.status == "cancelled" and said and isinstance(said[-1], TurnPauseLifted):
-        return True
+    if ended.status == "cancelled" and said:
+        last = said[-1]
+        if isinstance(last, TurnPauseLifted) or last.requested_by == EVERYTHING:
+            return True
     attempts = ended.timeline.attempts if ended.timeline is not None else ()
     is_too_long = bool(attempts) and attempts[-1].failure_kind == "context_length_exceeded"
     return ended.status != "cancelled" and not (is_too_long and signal.status == "active")

@@ -16,6 +16,7 @@ from wakeful.contracts.events import (
     TurnPauseLifted,
     TurnPauseRequested,
 )
+from wakeful.contracts.events.holds import EVERYTHING
 from wakeful.engine.run_request import Engine
 from wakeful.ports import TurnRow
 from wakeful.ports.notices import RuntimeHoldRow, RuntimeHolds
@@ -23,9 +24,6 @@ from wakeful.runtime.home_lock import runtime_lock
 from wakeful.runtime.parked_providers import append_to_runtime
 from wakeful.runtime.task_folders import tasks_folder
 from wakeful.runtime.tasks import RuntimeTasks
-
-EVERYTHING = "everything"
-"""Who asked a turn to rest, when everything was paused."""
 
 
 async def hold_everything(engine: Engine, control: AgentControl, *, by: str, reason: str = "") -> RuntimeHoldRow:
