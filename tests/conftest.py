@@ -13,8 +13,6 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 RULE = re.compile(r"[A-Z]{2,5}-[A-Z0-9]+-\d{2,3}")
 MOST_RULES_IN_A_MARK = 4
-WAITING = {"crash", "hostile", "journeys", "peers"}
-"""Folders whose tests wait more than they work."""
 SHARE = tuple(map(int, os.environ.get("WAKEFUL_TEST_SHARE", "0/1").split("/")))
 """Which share of the tests runs, of how many: every file has tests in each."""
 
@@ -68,25 +66,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             wrong += [f"{item.nodeid}: {rule!r} is no rule" for rule in mark.args if not RULE.fullmatch(str(rule))]
     if wrong:
         raise pytest.UsageError("spec marks: " + "; ".join(wrong))
-    items[:] = _in_turns(items)
     which, of = SHARE
     if left_out := [item for item in items if zlib.crc32(item.nodeid.encode()) % of != which % of]:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % of == which % of]
-
-
-def _in_turns(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Modules that wait for processes and for times to run out, in turns with those that do not: whoever runs a part of
-    the tests has some of both, and the last ones are quick. A module stays as it is."""
-    modules: dict[Path, list[pytest.Item]] = {}
-    for item in items:
-        modules.setdefault(item.path, []).append(item)
-    waiting = [path for path in modules if WAITING & set(path.relative_to(ROOT).parts)]
-    quick = [path for path in modules if path not in set(waiting)]
-    reach = len(quick) * 4 / 5 / max(len(waiting), 1)
-    places = [(place * reach, path) for place, path in enumerate(waiting)]
-    places += [(float(place), path) for place, path in enumerate(quick)]
-    return [item for _, path in sorted(places) for item in modules[path]]
 
 
 @pytest.fixture(scope="session")
