@@ -11,7 +11,7 @@ import pytest
 from kit.wires.notice_receiver import passes, receiving
 from wakeful import Agent, Runtime, tool
 from wakeful.contracts.approvals import Approve
-from wakeful.errors import InvalidConfig, InvalidValue
+from wakeful.errors import AgentStopped, InvalidConfig, InvalidValue
 from wakeful.service.commands.agents import reask
 from wakeful.service.commands.approvals import decide
 from wakeful.service.queries.overview import overview
@@ -328,6 +328,10 @@ async def test_an_expired_approval_can_be_asked_for_again(tmp_path: Path) -> Non
         with pytest.raises(InvalidValue, match="is still pending"):
             await reask(engine, first.approval_id, by="operator")
         await passes(rt, clock, 2 * HOUR)
+        await rt.stop_all()
+        with pytest.raises(AgentStopped):
+            await reask(engine, first.approval_id, by="operator")
+        await rt.resume_all()
         again = await reask(engine, first.approval_id, by="operator")
         await rt.settled()
         pending = await engine.store.actions(pending_only=True)
