@@ -122,7 +122,11 @@ class RuntimeTasks:
         for row in await self._store.open_tasks():
             if row.kind == "command_task" and row.status != "cancelling":
                 await self.stop(row.task_id, reason=reason)
-        ending = [self._watching[name].watcher for name in list(self._commands) if name in self._watching]
+        running = [name for name in self._commands if name in self._watching]
+        for name in running:
+            if name not in self._stopping:  # it became a task while others were being ended
+                await self.stop(name, reason=reason)
+        ending = [self._watching[name].watcher for name in running if name in self._watching]
         if ending:
             await asyncio.wait(ending)
 
@@ -169,6 +173,9 @@ class RuntimeTasks:
             self._commands[task_id] = asyncio.get_running_loop().create_future()
             self._commands[task_id].set_result(command)
             self._watch(row, self._look_after(row, command, settle, is_after_restart=False))
+            hold = await self._store.runtime_hold()
+            if hold is not None and hold.control != "running":  # since before this command began
+                return await self.stop(task_id, reason="everything was stopped")
             return row
         finally:
             self._being_made.discard(task_id)

@@ -133,7 +133,9 @@ async def start(ctx: RunContext[Deeds]) -> str:
         deeds.commands[key] = VirtualCommand()
         spec = CommandSpec(cmd=f"make {key}", workdir="/", yield_time_ms=1)
         order = TaskOrder(ctx.turn_id, ctx.call_id, ctx.derived_from, spec, (), "")
-        await deeds.rt._here.tasks.promote(deeds.commands[key], order, _nothing_undone)
+        tasks = deeds.rt._here.tasks
+        with tasks.running(deeds.commands[key]):
+            await tasks.promote(deeds.commands[key], order, _nothing_undone)
     return "begun"
 
 

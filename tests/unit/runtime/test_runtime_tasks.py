@@ -16,7 +16,7 @@ from kit.runs.repositories import repository
 from wakeful import Agent, Retention, Runtime, open_store
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import MessageAdmitted, TaskEnded
+from wakeful.contracts.events import MessageAdmitted, TaskEnded, TaskStatusChanged
 from wakeful.contracts.tasks import CommandSpec, SupervisorRef, TaskRecovery
 from wakeful.ports import ModelRequest, Store
 from wakeful.ports.tasks import TaskRow
@@ -397,6 +397,18 @@ async def test_of_a_store_in_memory_tasks_end_with_the_runtime(house: House) -> 
         await rt.answer(await rt.send("ops", "Build it."))
         assert await until(lambda: bool(alive(name)))
     assert alive(name) == []
+
+
+async def test_of_a_store_in_memory_a_stop_of_everything_ends_each_task_once(house: House) -> None:
+    name = marker()
+    agent = house.agent(begins(f"echo ready; sleep {name}"), "It runs.")
+    async with Runtime(store=":memory:", agents=[agent]) as rt:
+        await rt.answer(await rt.send("ops", "Build it."))
+        await rt.stop_all()
+        assert alive(name) == []
+        events = [entry.fact.event for entry in await rt._here.engine.store.read("ops")]
+        said = [each.status for each in events if isinstance(each, TaskStatusChanged | TaskEnded)]
+        assert said == ["cancelling", "cancelled"]
 
 
 async def test_a_running_task_is_waited_for_by_its_id_and_one_that_has_ended_is_not(house: House) -> None:

@@ -22,7 +22,7 @@ from wakeful.ports import TurnRow
 from wakeful.ports.notices import RuntimeHoldRow, RuntimeHolds
 from wakeful.runtime.home_lock import runtime_lock
 from wakeful.runtime.parked_providers import append_to_runtime
-from wakeful.runtime.task_folders import tasks_folder
+from wakeful.runtime.task_folders import IN_MEMORY, tasks_folder
 from wakeful.runtime.tasks import RuntimeTasks
 
 
@@ -97,9 +97,10 @@ async def _say(
 
 
 async def _end_left_tasks(engine: Engine) -> None:
-    """Commands in the background that a runtime has left. Where one runs, it ends them itself."""
+    """Commands in the background that a runtime has left. Where one runs, it ends them itself; of a store in memory
+    that is always so."""
     store = engine.store
-    if not await store.open_tasks(limit=1):
+    if store.location == IN_MEMORY or not await store.open_tasks(limit=1):
         return
     with suppress(StoreLocked), runtime_lock(store.location), tasks_folder(store.location) as place:
         tasks = RuntimeTasks(engine, place, frozenset)

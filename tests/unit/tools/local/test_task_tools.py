@@ -4,7 +4,7 @@ import asyncio
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,17 @@ from unit.tools.local.test_commands import Call
 from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, ToolReported
-from wakeful.contracts.events import MessageAdmitted, TaskCreated, TaskEnded
+from wakeful.contracts.events import (
+    MessageAdmitted,
+    RuntimeControlChanged,
+    TaskCreated,
+    TaskEnded,
+    TaskStatusChanged,
+)
 from wakeful.contracts.tasks import CommandSpec
 from wakeful.ports.tasks import TaskRow
 from wakeful.processes.process_identity import ProcessIdentity
+from wakeful.runtime.parked_providers import append_to_runtime
 from wakeful.runtime.tasks import RuntimeTasks
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.sandbox.settings import MachineLimits, SandboxSettings
@@ -571,4 +578,37 @@ async def test_a_command_that_becomes_a_task_while_everything_is_stopped_is_ende
     assert isinstance(output, ToolOutput) and isinstance(output.content, dict)
     row = await board.wait(output.content["task_handle"]["task_id"], 60)
     assert (row.status, alive(name)) == ("cancelled", [])
+    await board.close()
+
+
+async def test_a_command_that_began_just_before_everything_was_stopped_is_ended_as_it_becomes_a_task(desk: Desk) -> None:
+    name, engine = marker(), new_engine(desk.store)
+    held = RuntimeControlChanged(control="paused", changed_by="ann")
+    await append_to_runtime(engine, Fact(held, engine.clock.now()))
+    told = await desk.use("exec_command", cmd=f"sleep {name}", yield_time_ms=ONCE)
+    row = await desk.over(told["task_handle"]["task_id"])
+    assert (row.status, alive(name)) == ("cancelled", [])
+
+
+class BegunMeanwhile(WrappedStore):
+    """Another command becomes a task in the moment in which the first one is ended."""
+
+    begin: Callable[[], Awaitable[object]] | None = None
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact], **options: Any) -> Any:
+        begin, self.begin = self.begin, None
+        if begin is not None and any(isinstance(fact.event, TaskStatusChanged) for fact in facts):
+            await begin()
+        return await self.inner.admit(agent_id, facts, **options)
+
+
+async def test_a_command_that_becomes_a_task_while_others_are_ended_is_ended_with_them(desk: Desk) -> None:
+    first, second, store = marker(), marker(), BegunMeanwhile(desk.store)
+    board = RuntimeTasks(new_engine(store), desk.board.folder, frozenset)
+    tool = ExecTaskCommand(desk.sandbox, board)
+    await tool.invoke(desk.context(), {"cmd": f"sleep {first}", "yield_time_ms": ONCE})
+    store.begin = lambda: tool.invoke(desk.context(), {"cmd": f"sleep {second}", "yield_time_ms": ONCE})
+    async with asyncio.timeout(60):
+        await board.end_commands("everything was stopped")
+    assert (alive(first), alive(second), await desk.store.open_tasks()) == ([], [], [])
     await board.close()
