@@ -581,7 +581,9 @@ async def test_a_command_that_becomes_a_task_while_everything_is_stopped_is_ende
     await board.close()
 
 
-async def test_a_command_that_began_just_before_everything_was_stopped_is_ended_as_it_becomes_a_task(desk: Desk) -> None:
+async def test_a_command_that_began_just_before_everything_was_stopped_is_ended_as_it_becomes_a_task(
+    desk: Desk,
+) -> None:
     name, engine = marker(), new_engine(desk.store)
     held = RuntimeControlChanged(control="paused", changed_by="ann")
     await append_to_runtime(engine, Fact(held, engine.clock.now()))
