@@ -18,11 +18,14 @@ from kit.runs.child_agents import (
     spawning,
     until_over,
 )
-from wakeful import Agent, Budget, Runtime, SpendWindow
+from wakeful import Agent, Budget, Runtime, SpendWindow, tool
+from wakeful.contracts.budgets import Limits
 from wakeful.contracts.events import GrantReserved, GrantSettled, ModelRequested, TurnStarted
 from wakeful.contracts.spending import agent_scope
 from wakeful.ports import ModelRequest
 from wakeful.providers.prices import IN_CODE, ListedPrice, Price
+from wakeful.runtime.child_agents import limits_left
+from wakeful.service.commands.interruption import cancel_turn
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 
@@ -128,3 +131,25 @@ async def test_what_a_child_spends_counts_in_its_parents_windows() -> None:
     ]
     assert row.scope == agent_scope("ops")
     assert [[window.scope for window in each] for each in own] == [[agent_scope("ops")]]
+
+
+async def test_a_child_whose_turn_is_cancelled_while_it_waits_for_approval_keeps_the_rest_of_its_grant() -> None:
+    store = MemoryStore()
+
+    @tool(effect="irreversible", approval=True)
+    def blast() -> str:
+        """Use dynamite."""
+        raise AssertionError("nobody allowed it")
+
+    parent = spawning("It digs.", budget={"model_calls": 6})
+    agent = family(parent, lambda request: calls("blast"), tools=[blast], budget=Budget(model_calls=10))
+    async with Runtime(store=store, agents=[agent]) as rt:
+        await rt.answer(await rt.send("ops", "Have a hole dug."))
+        await rt.settled()
+        child = name_of(await only_task(store))
+        (turn,) = await store.turns_of_thread(child, "main")
+        assert turn.state == "suspended"
+        await cancel_turn(rt._here.engine, turn.turn_id, requested_by="operator")
+        await rt.settled()
+        left = await limits_left(store, child, Limits(model_calls=6))
+    assert left.model_calls == 5, "it had asked once"

@@ -645,3 +645,27 @@ async def test_with_an_open_wait_its_deadline_wakes_an_agent_that_sleeps_without
         clock.advance(1)
         await rt.settled()
         assert "the deadline has come first" in heard[-1] and len(heard) == known + 1
+
+
+async def test_work_that_a_conversation_left_is_gone_on_with_when_its_turn_is_cancelled_while_it_waits(
+    tmp_path: Path,
+) -> None:
+    @tool(effect="irreversible", approval=True)
+    async def order() -> str:
+        """Order the parts."""
+        return "ordered"
+
+    def say(text: str, results: list[Any]) -> Any:
+        if "plan it" in text:
+            return calls(("order", {})) if results else calls(("create_work_item", {"objective": "Mend the gate."}))
+        if results:
+            return "Done."
+        return calls(("pick_work_item", {"work_item_id": item_of(text)}))
+
+    async with Runtime(tmp_path / "rt", agents=[builder(say, tools=[order])], clock=FixedClock()) as rt:
+        result = await rt.answer(await rt.send(AGENT, "Please plan it.", thread="chat"))
+        assert result.status == "approval_required"
+        await cancel_turn(rt._here.engine, result.turn_id, requested_by="operator")
+        await rt.settled()
+        ticks = [row for row in await rt._here.engine.store.turns_of_agent(AGENT, limit=9) if row.thread_id == "main"]
+        assert ticks, "somebody looks at what the conversation left"

@@ -2,22 +2,26 @@
 
 It takes none of the agent's code: nothing of it runs, so nothing has to be told or settled. What it waited for is
 withdrawn with it, and whoever decides afterwards is told so. The same steps are decided and written as if the turn had
-been taken up; what a dead process leaves half done, the next one to take the turn up finishes.
+been taken up, and its agent's work, memory and budget are closed with it. What a dead process leaves half done, the
+next one to take the turn up finishes.
 
 A turn whose log is whole and whose configuration is gone could be taken up by nobody, ever. It fails, and says so: what
 was asked may be asked again.
 """
 
 import asyncio
+from functools import partial
 
 from wakeful.contracts.errors import AgentBusy, TurnUnreadable
 from wakeful.decisions.recovery import settle
 from wakeful.decisions.state import Stop
 from wakeful.decisions.step import Finish
 from wakeful.decisions.turn_end import ending
+from wakeful.engine.prepare.conversation import conversation_of
 from wakeful.engine.recovery import given_up, resumed
 from wakeful.engine.run_request import Engine
 from wakeful.engine.runner import TurnRunner
+from wakeful.engine.turn_end import close_turn
 from wakeful.ports import Claim, TurnRow, Watch
 from wakeful.service.commands.cut_off_turns import work_without_code
 
@@ -76,4 +80,9 @@ async def _end(engine: Engine, row: TurnRow, claim: Claim) -> None:
     work = await work_without_code(engine, row, claim)
     if work.state.config is None or settle(work.state):
         return  # it was cut off inside a call: what became of that takes the tool's code to find out
-    await TurnRunner(work).run([resumed(work)])
+    try:
+        conversation = await conversation_of(engine.store, row, claim)
+    except TurnUnreadable:
+        await TurnRunner(work).run([resumed(work)])
+    else:
+        await TurnRunner(work, partial(close_turn, work, conversation)).run([resumed(work)])
