@@ -191,7 +191,7 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
         state[AT_ONCE] = self._answer_at_once
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        """As in uvicorn, but for a callback at the task's end: the loop would have to call it for each request."""
+        """As in uvicorn, where the loop calls something more at the end of each task."""
         cycle.task = self.loop.create_task(self._run(cycle, app))
         self.tasks.add(cycle.task)
 
