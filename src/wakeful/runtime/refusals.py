@@ -44,8 +44,8 @@ class _Counting:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, AgentStopped | KeyReused | InvalidValue | InvalidRequest):
-            await self._tally.count(self._agent_id, _reason(error), self._door)
+        if isinstance(error, ForTheCaller):
+            await self._tally.take(self._agent_id, error, self._door)
 
 
 class RefusalTally:
@@ -59,6 +59,11 @@ class RefusalTally:
     def counting(self, agent_id: str, door: str = MESSAGE) -> "_Counting":
         """Count what is refused in here, and let it be refused."""
         return _Counting(self, agent_id, door)
+
+    async def take(self, agent_id: str, error: ForTheCaller, door: str = MESSAGE) -> None:
+        """Count what was refused with this, if it is about the input."""
+        if isinstance(error, AgentStopped | KeyReused | InvalidValue | InvalidRequest):
+            await self.count(agent_id, _reason(error), door)
 
     async def count(self, agent_id: str, reason: str, door: str = MESSAGE) -> None:
         place = _Place(agent_id, door, reason)

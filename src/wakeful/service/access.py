@@ -82,8 +82,9 @@ class TokenBook:
     _seen: tuple[int, int] = (0, 0)
     _tokens: Sequence[AccessToken] = ()
 
-    def caller(self, token: str) -> Caller | None:
-        found = match([*self.given, *self._read()], token)
+    def caller(self, token: str, *, looks: bool = True) -> Caller | None:
+        """Whose token it is. Without `looks`: as the newest look at the file has it. Raises InvalidConfig."""
+        found = match([*self.given, *(self._read() if looks else self._tokens)], token)
         return None if found is None else _caller(found)
 
     def is_empty(self) -> bool:

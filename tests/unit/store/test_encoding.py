@@ -25,7 +25,7 @@ from wakeful.contracts.events import (
     UnrecognisedEvent,
 )
 from wakeful.contracts.history import UPCASTERS, parse, upcast
-from wakeful.contracts.messages import ChannelOrigin, SystemOrigin, WebhookOrigin
+from wakeful.contracts.messages import ChannelOrigin, OperatorOrigin, SystemOrigin, WebhookOrigin
 from wakeful.contracts.models import TokenUsage
 from wakeful.store import chain
 from wakeful.store.chain import SALT
@@ -312,3 +312,16 @@ def test_what_a_plain_message_leaves_at_its_default_is_not_stored() -> None:
     (row,) = encode([Fact(event, NOON, "main", "turn_1")], OUTSIDER)
     (payload,) = row.payloads
     assert set(from_json(payload)) == {"message_id", "item"}
+
+
+def test_an_origin_that_says_what_the_default_says_is_not_stored_and_every_other_one_is() -> None:
+    for origin, stored in (
+        (OperatorOrigin(), None),
+        (OperatorOrigin(actor_id="token:clerk"), {"kind": "operator", "actor_id": "token:clerk"}),
+        (SystemOrigin(subsystem="timers"), {"kind": "system", "subsystem": "timers"}),
+    ):
+        event = MessageAdmitted(message_id="msg_1", item=UserItem(parts=(Text("hi"),)), origin=origin)
+        (row,) = encode([Fact(event, NOON, "main", "turn_1")], OUTSIDER)
+        assert from_json(row.payloads[0]).get("origin") == stored
+        (entry,) = read_row(1, row.header, row.body)
+        assert decode(entry.head, entry.payload).event == event

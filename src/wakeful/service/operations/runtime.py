@@ -3,16 +3,22 @@
 Each is a fact in the log. The process that runs the agents finds it there, so none of them needs that process.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from wakeful.contracts.agent_identity import AgentControl
+from wakeful.contracts.errors import ForTheCaller
 from wakeful.contracts.messages import Priority
 from wakeful.service.operations.agents import AgentName
 from wakeful.service.operations.operation import NoRequest, OpenStore, Operation
 
 if TYPE_CHECKING:
     from wakeful.contracts.file_problems import FileProblem, ReloadReport
+    from wakeful.engine.run_request import Engine
+    from wakeful.ports import MessageRow
+    from wakeful.runtime.refusals import RefusalTally
     from wakeful.views.runtime_records import (
         AgentLife,
         AgentRecord,
@@ -197,16 +203,31 @@ async def _cancel_timer(opened: OpenStore, asked: TimerName) -> "TimerRecord":
     return timer_record(await cancel_timer(opened.engine, timer_id, by=asked.by, reason=asked.reason))
 
 
-async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
+class _Sending(NamedTuple):
+    """What a message is sent with, loaded with the first one: to look for a module that is there takes longer than most
+    of what is done for a message, and there may be thousands a second."""
+
+    send_message: "Callable[..., Awaitable[MessageRow]]"
+    sent_message: "Callable[[MessageRow], SentMessage]"
+    tally: "Callable[[Engine], RefusalTally]"
+
+
+@cache
+def _sending() -> _Sending:
     from wakeful.runtime.refusals import RefusalTally
     from wakeful.service.commands.agents import send_message
     from wakeful.service.queries.runtime_agents import sent_message
 
-    agent = asked.agent
-    if opened.living is not None:
-        agent = await opened.living.supply.addressee(agent, opened.living.default_model)
-    tally = opened.living.refusals if opened.living is not None else RefusalTally(opened.engine)
-    async with tally.counting(agent):
+    return _Sending(send_message, sent_message, RefusalTally)
+
+
+async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
+    send_message, sent_message, tally = _sending()
+    agent, living = asked.agent, opened.living
+    if living is not None:
+        agent = await living.supply.addressee(agent, living.default_model)
+    refusals = living.refusals if living is not None else tally(opened.engine)
+    try:
         row = await send_message(
             opened.engine,
             agent,
@@ -219,6 +240,9 @@ async def _send(opened: OpenStore, asked: MessageToAgent) -> "SentMessage":
             admission="control_authenticated" if asked.by_http else "local_process",
             supersede=asked.supersede,
         )
+    except ForTheCaller as refusal:
+        await refusals.take(agent, refusal)
+        raise
     return sent_message(row)
 
 

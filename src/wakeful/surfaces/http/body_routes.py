@@ -74,7 +74,7 @@ class RequestParts:
             said = _parsed(body)
             if said is not None:
                 try:
-                    found["asked"] = self.model.model_validate(said)
+                    found["asked"] = self.model.__pydantic_validator__.validate_python(said)
                 except ValidationError as error:
                     wrong += _errors(error, ("body",))
             elif self.is_needed:
@@ -93,14 +93,13 @@ class BodyRoute(APIRoute):
     scope: str
 
     def names_in(self, words: Sequence[str]) -> dict[str, str] | None:
-        """The names in a path of as many words as the route has; None: it is another route's."""
-        names = {}
-        for own, word in zip(self._words, words, strict=True):
-            if own[:1] == "{" and word:
-                names[own[1:-1]] = word
-            elif own != word:
+        """The names in a path that has as many words as the route's and, where that is none, its first and last one.
+        None: it is another route's."""
+        for place, own in self._fixed:
+            if words[place] != own:
                 return None
-        return names
+        names = {name: words[place] for place, name in self._named}
+        return names if all(names.values()) else None
 
     async def respond(self, request: Request) -> Response:
         """Raises what is to be told as an error; nothing has been sent then."""
@@ -109,7 +108,10 @@ class BodyRoute(APIRoute):
         return answer
 
     def prepare(self, parts: RequestParts, scope: str) -> None:
-        self.parts, self.scope, self._words = parts, scope, self.path.split("/")
+        self.parts, self.scope = parts, scope
+        words = self.path.split("/")
+        self._named = [(place, word[1:-1]) for place, word in enumerate(words) if word[:1] == "{"]
+        self._fixed = [(place, word) for place, word in enumerate(words[:-1]) if place != 1 and word[:1] != "{"]
 
 
 class JsonAnswer(Response):
@@ -117,11 +119,11 @@ class JsonAnswer(Response):
 
     def __init__(self, body: bytes) -> None:
         self.status_code, self.background, self.body = 200, None, body
-        self.raw_headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         at_once = scope["state"].get(AT_ONCE)
-        if at_once is None or not at_once(scope, self.raw_headers, self.body):
+        if at_once is None or not at_once(scope, self.body):
+            self.raw_headers = [(b"content-length", b"%d" % len(self.body)), (b"content-type", b"application/json")]
             await super().__call__(scope, receive, send)
 
 
@@ -149,7 +151,8 @@ def _parsed(body: bytes) -> Any:
     if not body:
         return None
     try:
-        said = _JSON.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
+        is_utf8 = body[:1] == b"{" and body[1:2] != b"\0"  # as almost every one
+        said = _JSON.decode(body.decode("utf-8" if is_utf8 else json.detect_encoding(body), "surrogatepass"))
     except json.JSONDecodeError as error:
         words = f"the body is no JSON: {error.msg} (character {error.pos})"
         wrong = {"type": "json_invalid", "loc": ("body",), "msg": words, "input": {}}

@@ -49,8 +49,8 @@ HEADERS = "headers"
 BODY = "body"
 """In the state of a request: its whole body. A server that has it before the door is opened puts it there."""
 AT_ONCE = "at_once"
-"""In the state of a request, where its server can do it: writes an answer (headers and body) in one piece, and says
-whether it did."""
+"""In the state of a request, where its server can do it: writes JSON as an answer in one piece, and says whether it
+did."""
 TOKEN = "token"
 """What the caller came with: a stream that stays open is looked after by it."""
 REFUSALS = "refusals"
@@ -95,6 +95,8 @@ class Guard:
     body_seconds: float = BODY_SECONDS
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server ends: a request that is cut off then was cut off by that."""
+    _has_looked: bool = False
+    """At the file of tokens, in this pass of the loop."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -128,7 +130,7 @@ class Guard:
                 refusal = body
             else:
                 state[BODY], receive = body, _again(body, receive)
-                if not _is_delivery(scope) and _depth(body) > MAX_DEPTH:
+                if _depth(body) > MAX_DEPTH and not _is_delivery(scope):
                     refusal = problem(
                         422, "too_deep", f"the body is nested more than {MAX_DEPTH} levels deep", "Send less."
                     )
@@ -152,9 +154,8 @@ class Guard:
                 f"this server is not called {host!r}",
                 "Use its address, or start it with --advertise.",
             )
-        origin = headers.get("origin")
-        own = ("http://" + headers.get("host", ""), "https://" + headers.get("host", ""))
-        if origin is not None and origin not in self.origins and origin not in own:
+        origin, said = headers.get("origin"), headers.get("host", "")
+        if origin is not None and origin not in (*self.origins, f"http://{said}", f"https://{said}"):
             return problem(
                 403, "foreign_origin", "the request comes from another site's page", "Call it from a program."
             )
@@ -169,7 +170,7 @@ class Guard:
             return None
         kind, _, token = headers.get("authorization", "").partition(" ")
         try:
-            caller = self.tokens.caller(token.strip()) if kind.lower() == "bearer" else None
+            caller = self._caller(token.strip()) if kind.lower() == "bearer" else None
         except InvalidConfig:
             return problem(
                 503, "tokens_unreadable", "the tokens of this home cannot be read", "Look there: wakeful token list"
@@ -189,11 +190,26 @@ class Guard:
             "Send `Authorization: Bearer TOKEN`; make one with: wakeful token create NAME",
         )
 
+    def _caller(self, token: str) -> Caller | None:
+        """Whose token it is. One look at the file is for all requests that wait for their turn in the loop: they had
+        arrived before it, and what arrives after it has its turn after `_look_again`. Raises InvalidConfig."""
+        looks = not self._has_looked
+        found = self.tokens.caller(token, looks=looks)
+        if looks:
+            self._has_looked = True
+            asyncio.get_running_loop().call_soon(self._look_again)
+        return found
+
+    def _look_again(self) -> None:
+        self._has_looked = False
+
     def _wrong_content(self, scope: Scope, headers: Mapping[str, str]) -> HttpProblem | None:
         """A form of another site's page can send anything but JSON."""
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "application/json" or _is_delivery(scope):
+            return None
         has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-        if _is_delivery(scope) or (not has_body and not kind) or kind == "application/json":
+        if not has_body and not kind:
             return None
         return problem(
             415, "not_json", f"the body is {kind or 'of no known type'}", "Send `Content-Type: application/json`."
@@ -315,9 +331,9 @@ def _host_name(host: str) -> str:
 
 def _depth(body: bytes) -> int:
     """How deep brackets are nested, as far as it matters: looked at before anything parses it."""
-    deepest = level = 0
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return 0
+    deepest = level = 0
     for found in _BRACKETS.finditer(body):
         byte = found[0][0]
         if byte in b"[{":

@@ -117,6 +117,7 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
     is_in_query = route.method in _IN_QUERY
     in_query = frozenset(model.model_fields) if model is not None and is_in_query else frozenset()
     record: Any = route.operation.answer_type()
+    has_key = "key" in fields
 
     async def endpoint(request: Request, **given: Any) -> Response:
         asked: BaseModel | None = given.pop("asked", None)
@@ -124,7 +125,8 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
             await _refuse_unknown(request, in_query)
         values = {field: given[name].replace(SLASH, "/") for name, field in in_path.items()}
         if asked is not None:
-            values |= {name: value for name, value in asked.__dict__.items() if name in fields}
+            said = asked.__dict__
+            values |= said if pages is None else {name: value for name, value in said.items() if name in fields}
         limit, place = getattr(asked, "limit", MOST) if pages is not None else MOST, None
         if pages is not None:
             place = place_in(request, getattr(asked, "cursor", None))
@@ -133,25 +135,25 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
         elif isinstance(pages, ByKey) and "limit" in fields:
             values["limit"] = READ_MOST
         key: str | None = given.pop("idempotency_key", None)
-        if "key" in fields:
+        if has_key and key is not None:
             as_key_of_message(key, values)
         if values.get("reveal"):
             require(request, "reveal")
         made = request_of(route, values, caller_of(request.scope).name)
 
-        if key is not None and "key" not in fields:
+        if key is not None and not has_key:
 
             async def act() -> bytes:
-                return _adapter_of(record).dump_json(await route.operation.handler(opened(request), made))
+                return _json_of(record)(await route.operation.handler(opened(request), made))
 
             return await once(request, route, opened(request), key, given, act)
         if not route.operation.many:
-            return JsonAnswer(_adapter_of(record).dump_json(await route.operation.handler(opened(request), made)))
+            return JsonAnswer(_json_of(record)(await route.operation.handler(opened(request), made)))
         items = await route.operation.handler(opened(request), made)
         if isinstance(pages, ByKey):
             items = cut(items, pages, place, limit + 1)
         shown = items if pages is None else items[:limit]
-        answer = Response(_adapter_of(list[record]).dump_json(shown), media_type="application/json")
+        answer = Response(_json_of(list[record])(shown), media_type="application/json")
         is_more = len(items) > limit or (isinstance(pages, ByPlace) and len(items) == limit)
         if pages is not None and is_more:
             edge = 0 if isinstance(pages, ByPlace) and pages.first else min(limit, len(items)) - 1
@@ -177,9 +179,9 @@ def _endpoint(route: HttpRoute, opened: Perform) -> tuple[Callable[..., Awaitabl
 
 
 @cache
-def _adapter_of(answer: Any) -> TypeAdapter[Any]:
-    """Made for the first answer of its kind: to make all of them is a seventh of the daemon's start."""
-    return TypeAdapter(answer)
+def _json_of(answer: Any) -> Callable[[Any], bytes]:
+    """Writes answers of a kind. Made for the first of them: to make all is a seventh of the daemon's start."""
+    return TypeAdapter(answer).serializer.to_json
 
 
 async def refuse_unknown_fields(request: Request) -> None:

@@ -13,7 +13,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -28,7 +28,13 @@ CUT_SECONDS = 2.0
 HELD_BYTES = 65_536
 """How much of a head, or of what follows a body, may arrive before it is whole."""
 _CREDENTIALS = getattr(socket, "SO_PEERCRED", None)
-_ALL_HAVE = b"".join(name + b": " + value + b"\r\n" for name, value in (*MARKS, KEPT_BY_NOBODY))
+
+
+def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    return b"".join([name + b": " + value + b"\r\n" for name, value in headers])
+
+
+_JSON_HAS = _lines(((b"content-type", b"application/json"), *MARKS, KEPT_BY_NOBODY))
 
 
 class _JoinedWrites:
@@ -84,6 +90,10 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
     _is_in_head = False
     _offer: bytes | None = None
     """The head of a request that offers another protocol, without that offer."""
+    _defaults: Sequence[tuple[bytes, bytes]] | None = None
+    """Headers that the server has for all answers, the same object for a second."""
+    _beginning = b""
+    """How an answer without an error begins with these."""
     _is_new = False
     """The head of the request came with the bytes that are being read: nothing has been done about it yet."""
 
@@ -99,20 +109,20 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._held += len(data)
-        self._unset_keepalive_if_required()
         try:
-            self._feed(memoryview(data))
+            self._feed(data)
         except HttpParserError:
             self.send_400_response("invalid HTTP request received")
             return
         self._is_new = False
-        self.look_at_head()
+        if self._head is not None or self.is_idle:
+            self.look_at_head()
         if self._held > HELD_BYTES and not self.transport.is_closing():
             self.send_400_response(f"more than {HELD_BYTES:,} bytes of headers")
 
-    def _feed(self, data: memoryview) -> None:
+    def _feed(self, data: bytes) -> None:
         """Read what came. Raises HttpParserError."""
-        while len(data):
+        while data:
             try:
                 self.parser.feed_data(data)
                 return
@@ -137,8 +147,7 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
                 (b"connection", b"close"),
                 *MARKS,
             )
-            head = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
-            self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + body)
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + _lines(headers) + b"\r\n" + body)
         self.transport.close()
 
     def on_message_begin(self) -> None:
@@ -165,19 +174,32 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._held = 0
-        super().on_body(body)
+        if self._is_new:
+            self.cycle.body += body  # nobody waits for it yet
+        else:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
             return
         self._held = 0
-        super().on_message_complete()
-        cycle = self.cycle
-        if self._is_new and not cycle.response_complete:
-            state = cycle.scope["state"]
-            state[BODY], cycle.body = bytes(cycle.body), bytearray()
-            state[AT_ONCE] = self._answer_at_once
-            cycle.message_event.clear()
+        if not self._is_new:
+            super().on_message_complete()
+            return
+        cycle, state = self.cycle, self.scope["state"]
+        state[BODY], cycle.body, cycle.more_body = bytes(cycle.body), bytearray(), False
+        state[AT_ONCE] = self._answer_at_once
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        """As in uvicorn, where the loop calls something more at the end of each task."""
+        cycle.task = self.loop.create_task(self._run(cycle, app))
+        self.tasks.add(cycle.task)
+
+    async def _run(self, cycle: Any, app: Any) -> None:
+        try:
+            await cycle.run_asgi(app)
+        finally:
+            self.tasks.discard(cycle.task)
 
     def _head_without_offer(self) -> bytes:
         lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
@@ -188,16 +210,20 @@ class PeerProtocol(BoundedConnection, HttpToolsProtocol):
                 lines.append(name + b": " + value)
         return b"\r\n".join((*lines, b"", b""))
 
-    def _answer_at_once(self, scope: Any, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
-        """Write an answer without an error in one piece: what `cycle.send` does with its two messages, for one whose
-        length is told in its headers. False: nothing was done, and it has to take that way."""
+    def _answer_at_once(self, scope: Any, body: bytes) -> bool:
+        """Write JSON that is no error in one piece: what `cycle.send` does with the two messages of `JsonAnswer`.
+        False: nothing was done, and it has to take that way."""
         cycle = self.cycle
         if cycle.scope is not scope or cycle.response_started or cycle.disconnected or cycle.flow.write_paused:
             return False  # another request has come behind it, or its client does not read and is waited for there
         if cycle.access_log or not cycle.keep_alive:
             return False
-        head = b"".join([name + b": " + value + b"\r\n" for name, value in (*cycle.default_headers, *headers)])
-        self._writes.write_whole(b"HTTP/1.1 200 OK\r\n" + head + _ALL_HAVE + b"\r\n" + body)
+        if cycle.default_headers is not PeerProtocol._defaults:
+            PeerProtocol._defaults = cycle.default_headers  # others in each second
+            PeerProtocol._beginning = b"HTTP/1.1 200 OK\r\n" + _lines(cycle.default_headers)
+        self._writes.write_whole(
+            b"%bcontent-length: %d\r\n%b\r\n%b" % (PeerProtocol._beginning, len(body), _JSON_HAS, body)
+        )
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
         cycle.message_event.set()

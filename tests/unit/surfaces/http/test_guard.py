@@ -1,9 +1,11 @@
 """The door of the HTTP interface, asked directly: what it waits for before it refuses."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 from wakeful.service.access import TokenBook
+from wakeful.settings.access_tokens import add_token, remove_token
 from wakeful.surfaces.http.guard import BODY, MAX_DEPTH, Guard, _depth
 
 
@@ -56,3 +58,33 @@ async def test_tokens_that_cannot_be_read_are_an_error_like_any_other(tmp_path: 
     await guard(scope, never, send)
     assert sent[0]["status"] == 503 and guard.refused == {"tokens_unreadable": 1}
     assert b"wakeful token list" in sent[1]["body"] and str(tmp_path).encode() not in sent[1]["body"]
+
+
+async def test_requests_that_wait_for_their_turn_share_a_look_at_the_tokens_and_later_ones_do_not(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "tokens.json"
+    token = add_token(path, "clerk", ("observe",), at=1.0, by="owner")
+    answered: list[int] = []
+
+    async def behind(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message: Any) -> None:
+        if "status" in message:
+            answered.append(message["status"])
+
+    guard = Guard(behind, TokenBook(path=path), frozenset({"localhost"}))
+
+    async def ask() -> None:
+        headers = [(b"host", b"localhost"), (b"authorization", b"Bearer " + token.encode())]
+        scope = {"type": "http", "method": "GET", "path": "/agents", "headers": headers, "state": {BODY: b""}}
+        await guard({**scope, "client": ("127.0.0.1", 5)}, never, send)
+
+    loop, before = asyncio.get_running_loop(), [asyncio.create_task(ask())]
+    loop.call_soon(remove_token, path, "clerk")
+    before.append(asyncio.create_task(ask()))  # it arrived before the token was revoked
+    await asyncio.gather(*before)
+    assert answered == [200, 200]
+    await ask()
+    assert answered == [200, 200, 401]
