@@ -1,9 +1,12 @@
 """Spans of turns, read from the log by the SDK's own exporter in memory; names as they are published."""
 
 import asyncio
+import contextlib
+import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
@@ -117,6 +120,20 @@ async def test_a_cursor_gives_each_turn_once_also_to_the_next_process(tmp_path: 
     second = await told(tmp_path / "w.db", cursor=place)
     turns = [[attributes(span)["wakeful.turn.id"] for span in each if span.parent is None] for each in (first, second)]
     assert [len(each) for each in turns] == [5, 1] and not set(turns[0]) & set(turns[1])
+
+
+async def test_a_turn_that_cannot_be_read_keeps_no_other_from_being_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = tmp_path / "w.db"
+    broken = await run(Agent("broken", scripted(lambda _: "yes")), "go", store=store)
+    whole = await run(Agent("whole", scripted(lambda _: "yes")), "go", store=store)
+    with contextlib.closing(sqlite3.connect(store)) as connection, connection:  # as a failing disk would
+        damaged = "UPDATE appends SET body = zeroblob(length(body)) WHERE id = (SELECT min(id) + 1 FROM appends)"
+        assert connection.execute(damaged).rowcount == 1
+    spans = await told(store)
+    assert [attributes(span)["wakeful.turn.id"] for span in spans if span.parent is None] == [whole.turn_id]
+    assert f"turn {broken.turn_id} is left out of telemetry" in caplog.text
 
 
 async def test_the_same_turn_has_the_same_ids_whenever_it_is_read(tmp_path: Path) -> None:
