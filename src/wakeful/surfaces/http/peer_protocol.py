@@ -32,7 +32,10 @@ _ALL_HAVE = b"".join(name + b": " + value + b"\r\n" for name, value in (*MARKS, 
 
 
 class _JoinedWrites:
-    """A transport that keeps the head of an answer until what follows it is written, or until nothing else is to do."""
+    """A transport that keeps the head of an answer until what follows it is written, or until nothing else is to do.
+
+    Nothing is written for a client that has gone: the loop would log each of these writes.
+    """
 
     __slots__ = ("_call_soon", "_held", "_transport", "is_closing", "is_head")
 
@@ -50,19 +53,22 @@ class _JoinedWrites:
             self.is_head, self._held = False, data
             self._call_soon(self._flush)
             return
-        self._transport.write(data)
+        if not self.is_closing():
+            self._transport.write(data)
 
     def write_whole(self, data: bytes) -> None:
         """An answer with its head and its body."""
         self.is_head = False
         if self._held:
             data, self._held = self._held + data, b""
-        self._transport.write(data)
+        if not self.is_closing():
+            self._transport.write(data)
 
     def _flush(self) -> None:
         if self._held:
             data, self._held = self._held, b""
-            self._transport.write(data)
+            if not self.is_closing():
+                self._transport.write(data)
 
     def close(self) -> None:
         self._flush()
