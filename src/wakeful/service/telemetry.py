@@ -124,7 +124,7 @@ class TelemetryReader:
     async def _send(self, rows: list[TurnRow]) -> bool:
         assert self.sender is not None
         spans = [span for row in rows for span in await self._readable_spans(row)]
-        taken = not spans or await self.sender.send(spans)
+        taken = not spans or await self._sent(self.sender, spans)
         if not taken:
             self.failures += 1
         if not taken and not self.is_failing:
@@ -133,6 +133,17 @@ class TelemetryReader:
             LOG.info("%s takes spans again", self.where)
         self.is_failing = not taken
         return taken
+
+    async def _sent(self, sender: TakesSpans, spans: Sequence[SpanRecord]) -> bool:
+        """In one request; or, where that is too large and a single span is taken, in smaller ones."""
+        if await sender.send(spans):
+            return True
+        half = len(spans) // 2
+        if not half or not await sender.send(spans[:1]):
+            return False
+        return await self._sent(sender, spans[1 : half + 1]) and (
+            half + 1 == len(spans) or await self._sent(sender, spans[half + 1 :])
+        )
 
     async def _measure(self, rows: list[TurnRow]) -> bool:
         assert self.meters is not None
