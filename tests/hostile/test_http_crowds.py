@@ -196,3 +196,16 @@ def test_two_requests_in_one_are_two(home: ServedHome, operator: HomeClient) -> 
     answer = answer_to(home.port, both + smuggled)
     assert b"smuggled" not in answer
     assert is_served(operator, "smuggled")
+
+
+def test_readers_that_go_away_in_the_middle_leave_no_lines_in_the_log(home: ServedHome, operator: HomeClient) -> None:
+    """What is still written for them is written for nobody: each of these writes was a line."""
+    sent = operator.post("/agents/clerk/messages", {"text": "hello", "thread": "read"}).body
+    turn = operator.until_ended(sent)["turn_id"]
+    asked = f"GET /turns/{turn}/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
+    for _ in range(100):
+        with socket.create_connection(("127.0.0.1", home.port), timeout=60) as wire:
+            wire.sendall(f"{asked}Authorization: Bearer {operator.token}\r\n\r\n".encode())
+            assert wire.recv(100)
+    assert is_served(operator, "went")
+    assert "socket.send" not in home.said.read_text()

@@ -409,6 +409,31 @@ def test_another_program_that_polls_the_bot_is_told_once_and_it_goes_on_when_tha
     assert len(told) == 1
 
 
+def test_a_service_that_answers_with_nonsense_is_asked_again_and_the_phone_is_heard_then(
+    home: ServedHome, telegram: TelegramServer, chat: int
+) -> None:
+    def polls() -> int:
+        return sum(name == "getUpdates" for name, _ in telegram.requests)
+
+    heard = len(phone_messages(home))
+    telegram.plan("getUpdates", 200, times=1_000, ok=True, result=None)
+    telegram.write(STRANGER, "hello")  # ends the wait that is under way
+    before = polls()
+    telegram.until(lambda: polls() >= before + 3)
+    telegram.give_up_faults()
+    telegram.write(chat, "/send desk are you still there?")
+    until(lambda: len(phone_messages(home)) > heard)
+
+
+def test_half_of_a_letter_from_a_phone_is_no_reason_to_hear_nothing_more(
+    home: ServedHome, telegram: TelegramServer, chat: int
+) -> None:
+    heard = len(phone_messages(home))
+    telegram.write(chat, "/send desk half of a letter: \ud83d")
+    telegram.write(chat, "/send desk and a whole sentence")
+    until(lambda: len(phone_messages(home)) >= heard + 2)
+
+
 def test_a_key_that_ran_dry_is_told_once_and_its_agents_go_on_by_themselves(
     home: ServedHome, ntfy: NtfyServer, topic: str
 ) -> None:

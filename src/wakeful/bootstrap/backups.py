@@ -13,6 +13,7 @@ from wakeful.settings.home import home as own_home
 from wakeful.settings.home import home_secret
 
 if TYPE_CHECKING:
+    from wakeful.service.backups.backup import CopiedStore
     from wakeful.views.home_backup import BackupReport, RestoreReport
 
 
@@ -49,16 +50,20 @@ async def back_up_home(file: Path | None, *, final: bool = False) -> "BackupRepo
             store,
             file if file is not None else Path(file_name(time.time())),
             copy_database=copy_database,
-            inspect=lambda copy: asyncio.run(_agents_and_tasks(copy)),
+            inspect=lambda copy: asyncio.run(_inspected(copy)),
             final=final,
         )
 
 
-async def _agents_and_tasks(copy: Path) -> tuple[list[str], list[str]]:
+async def _inspected(copy: Path) -> "CopiedStore":
+    from wakeful.service.backups.backup import CopiedStore
+    from wakeful.service.backups.restore import damage_words
+
     async with read_only_store(str(copy)) as store:
         agents = [row.agent_id for row in await store.runtime_agents()]
         tasks = [row for row in await store.open_tasks() if row.kind == "command_task"]
-        return agents, [f"{row.task_id} of {row.agent_id}: {row.summary}" for row in tasks]
+        told = [f"{row.task_id} of {row.agent_id}: {row.summary}" for row in tasks]
+        return CopiedStore(agents, told, damage_words(await store.verify()))
 
 
 async def restore_home(file: Path) -> "RestoreReport":
@@ -87,4 +92,5 @@ async def restore_home(file: Path) -> "RestoreReport":
         missing_secrets=tuple(each for each in wanted if each.partition(" ")[0] not in secret_names()),
         problems=tuple(f"{each.where}: {each.message}" for each in checked.problems),
         lost_tasks=tuple(log.lost_tasks),
+        damaged=tuple(log.damaged),
     )

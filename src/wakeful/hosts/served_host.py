@@ -1,11 +1,12 @@
 """The host of a process that serves a store: work goes to the runtime, and bundles to the registry of the store."""
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from wakeful.contracts.errors import AgentStopped, InvalidValue, WakefulError
+from wakeful.contracts.errors import AgentStopped, InvalidValue, StoreDamaged, TurnDeleted, WakefulError
 from wakeful.contracts.principals import CapabilityCeiling, ExecutionPrincipal
 from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.dispatch.dispatcher import Dispatcher
@@ -20,6 +21,7 @@ from wakeful.service.ended_turns import EndedTurns
 from wakeful.service.host_door import WorkToDispatch
 from wakeful.service.queries.dispatch_states import RUNTIME
 
+LOG = logging.getLogger(__name__)
 NEWEST = 1_000
 """Runs that are looked at when the process begins: one that a kill left without its message is among the last."""
 MOST = 200
@@ -49,7 +51,10 @@ class ServedHost:
         for run in await self._records.readable(NEWEST):
             if run.result.executor_id != RUNTIME or run.result.is_over:
                 continue
-            with suppress(RunRefused):  # its agent is gone or stopped: the record says so
+            with (
+                suppress(RunRefused),
+                self._apart(run.given.run_id),
+            ):  # its agent is gone or stopped: the record says so
                 if await self._target.message(run.given) is None:
                     await self._dispatcher.resume(run.result.session_id, run.given.run_id, _manager("runtime"))
                 await self._keep(run.given.run_id)
@@ -69,13 +74,28 @@ class ServedHost:
                         ended = await cursor.fresh(store, MOST)
                         threads = {(row.agent_id, row.thread_id) for row in ended}
                         for run_id in [name for name, thread in self._open.items() if thread in threads]:
-                            await self._keep(run_id)
+                            with self._apart(run_id):
+                                await self._keep(run_id)
                         cursor.take(ended)
                         are_more = len(ended) == MOST
                     if not are_more:
                         await watch.wait(timeout=LOOK_AGAIN_SECONDS)
         finally:
             watch.close()
+
+    @contextmanager
+    def _apart(self, run_id: str) -> Iterator[None]:
+        """A run whose turn cannot be read any more is left as it is on record: it holds up no other, and no start."""
+        try:
+            yield
+        except (StoreDamaged, TurnDeleted) as problem:
+            LOG.warning("the end of the dispatched run %s is not known: %s", run_id, problem.message)
+            self._forget(run_id)
+
+    def _forget(self, run_id: str) -> None:
+        self._open.pop(run_id, None)
+        if not self._open:
+            self._any.clear()
 
     async def _keep(self, run_id: str) -> None:
         """Have the record of a run say what became of it; one that is not over is looked at again."""
@@ -88,9 +108,7 @@ class ServedHost:
         self._any.set()
         now = await self._dispatcher.get(run.result.session_id, run_id, _manager("runtime"))
         if now.is_over:
-            self._open.pop(run_id, None)
-        if not self._open:
-            self._any.clear()
+            self._forget(run_id)
 
     async def dispatch(self, work: WorkToDispatch, *, by: str) -> str:
         store = self._engine.store

@@ -6,6 +6,8 @@ are counted: one fact when their number has doubled, so that nobody fills the lo
 """
 
 import asyncio
+import logging
+import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,6 +32,7 @@ from wakeful.ports.channels import Channel, ChannelFailure, ChannelInputRow, Cha
 from wakeful.runtime.channel_inputs import ChannelInputs, is_second
 from wakeful.runtime.parked_providers import append_to_runtime
 
+LOG = logging.getLogger(__name__)
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
 LEAST_WAIT = 1.0
@@ -159,6 +162,12 @@ class ChannelListeners:
                 await self._pause(failures)
             except (StoreProblem, EventRefused):  # it cannot be written now, or was removed: the row says which
                 failures += 1
+                await self._pause(failures)
+            except Exception as problem:  # an answer that nobody foresaw must not leave the phone unheard for good
+                failures += 1
+                told = "".join(traceback.format_exception(problem))
+                LOG.error("channel %s failed, and is tried again: %s", name, self.engine.keys().hide(told))
+                await self._troubled(row, f"{type(problem).__name__}: {problem}")
                 await self._pause(failures)
 
     async def _pause(self, failures: int, wanted: float = 0.0) -> None:

@@ -88,7 +88,11 @@ class RetentionPass:
         self._is_sweep_due = False
 
     async def run(self) -> RetentionReport:
-        """Remove what has reached its age. Raises what the store raises; what was removed until then stays so."""
+        """Remove what has reached its age. Raises what the store raises; what was removed until then stays so.
+
+        Where a log is damaged no blob is removed, and everything else is; a person who asks for a pass over everything
+        is told at its end (StoreDamaged).
+        """
         if not self._dry:
             await self._finish_cuts()
         await self._empty_deleted()
@@ -99,7 +103,7 @@ class RetentionPass:
         await self._cut_request_keys()
         await self._expire_outputs()
         await self._expire_task_output()
-        await self._sweep_blobs()
+        damage = await self._blobs_swept()
         await self._expire_feed()
         if not self._dry:
             await _drop_indexes(self._store)
@@ -108,9 +112,19 @@ class RetentionPass:
                 left = await self._store.retention.release_space(SPACE_PAGES)
                 await asyncio.sleep(0)
             await self._record()
+        if damage is not None and self._everything and not self._dry:
+            raise damage
         return self._done
 
     # --- the steps -----------------------------------------------------------------------------------------------
+
+    async def _blobs_swept(self) -> StoreDamaged | None:
+        try:
+            await self._sweep_blobs()
+        except StoreDamaged as damage:
+            LOG.warning("retention goes on without blobs: %s", damage.message)
+            return damage
+        return None
 
     async def _finish_cuts(self) -> None:
         more: int | None = 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from wakeful.contracts.errors import InvalidRequest, WakefulError
+from wakeful.contracts.errors import InvalidRequest, StoreDamaged, WakefulError
 from wakeful.engine.turn_messages import read_turn
 from wakeful.ports import Clock, Store, TurnRow
 from wakeful.service.ended_turns import EndedTurns, cursor_at
@@ -123,8 +123,8 @@ class TelemetryReader:
 
     async def _send(self, rows: list[TurnRow]) -> bool:
         assert self.sender is not None
-        spans = [span for row in rows for span in await self.spans_of(row)]
-        taken = not spans or await self.sender.send(spans)
+        spans = [span for row in rows for span in await self._readable_spans(row)]
+        taken = not spans or await self._sent(self.sender, spans)
         if not taken:
             self.failures += 1
         if not taken and not self.is_failing:
@@ -134,12 +134,31 @@ class TelemetryReader:
         self.is_failing = not taken
         return taken
 
+    async def _sent(self, sender: TakesSpans, spans: Sequence[SpanRecord]) -> bool:
+        """In one request; or, where that is too large and a single span is taken, in smaller ones."""
+        if await sender.send(spans):
+            return True
+        half = len(spans) // 2
+        if not half or not await sender.send(spans[:1]):
+            return False
+        return await self._sent(sender, spans[1 : half + 1]) and (
+            half + 1 == len(spans) or await self._sent(sender, spans[half + 1 :])
+        )
+
     async def _measure(self, rows: list[TurnRow]) -> bool:
         assert self.meters is not None
         for row in rows:
-            self.meters.take(await self.spans_of(row))
+            self.meters.take(await self._readable_spans(row))
         self.meters.figures = await self._figures()
         return True
+
+    async def _readable_spans(self, row: TurnRow) -> tuple[SpanRecord, ...]:
+        """None of a turn that cannot be read: those that ended after it do not wait for it."""
+        try:
+            return await self.spans_of(row)
+        except StoreDamaged as damage:
+            LOG.warning("turn %s is left out of telemetry: %s", row.turn_id, damage.message)
+            return ()
 
     async def spans_of(self, row: TurnRow) -> tuple[SpanRecord, ...]:
         """The spans of one turn, read from the log."""

@@ -88,6 +88,8 @@ class CostReport(Value):
     """Where the prices are from."""
     cost_complete: bool = True
     usage_complete: bool = True
+    unread: dict[str, int] = {}
+    """Turns whose log is damaged, by agent: their cost is not in the report."""
 
 
 _cost_line, _cost_summary = unchecked(CostLine), unchecked(CostSummary)

@@ -18,6 +18,8 @@ class BackupReport(Value):
     """Other things of the home that are not in it, with the reason."""
     running_tasks: tuple[str, ...] = ()
     """Background commands that run: a restored home has lost them."""
+    damaged: tuple[str, ...] = ()
+    """What of the logs of agents is not what was written: it is in the backup as it is."""
     retired: bool = False
     """The home starts no more."""
 
@@ -39,3 +41,5 @@ class RestoreReport(Value):
     """What `wakeful check` says about its files here: keys, tools."""
     lost_tasks: tuple[str, ...] = ()
     """Background commands that ran when the backup was taken; their agents are told."""
+    damaged: tuple[str, ...] = ()
+    """What of the logs of agents was not what was written when the backup was taken. Other agents are not affected."""

@@ -1,9 +1,11 @@
 """`wakeful backup` and `wakeful restore`, as a person types them: while a daemon runs, into an empty home, to move."""
 
 import asyncio
+import contextlib
 import gzip
 import json
 import os
+import sqlite3
 import tarfile
 from pathlib import Path
 
@@ -75,6 +77,25 @@ def test_a_home_comes_back_whole_paused_and_says_what_it_lacks(
     again = wakeful("restore", str(file))
     assert again.code == 2
     assert "is a home in use" in again.err
+
+
+def test_a_log_that_was_damaged_before_is_told_and_keeps_no_other_from_coming_back(
+    folder: Path, wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, whole = (json.loads(wakeful("run", each, "--model", "scripted:demo", "--json").out) for each in "ab")
+    with contextlib.closing(sqlite3.connect(folder / "home" / "wakeful.db")) as store, store:  # as a failing disk would
+        store.execute(
+            "UPDATE appends SET body = zeroblob(length(body)) WHERE id >> 40 ="
+            " (SELECT id FROM agents WHERE agent_id = ?)",
+            (broken["agent_id"],),
+        )
+    taken = wakeful("backup", "home.tar.gz")
+    assert taken.code == 0, taken.err
+    assert "damaged in this home" in taken.out and f"agent {broken['agent_id']}, event 1" in taken.out
+    told = restored(wakeful, monkeypatch, folder / "new", folder / "home.tar.gz")
+    assert told["damaged"] == [f"agent {broken['agent_id']}, event 1"]
+    assert wakeful("replay", whole["turn_id"]).code == 0
+    assert "is not what was written" in wakeful("replay", broken["turn_id"]).err
 
 
 def test_a_backup_is_taken_while_the_daemon_works_and_its_large_contents_are_in_it(

@@ -1,6 +1,8 @@
 """Work that is handed to the runtime over HTTP, and bundles that are imported."""
 
 import asyncio
+import contextlib
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -103,6 +105,24 @@ def test_a_killed_daemon_goes_on_with_what_it_was_handed(tmp_path: Path) -> None
             assert until(home.client, run, "succeeded", "failed")["status"] == "succeeded"
         turns = home.client.get("/turns?agent=clerk").body
         assert len(turns) == 3, "each ran once"
+
+
+def test_work_of_an_agent_whose_log_is_damaged_holds_up_no_start_and_no_other_work(tmp_path: Path) -> None:
+    with served(tmp_path / "home") as home:
+        broken = dispatch(home.client, "refund 5", session="one")["run_id"]
+        ends = time.monotonic() + 60
+        while "waiting_for" not in str(home.client.get(f"/dispatches/{broken}").body) and time.monotonic() < ends:
+            time.sleep(0.05)
+        home.kill()
+        with contextlib.closing(sqlite3.connect(home.folder / "wakeful.db")) as store, store:  # as a failing disk would
+            (agent,) = store.execute("SELECT id FROM agents WHERE agent_id = 'clerk'").fetchone()
+            store.execute("UPDATE appends SET body = zeroblob(length(body)) WHERE id >> 40 = ?", (agent,))
+        home.start()
+        whole = dispatch(home.client, "hello", agent="keeper")["run_id"]
+        until(home.client, whole, "succeeded")
+        listed = {each["run_id"]: each["status"] for each in home.client.get("/dispatches").body}
+        assert listed == {broken: "running", whole: "succeeded"}
+        assert f"the end of the dispatched run {broken} is not known" in home.said.read_text()
 
 
 @pytest.mark.spec("API-PKG-06", "API-PKG-07", "API-PKG-08")

@@ -32,6 +32,21 @@ def test_a_turn_has_a_stream_that_ends_with_it(client: HomeClient) -> None:
     assert kinds[-1] == "turn.completed"
 
 
+@pytest.mark.parametrize("view", ["stream", "wire", "transcript"])
+def test_whoever_comes_back_to_the_lines_of_a_turn_misses_none(client: HomeClient, view: str) -> None:
+    """An event may be several lines: the last of them has its number."""
+    sent = client.post("/agents/clerk/messages", {"text": "slow 0", "thread": f"lines-{view}"}).body
+    path = f"/turns/{client.until_ended(sent)['turn_id']}/lines?view={view}"
+    with client.stream(path) as frames:
+        whole = frames.all()
+    assert whole[-1].id and len({frame.id for frame in whole if frame.id}) == sum(bool(frame.id) for frame in whole)
+    for cut in range(len(whole) + 1):
+        known = [place for place, frame in enumerate(whole[:cut], 1) if frame.id]
+        upto = known[-1] if known else 0
+        with client.stream(path, last=whole[upto - 1].id if upto else None) as frames:
+            assert frames.all() == whole[upto:]
+
+
 def test_the_feed_over_all_agents_goes_on_after_its_cursor(client: HomeClient) -> None:
     sent = client.post("/agents/clerk/messages", {"text": "one", "thread": "feed"}).body
     with client.stream("/agents/clerk/events", last=str(sent["position"])) as frames:

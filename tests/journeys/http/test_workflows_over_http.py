@@ -1,6 +1,9 @@
 """Workflows over HTTP: saved, run by the runtime of the daemon, followed by the id of the run, stopped, and taken up
 after a kill."""
 
+import contextlib
+import re
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -120,6 +123,41 @@ def test_a_run_is_cancelled_before_it_began_and_while_it_waits(operator: HomeCli
         assert ended["message"]
         assert operator.post(f"{where}/cancel").body == ended, "one that is over stays as it is"
     assert operator.get(f"/workflow-runs/{behind['run_id']}").body["turn_id"] is None
+
+
+def test_runs_are_listed_page_by_page_also_beside_one_whose_thread_was_deleted(operator: HomeClient) -> None:
+    save(operator, "listed", [SLOW])
+    runs = [start(operator, "listed", thread=name) for name in ("l1", "l2", "l3")]
+    done = [until(operator, run, "succeeded") for run in runs]
+    before = operator.get("/workflow-runs").body
+    assert before[:3] == [{**each, "result": None} for each in reversed(done)]
+    assert operator.ask("DELETE", "/agents/clerk/threads/l2").status == 200
+    assert operator.get("/workflow-runs").body == before
+    found, path = [], "/workflow-runs?limit=2"
+    while path:
+        page = operator.get(path)
+        found += page.body
+        path = "/workflow-runs" + link[1] if (link := re.match("<(.+)>", page.headers.get("link", ""))) else ""
+    assert found == before, "each once, in the same order"
+
+
+def test_a_run_that_cannot_be_read_any_more_hides_no_other(tmp_path: Path) -> None:
+    with served(tmp_path / "home") as home:
+        assert save(home.client, "one", [SLOW]).status == 200
+        assert home.client.post("/workflows", {"agent": "keeper", "graph": graph("two", [ASK], **ASKING)}).status == 200
+        whole = start(home.client, "one")
+        broken = home.client.post("/workflows/two/runs", {"agent": "keeper", "prompt": "x"}).body
+        before = [until(home.client, run, "succeeded") for run in (broken, whole)]
+        home.kill()
+        with contextlib.closing(sqlite3.connect(home.folder / "wakeful.db")) as store, store:  # as a failing disk would
+            (agent,) = store.execute("SELECT id FROM agents WHERE name = 'keeper'").fetchone()
+            store.execute("UPDATE appends SET body = zeroblob(length(body)) WHERE id >> 40 = ?", (agent,))
+        home.start()
+        listed = home.client.get("/workflow-runs")
+        assert listed.status == 200, listed
+        assert listed.body[1] == {**before[1], "result": None}
+        assert (listed.body[0]["run_id"], listed.body[0]["agent"]) == (broken["run_id"], "keeper")
+        assert "not what was written" in listed.body[0]["message"]
 
 
 def test_a_stopped_agent_runs_no_workflow_and_says_how_to_resume_it(operator: HomeClient) -> None:

@@ -1,6 +1,8 @@
 """Retention in a runtime: what has reached its age goes, what is open or may be asked for again stays."""
 
+import contextlib
 import inspect
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from wakeful.decisions.retention import (
     why_log_stays,
     without_words,
 )
-from wakeful.errors import ArtifactExpired, InvalidConfig
+from wakeful.errors import ArtifactExpired, InvalidConfig, StoreDamaged
 from wakeful.ports import ModelRequest, Store
 from wakeful.runtime.retention import RETENTION_STREAM, RetentionPass
 from wakeful.settings.retention import owner_retention
@@ -80,6 +82,28 @@ async def passed(store: Store, clock: FixedClock, settings: Retention | None = N
 async def facts_of(store: Store, kind: type) -> list[Any]:
     stream = RUNTIME_STREAM if kind is StoreSizeNoticed else RETENTION_STREAM
     return [entry.fact.event for entry in await store.read(stream) if isinstance(entry.fact.event, kind)]
+
+
+async def test_a_damaged_log_keeps_its_blobs_and_holds_up_no_other_step(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, path = FixedClock(), tmp_path / "wakeful.db"
+    async with Runtime(tmp_path, agents=[shop()], clock=clock, ids=SequentialIds()) as rt:
+        await ask(rt, "Where is log", "first")
+    with contextlib.closing(sqlite3.connect(path)) as file, file:  # as a failing disk would
+        file.execute("UPDATE appends SET body = zeroblob(length(body)) WHERE id = (SELECT max(id) FROM appends)")
+    clock.advance(40 * DAY)
+    async with opened_store(path) as store:
+        report = await passed(store, clock)
+        assert (report.blobs, bool(report.feed)) == (0, True)
+        assert "no blob is removed" in caplog.text
+        clock.advance(1)
+        with pytest.raises(StoreDamaged, match="no blob is removed"):
+            await passed(store, clock, everything=True)
+        dry = await passed(store, clock, dry=True)
+        assert (dry.dry_run, dry.blobs) == (True, 0)
+        passes = await facts_of(store, RetentionApplied)
+        assert passes, "it is on record that a pass came to its end"
 
 
 async def test_details_of_a_turn_expire_after_thirty_days_and_its_conversation_stays(tmp_path: Path) -> None:

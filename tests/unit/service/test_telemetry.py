@@ -1,9 +1,13 @@
 """Spans of turns, read from the log by the SDK's own exporter in memory; names as they are published."""
 
 import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
@@ -117,6 +121,57 @@ async def test_a_cursor_gives_each_turn_once_also_to_the_next_process(tmp_path: 
     second = await told(tmp_path / "w.db", cursor=place)
     turns = [[attributes(span)["wakeful.turn.id"] for span in each if span.parent is None] for each in (first, second)]
     assert [len(each) for each in turns] == [5, 1] and not set(turns[0]) & set(turns[1])
+
+
+async def test_a_turn_that_cannot_be_read_keeps_no_other_from_being_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = tmp_path / "w.db"
+    broken = await run(Agent("broken", scripted(lambda _: "yes")), "go", store=store)
+    whole = await run(Agent("whole", scripted(lambda _: "yes")), "go", store=store)
+    with contextlib.closing(sqlite3.connect(store)) as connection, connection:  # as a failing disk would
+        damaged = "UPDATE appends SET body = zeroblob(length(body)) WHERE id = (SELECT min(id) + 1 FROM appends)"
+        assert connection.execute(damaged).rowcount == 1
+    spans = await told(store)
+    assert [attributes(span)["wakeful.turn.id"] for span in spans if span.parent is None] == [whole.turn_id]
+    assert f"turn {broken.turn_id} is left out of telemetry" in caplog.text
+
+
+class SmallExporter(SpanExporter):
+    """Of an endpoint that refuses what is too large."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.asked, self.taken = most, 0, list[ReadableSpan]()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.asked += 1
+        if len(spans) > self.most:
+            return SpanExportResult.FAILURE
+        self.taken += spans
+        return SpanExportResult.SUCCESS
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 100])
+async def test_what_is_too_large_for_one_request_is_sent_in_smaller_ones(tmp_path: Path, most: int) -> None:
+    store, exporter = tmp_path / "w.db", SmallExporter(most)
+    for _ in range(5):
+        await run(Agent("scout", scripted(lambda _: "yes")), "go", store=store)
+    wanted = [(span.name, span.start_time) for span in await told(store)]
+    async with opened_store(store) as opened:
+        reader = TelemetryReader(opened, SystemClock(), SpanSender(exporter, Resource.create({})))
+        assert await reader._send(await EndedTurns(0).fresh(opened, 20))
+        assert [(span.name, span.start_time) for span in exporter.taken] == wanted
+        assert (reader.is_failing, reader.failures) == (False, 0)
+
+
+async def test_an_endpoint_that_takes_nothing_is_asked_no_more_than_twice_at_a_time(tmp_path: Path) -> None:
+    store, exporter = tmp_path / "w.db", SmallExporter(0)
+    for _ in range(5):
+        await run(Agent("scout", scripted(lambda _: "yes")), "go", store=store)
+    async with opened_store(store) as opened:
+        reader = TelemetryReader(opened, SystemClock(), SpanSender(exporter, Resource.create({})))
+        assert not await reader._send(await EndedTurns(0).fresh(opened, 20))
+    assert (exporter.asked, reader.is_failing) == (2, True)
 
 
 async def test_the_same_turn_has_the_same_ids_whenever_it_is_read(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from wakeful._version import __version__
 from wakeful.contracts.errors import InvalidRequest, StoreLocked
@@ -33,6 +33,16 @@ STAGING = "backup-staging"
 _PIECE = 1 << 20
 
 
+class CopiedStore(NamedTuple):
+    """What is in the copy of a store."""
+
+    agents: Sequence[str]
+    tasks: Sequence[str]
+    """That run."""
+    damaged: Sequence[str]
+    """What is not what was written, in words."""
+
+
 def file_name(now: float) -> str:
     """The name of a backup where none is given."""
     return time.strftime("wakeful-%Y-%m-%d-%H%M%S.tar.gz", time.localtime(now))
@@ -44,10 +54,10 @@ def back_up(
     file: Path,
     *,
     copy_database: Callable[[Path, Path], None],
-    inspect: Callable[[Path], tuple[Sequence[str], Sequence[str]]],
+    inspect: Callable[[Path], CopiedStore],
     final: bool,
 ) -> BackupReport:
-    """Write the home to a file. `inspect` names the agents and the running tasks of a copy of the store.
+    """Write the home to a file. `inspect` looks into a copy of the store.
 
     Raises InvalidRequest, StoreProblem; then there is no file, and the home is as it was.
     """
@@ -67,12 +77,12 @@ def back_up(
                 _link_blobs(store, blobs)
                 copy_database(store, database)
                 _link_blobs(store, blobs)
-                agents, tasks = inspect(database)
+                found = inspect(database)
                 with database.open("rb") as opened:
                     archive.add(contents.database, opened)
                 _add_folder(archive, contents.blobs, blobs, left)
                 _add_home(archive, home, left)
-                archive.end({"secrets": secrets, "left_out": left, "agents": [*agents], "tasks": [*tasks]})
+                archive.end({"secrets": secrets, "left_out": left, "agents": [*found.agents], "tasks": [*found.tasks]})
             except BaseException:
                 if final:
                     clear_state(home)
@@ -81,11 +91,12 @@ def back_up(
         file=str(file),
         home=str(home),
         size_bytes=file.stat().st_size,
-        agents=tuple(agents),
+        agents=tuple(found.agents),
         files=len(archive.files),
         secrets=tuple(secrets),
         left_out=tuple(left),
-        running_tasks=tuple(tasks),
+        running_tasks=tuple(found.tasks),
+        damaged=tuple(found.damaged),
         retired=final,
     )
 

@@ -16,7 +16,7 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import InvalidRequest, StoreDamaged, StoreFull, StoreLocked
 from wakeful.contracts.events import RuntimeControlChanged
 from wakeful.engine.run_request import Engine
-from wakeful.ports import Store
+from wakeful.ports import Damage, Store
 from wakeful.runtime.parked_providers import append_to_runtime
 from wakeful.runtime.task_folders import tasks_folder
 from wakeful.runtime.tasks import RuntimeTasks
@@ -39,6 +39,8 @@ class RestoredLog(NamedTuple):
     paths: list[str]
     """Folders that its agents work in."""
     lost_tasks: list[str]
+    damaged: list[str]
+    """What of its logs is not what was written: it was so when the backup was taken."""
 
 
 def read_backup(file: Path) -> tuple[ArchiveRecord, HomeContents]:
@@ -90,10 +92,18 @@ def restoring(home: Path, file: Path, record: ArchiveRecord, contents: HomeConte
 
 async def settle(engine: Engine, file: Path) -> RestoredLog:
     """Before anybody runs the agents of a restored store: everything is paused, and tasks whose processes belong to
-    another home, or to no machine any more, are lost. Raises StoreDamaged for a log that is not what was written."""
+    another home, or to no machine any more, are lost.
+
+    The log of an agent that is not what was written was so in the old home, where the others worked all the same: they
+    are restored. Raises StoreDamaged for a store of which nothing can be used.
+    """
     store = engine.store
-    for damage in await store.verify():
-        raise StoreDamaged(f"the log in {file} is damaged: {damage.what}; nothing was restored", "Use another backup.")
+    damaged = await store.verify()
+    for damage in damaged:
+        if not damage.agent_id:
+            raise StoreDamaged(
+                f"the log in {file} is damaged: {damage.what}; nothing was restored", "Use another backup."
+            )
     reason = f"restored from {file.name}; to go on: wakeful resume --all"
     event = RuntimeControlChanged(control="paused", changed_by=BY, reason=reason)
     await append_to_runtime(engine, Fact(event, engine.clock.now()))
@@ -102,7 +112,12 @@ async def settle(engine: Engine, file: Path) -> RestoredLog:
         lost = await RuntimeTasks(engine, place, frozenset).give_up()
     agents = [row.agent_id for row in await store.runtime_agents()]
     told = [f"{row.task_id} of {row.agent_id}: {row.summary}" for row in lost]
-    return RestoredLog(agents, await _paths(store, agents), told)
+    return RestoredLog(agents, await _paths(store, agents), told, damage_words(damaged))
+
+
+def damage_words(damaged: Sequence[Damage]) -> list[str]:
+    """What is damaged in a store, a line each; a store that is copied has another path than the one that is meant."""
+    return [f"agent {each.agent_id}, event {each.seq}" if each.agent_id else each.what for each in damaged]
 
 
 async def _paths(store: Store, agents: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from wakeful.contracts.agent_identity import AgentControl
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import AgentStopped, StoreLocked
+from wakeful.contracts.errors import AgentStopped, StoreDamaged, StoreLocked
 from wakeful.contracts.events import (
     RuntimeControlChanged,
     TurnInterruptRequested,
@@ -77,7 +77,11 @@ async def refuse_if_stopped(store: RuntimeHolds) -> None:
 async def _rests_by_name(engine: Engine, row: TurnRow) -> bool:
     """Did somebody pause this very turn, and nobody resume it since?"""
     named = False
-    for entry in await engine.store.read(row.agent_id, turn_id=row.turn_id):
+    try:
+        recorded = await engine.store.read(row.agent_id, turn_id=row.turn_id)
+    except StoreDamaged:
+        return True  # it cannot go on, and keeps no other from going on
+    for entry in recorded:
         match entry.fact.event:
             case TurnPauseRequested(requested_by=who) if who != EVERYTHING:
                 named = True

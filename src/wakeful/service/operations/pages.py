@@ -57,7 +57,7 @@ PAGES: Mapping[str, Pages] = {
     "/threads": ByPlace("before", ("active_at", "agent_id", "thread")),
     "/budgets": ByKey(("scope", "window")),
     "/dispatches": ByKey(("-created_at", "run_id")),
-    "/workflow-runs": ByKey(("-created_at", "run_id")),
+    "/workflow-runs": ByPlace("before", "run_id"),
     "/packages": ByKey(("slug",)),
     "/channels": ByKey(("channel",)),
     "/templates": ByKey(("template",)),

@@ -283,7 +283,7 @@ ROUTES = (
     HttpRoute("DELETE", "/workflows/{name}", workflows.DELETE_WORKFLOW),
     HttpRoute("POST", "/workflows", workflow_runs.SAVE_WORKFLOW, look="/workflows"),
     HttpRoute("POST", "/workflows/{name}/runs", workflow_runs.START_WORKFLOW, look="/turns"),
-    HttpRoute("GET", "/workflow-runs", workflow_runs.LIST_WORKFLOW_RUNS),
+    HttpRoute("GET", "/workflow-runs", workflow_runs.LIST_WORKFLOW_RUNS, fixed=_FROM_THE_NEWEST),
     HttpRoute("GET", "/workflow-runs/{run_id}", workflow_runs.SHOW_WORKFLOW_RUN),
     HttpRoute("POST", "/workflow-runs/{run_id}/cancel", workflow_runs.CANCEL_WORKFLOW_RUN),
     HttpRoute("GET", "/dispatches", dispatches.LIST_DISPATCHES),

@@ -1,6 +1,7 @@
 """What may be asked about one turn: its tree, lines, latency, context, prompt and tools, and whether it replays."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,16 +73,26 @@ async def follow_lines(
     opened: OpenStore, asked: LineQuery, *, follow_it: bool = True
 ) -> "AsyncGenerator[TurnLine, None]":
     """The lines of a turn; with `follow_it`, also those that come, until the turn is over."""
+    async with aclosing(follow_lines_of_events(opened, asked, follow_it=follow_it)) as events:
+        async for lines in events:
+            for line in lines:
+                yield line
+
+
+async def follow_lines_of_events(
+    opened: OpenStore, asked: LineQuery, *, follow_it: bool = True
+) -> "AsyncGenerator[list[TurnLine], None]":
+    """The same, with all lines of an event together: whoever goes on behind an event has to have all of them."""
     from wakeful.service.queries.event_cursors import check_reached
     from wakeful.service.queries.turn_lines import read_lines
 
     row = await told_turn(opened, asked.turn)
     await check_reached(opened.store, row.agent_id, asked.after)
     hidden = () if asked.reveal else opened.keys()
-    async for line in read_lines(
+    async for lines in read_lines(
         opened.store, row, asked.view, after=asked.after, reveal=asked.reveal, keys=hidden, follow_it=follow_it
     ):
-        yield line
+        yield lines
 
 
 async def _result(opened: OpenStore, asked: TurnName) -> dict[str, Any]:

@@ -54,6 +54,8 @@ class WorkflowRunQuery:
     """The newest runs."""
 
     limit: int = PAGE
+    before: str | None = None
+    """The last run of the page before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ async def _show(opened: OpenStore, asked: WorkflowRunName) -> "QueuedWorkflowRun
 async def _list(opened: OpenStore, asked: WorkflowRunQuery) -> "list[QueuedWorkflowRun]":
     from wakeful.service.workflows.queued_runs import queued_runs
 
-    return await queued_runs(opened.engine, asked.limit)
+    return await queued_runs(opened.engine, asked.limit, asked.before)
 
 
 async def _cancel(opened: OpenStore, asked: WorkflowRunToCancel) -> "QueuedWorkflowRun":

@@ -2,12 +2,13 @@
 from the log, and so is one of which only a part is asked for.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import groupby
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.envelope import iso
-from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.errors import InvalidConfig, StoreDamaged
 from wakeful.ports import MessageLog, Store, TurnRow
 from wakeful.service.queries.known_agents import names_like
 from wakeful.service.queries.turns import find_turn, turn_events
@@ -28,19 +29,28 @@ async def costs_of(
 ) -> CostReport:
     """Requests to models since a moment (microseconds), in groups. A request counts where and when it was sent.
 
-    `day` names the day of a moment as the reader's calendar has it. Raises TurnNotFound, or InvalidConfig for an agent
-    that has no turn.
+    `day` names the day of a moment as the reader's calendar has it. Turns whose log is damaged are left out, and named.
+    Raises TurnNotFound, StoreDamaged for such a turn that is asked for alone, or InvalidConfig for an agent that has no
+    turn.
     """
     turns: list[tuple[TurnRow, TurnCost | None]]
     turns = [(await find_turn(store, turn_id), None)] if turn_id is not None else await _of_agent(store, agent, since)
     named: list[tuple[str, CallGroup]] = []
-    counted = 0
+    counted, unread = 0, Counter[str]()
     for row, cost in turns:
-        found = await _named(store, row, cost, by, day, since)
+        try:
+            found = await _named(store, row, cost, by, day, since)
+        except StoreDamaged:
+            if turn_id is not None:
+                raise
+            unread[row.agent_name] += 1
+            continue
         counted += bool(found)
         named += found
     report = cost_report(named, by, counted)
-    asked = {"since": iso(since) if since is not None else None, "agent": agent, "turn_id": turn_id}
+    asked: dict[str, Any] = {"since": iso(since) if since is not None else None, "agent": agent, "turn_id": turn_id}
+    if unread:
+        asked |= {"unread": dict(unread), "cost_complete": False}
     return report.model_copy(update=asked)
 
 

@@ -4,7 +4,7 @@ nothing is written, and no other target is asked."""
 import json
 from typing import Any
 
-from wakeful.contracts.errors import AgentNotFound, TurnNotFound
+from wakeful.contracts.errors import AgentNotFound, StoreDamaged, TurnDeleted, TurnNotFound
 from wakeful.decisions.dispatch_answers import OVER, joined
 from wakeful.decisions.redaction import redact
 from wakeful.engine.run_request import Engine
@@ -97,7 +97,7 @@ async def _as_it_stands(engine: Engine, row: DispatchRow) -> dict[str, Any]:
         if said is None:
             return record
         return {**record, "result": engine.keys().hide_in(joined(record["result"], said))}
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, StoreDamaged, TurnDeleted):  # what was said is gone, and no other run's
         return record
 
 

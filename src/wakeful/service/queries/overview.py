@@ -47,18 +47,18 @@ async def overview(engine: Engine, limit: int | None) -> AgentsOverview:
         key=lambda name: (not needs.get(name), name not in running, name),
     )
     shown = order if limit is None else order[:limit]
-    spent = (await costs_of(store, "agent", day=str, since=_midnight())).groups
+    costs = await costs_of(store, "agent", day=str, since=_midnight())
     lines = []
     for name in shown:
         row, mine = lives.get(name), waits.get(name, [])
-        cost = spent.get(name)
+        cost = costs.groups.get(name)
         lines.append(
             AgentLine(
                 agent=name,
                 state=_state(row, name in running, mine) if row is not None else OF_A_RUN,
                 next_wake=await _next_wake(engine, name, mine) if row is not None else None,
                 spent_today_usd=cost.cost if cost is not None else "0",
-                spent_is_complete=cost is None or not cost.unpriced_calls,
+                spent_is_complete=name not in costs.unread and (cost is None or not cost.unpriced_calls),
                 needs=needs.get(name, ()),
             )
         )

@@ -25,8 +25,8 @@ async def read_lines(
     reveal: bool = False,
     keys: Collection[str] = (),
     follow_it: bool = False,
-) -> AsyncGenerator[TurnLine, None]:
-    """Lines of events after a number. Unless they are revealed, secrets are hidden."""
+) -> AsyncGenerator[list[TurnLine], None]:
+    """Lines of events after a number: those of one event together. Unless they are revealed, secrets are hidden."""
     stored = [] if follow_it else await turn_events(store, row)
     reader = EventReader(store, reveal=reveal, keys=() if reveal else keys)
     await reader.learn(stored)  # what is secret there is hidden from the beginning
@@ -46,9 +46,9 @@ async def read_lines(
 
     async for recorded in follow(store, row) if follow_it else _each(stored):
         await reader.learn([recorded])  # also where no line is shown: it may say what is secret
-        for line in lines_of(recorded):
-            if recorded.seq > after:
-                yield line
+        lines = [*lines_of(recorded)]
+        if lines and recorded.seq > after:
+            yield lines
 
 
 def _redacted(line: V) -> V:

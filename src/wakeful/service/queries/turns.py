@@ -19,7 +19,7 @@ from wakeful.contracts.events import (
 from wakeful.decisions.redaction import redact, redact_event
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.engine.state_loader import load_config
-from wakeful.engine.turn_messages import read_turn, with_messages
+from wakeful.engine.turn_messages import in_log_order, read_turn
 from wakeful.gate.large_content import arguments_of
 from wakeful.ports import Leases, MessageLog, Store, TurnFilter, TurnRow, Turns
 from wakeful.service.queries.record_names import MOST, SHORTEST, several
@@ -100,7 +100,7 @@ async def follow(store: Store, row: TurnRow) -> AsyncIterator[StoredFact]:
                 now = await store.turn(row.turn_id)
                 found = await store.read(row.agent_id, after=seen, turn_id=row.turn_id)
             if seen < row.first_seq:  # what the turn took from the queue is older than the turn
-                found = await with_messages(store, row.turn_id, found)
+                found = await in_log_order(store, row.turn_id, found)
             for recorded in found:
                 seen = max(seen, recorded.seq)
                 yield recorded

@@ -166,21 +166,18 @@ class DaemonClient:
     ) -> Iterator[StreamedEvent]:
         """The same, over times in which the process is away: each event once.
 
-        `away` is called when it went, and returns when it is back, or raises. `shares`: ids are numbers, and several
-        events in a row may have the same.
+        `away` is called when it went, and returns when it is back, or raises. `shares`: events without an id belong
+        to the next one that has one, and come again with it.
         """
-        count = 0
+        begun = 0
         while True:
-            again = count if shares else 0
-            after = str(int(last) - 1) if again and last is not None else last
+            again = begun if shares else 0
             try:
-                for event in self.stream(where, query, last=after):
-                    if again and event.id == last:
+                for event in self.stream(where, query, last=last):
+                    if again and not event.id:
                         again -= 1
                         continue
-                    if event.id:
-                        count = count + 1 if event.id == last else 1
-                        last = event.id
+                    last, begun, again = (event.id, 0, 0) if event.id else (last, begun + 1, again)
                     yield event
                 return
             except NotNow as gone:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wakeful.contracts.errors import InvalidWorkflow, MessageNotFound
-from wakeful.contracts.events import MessageAdmitted
+from wakeful.contracts.errors import InvalidWorkflow, MessageNotFound, StoreDamaged, TurnDeleted
+from wakeful.contracts.events import MessageAdmitted, TurnFailed
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph, WorkflowRun
 from wakeful.decisions.intake import id_of_key
 from wakeful.decisions.workflows.graph_reader import graph_of
@@ -19,6 +19,7 @@ from wakeful.engine.workflow_parts import workflow_registry
 from wakeful.engine.workflow_registry import WorkflowRegistry
 from wakeful.ports import MessageRow, TurnRow
 from wakeful.ports.mailbox import MESSAGES
+from wakeful.ports.workflow_runs import WORKFLOW_RUNS, WorkflowRunRow
 from wakeful.service.agent_supply import AgentSupply
 from wakeful.service.commands.agents import addressed, send_message
 from wakeful.service.commands.interruption import cancel_message
@@ -102,10 +103,43 @@ async def queued_run(engine: Engine, run_id: str) -> QueuedWorkflowRun:
     )
 
 
-async def queued_runs(engine: Engine, limit: int) -> list[QueuedWorkflowRun]:
-    """The newest first, without what their nodes came to."""
-    rows = await engine.store.workflow_runs(limit=limit)
-    return [(await queued_run(engine, row.message_id)).model_copy(update={"result": None}) for row in rows]
+async def queued_runs(engine: Engine, limit: int, before: str | None = None) -> list[QueuedWorkflowRun]:
+    """The newest first, without what their nodes came to; with `before`, those that were asked for before that one.
+    Raises MessageNotFound for a `before` that is no run."""
+    last = None
+    if before is not None:
+        last = await engine.store.get_row(WORKFLOW_RUNS, before)
+        if last is None:
+            raise MessageNotFound(f"there is no run {before!r} of a workflow", RUNS_ONE)
+    return [await _line(engine, row) for row in await engine.store.workflow_runs(limit=limit, after=last)]
+
+
+async def _line(engine: Engine, found: WorkflowRunRow) -> QueuedWorkflowRun:
+    """A run in a list. Of one whose log cannot be read any more, or is no longer kept, its rows say what they know: the
+    others are listed all the same."""
+    store, run, unreadable = engine.store, None, ""
+    row = await store.message(found.message_id)
+    turn = await store.turn(row.turn_id) if row is not None and row.turn_id else None
+    try:
+        run = await _asked_for(engine, found.message_id)
+    except StoreDamaged as damage:
+        unreadable = damage.message
+    try:
+        status, message = ("queued", "") if row is None else await _short_standing(engine, row, turn)
+    except (StoreDamaged, TurnDeleted) as problem:
+        status, message = "waiting", problem.message
+    return QueuedWorkflowRun(
+        run_id=found.message_id,
+        workflow=run.graph.name if run is not None else "",
+        workflow_id=run.graph.id if run is not None else None,
+        revision=run.revision if run is not None else None,
+        agent=found.agent_id,
+        thread=row.thread_id if row is not None else "",
+        status=status,
+        created_at=found.admitted_at / 1e6,
+        turn_id=turn.turn_id if turn is not None else None,
+        message=message or unreadable,
+    )
 
 
 async def cancel_run(engine: Engine, run_id: str, *, by: str) -> QueuedWorkflowRun:
@@ -126,11 +160,33 @@ async def _registry_for(supply: AgentSupply, agent: str, graph: WorkflowGraph) -
 
 async def _found(engine: Engine, run_id: str) -> tuple[MessageRow, WorkflowRun]:
     row = await meant_row(engine.store, MESSAGES, run_id, "msg_", "ids", MessageNotFound)
-    entry = await admitted_message(engine.store, row.message_id) if row is not None else None
-    event = entry.fact.event if entry is not None else None
-    if row is None or not isinstance(event, MessageAdmitted) or event.workflow_ref is None:
+    run = await _asked_for(engine, row.message_id) if row is not None else None
+    if row is None or run is None:
         raise MessageNotFound(f"there is no run {run_id!r} of a workflow", RUNS_ONE)
-    return row, WorkflowRun.model_validate_json(await engine.store.get_blob(event.workflow_ref.digest))
+    return row, run
+
+
+async def _asked_for(engine: Engine, message_id: str) -> WorkflowRun | None:
+    """What a message runs; None: no workflow, or it is no longer kept. Raises StoreDamaged."""
+    entry = await admitted_message(engine.store, message_id)
+    event = entry.fact.event if entry is not None else None
+    if not isinstance(event, MessageAdmitted) or event.workflow_ref is None:
+        return None
+    return WorkflowRun.model_validate_json(await engine.store.get_blob(event.workflow_ref.digest))
+
+
+async def _short_standing(engine: Engine, row: MessageRow, turn: TurnRow | None) -> tuple[QueuedRunStatus, str]:
+    """The same as `_standing`; of a run that is over the end alone is read."""
+    if turn is None or turn.is_open:
+        return await _standing(engine, row, turn)
+    if turn.state == "completed":
+        return "succeeded", ""
+    status: QueuedRunStatus = "cancelled" if turn.state == "cancelled" else "failed"
+    if turn.deleted_at is not None:
+        return status, f"its thread {turn.thread_id!r} was deleted"
+    last = await engine.store.read(turn.agent_id, after=turn.last_seq - 1, limit=1)
+    event = last[0].fact.event if last else None
+    return status, event.message if isinstance(event, TurnFailed) else ""
 
 
 async def _standing(engine: Engine, row: MessageRow, turn: TurnRow | None) -> tuple[QueuedRunStatus, str]:

@@ -7,10 +7,11 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import StoreDamaged
 from wakeful.ports import TurnRow
 from wakeful.ports.retention import STEP_ROWS, FreedSpace, left_mark
 from wakeful.ports.tables import Table
-from wakeful.store.encoding import EncodedFact, PackedRow, lengths_of
+from wakeful.store.encoding import NO_ROW, EncodedFact, PackedRow, lengths_of
 from wakeful.store.hollow_rows import hollowed
 from wakeful.store.single_facts import hollow_single, read_single
 from wakeful.store.sqlite.blob_references import BlobReferences
@@ -129,7 +130,11 @@ class RetentionSteps:
         name = f"{_BUNDLED}{place.agent}"
         known = None if anew else self._sql.one("SELECT value FROM meta WHERE key = ?", (name,))
         after = int(known[0]) if known is not None else 0
-        freed = self._streams.bundles.pack(place.agent << SHIFT, after, place.seq, before)
+        try:
+            freed = self._streams.bundles.pack(place.agent << SHIFT, after, place.seq, before)
+        except NO_ROW:
+            words = f"a row of agent {agent_id} cannot be read: its log stays as it is"
+            raise StoreDamaged(words, "wakeful store verify", agent_id=agent_id) from None
         if freed.more is not None:
             self._sql.do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, str(freed.more)))
         return freed

@@ -40,6 +40,7 @@ def backup(
     _listed("not in it, put them in place after a restore:", report.secrets)
     _listed("left out:", report.left_out)
     _listed("running now, lost in a restored home:", report.running_tasks)
+    _listed("damaged in this home, and in the file as it is (wakeful doctor); keep older backups:", report.damaged)
     if report.retired:
         out(f"retired {plain(report.home)}: it starts no more")
     out(f"to restore it: WAKEFUL_HOME=NEW_FOLDER wakeful restore {plain(report.file)}")
@@ -65,6 +66,7 @@ def restore(
     _listed("secrets that were not in the backup:", report.missing_secrets)
     _listed("files to look at (wakeful check):", report.problems)
     _listed("commands that were running, lost; their agents are told:", report.lost_tasks)
+    _listed("damaged already when the backup was taken; other agents are not affected:", report.damaged)
     out("everything is paused. When all is in place: wakeful resume --all && wakeful daemon start")
 
 

@@ -14,7 +14,7 @@ from wakeful.surfaces.cli.options import JsonOption, StoreOption
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns
-from wakeful.surfaces.cli.shown_values import counted, json_text, moment, out
+from wakeful.surfaces.cli.shown_values import counted, json_text, moment, out, plain
 from wakeful.views.cost import CostLine, CostReport
 
 GROUPINGS = get_args(Grouping)
@@ -80,6 +80,7 @@ def _tell(report: CostReport, since: int | None, older: str) -> None:
     when = f" since {moment(since)}{older}" if since is not None else ""
     if not report.total.calls:
         out(f"no model requests{when}")
+        _tell_unread(report)
         return
     names = sorted(report.groups) if report.by in ("day", "depth") else list(report.groups)
     rows = [(name, *_cells(report.groups[name])) for name in names]
@@ -89,11 +90,18 @@ def _tell(report: CostReport, since: int | None, older: str) -> None:
     out(f"turns    {report.turns}{when}")
     lists = [f"{each.name}{f' of {each.date}' if each.date else ''}" for each in report.price_lists]
     out(f"prices   {', '.join(lists) or 'no price list'}")
-    if not report.cost_complete:
+    if report.total.unpriced_calls:
         calls = f"{report.total.unpriced_calls} of {counted(report.total.calls, 'call')}"
         out(f"unknown  {calls} without a known price: the true total is higher")
     if not report.usage_complete:
         out("tokens   some calls reported no tokens: the true number is higher")
+    _tell_unread(report)
+
+
+def _tell_unread(report: CostReport) -> None:
+    if report.unread:
+        turns = counted(sum(report.unread.values()), "turn")
+        out(f"damaged  {turns} of {', '.join(map(plain, report.unread))} cannot be read: the true total is higher")
 
 
 def _cells(line: CostLine) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from wakeful.service.operations.operator_feed import (
     follow_events,
     follow_feed,
 )
-from wakeful.service.operations.turn_reports import LIST_LINES, LineQuery, follow_lines
+from wakeful.service.operations.turn_reports import LIST_LINES, LineQuery, follow_lines_of_events
 from wakeful.service.operations.turns import LIST_EVENTS, EventQuery, read_events
 from wakeful.surfaces.http.body_routes import require
 from wakeful.surfaces.http.cursors import link_to
@@ -126,7 +126,7 @@ def event_router(opened: OpenStore, streams: OpenStreams) -> APIRouter:
             if len(found) >= limit:
                 link_to(answer, request, after=str(found[-1].event_seq))
             return answer
-        return await sse_answer(follow_lines(opened, asked), line_frame, streams)
+        return await sse_answer(follow_lines_of_events(opened, asked), line_frames, streams)
 
     @router.get("/feed", responses=RESPONSES, response_model=list[FeedEntry])
     async def of_all(
@@ -150,10 +150,14 @@ def event_frame(event: RuntimeEvent) -> bytes:
     return sse_frame(event.model_dump(mode="json", exclude_none=True), event=event.type, event_id=number)
 
 
-def line_frame(line: TurnLine) -> bytes:
-    """One line of a turn; its id is the number of its event."""
-    view = next(name for name in get_args(TurnView) if getattr(line, name) is not None)
-    return sse_frame(line.model_dump(mode="json"), event=view, event_id=str(line.event_seq))
+def line_frames(lines: Sequence[TurnLine]) -> bytes:
+    """The lines of one event; the last of them has its number: who has that one has them all."""
+    frames = []
+    for place, line in enumerate(lines, 1):
+        view = next(name for name in get_args(TurnView) if getattr(line, name) is not None)
+        number = str(line.event_seq) if place == len(lines) else ""
+        frames.append(sse_frame(line.model_dump(mode="json"), event=view, event_id=number))
+    return b"".join(frames)
 
 
 def standard_frame(event: RuntimeEvent) -> bytes:

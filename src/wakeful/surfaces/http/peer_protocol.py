@@ -38,7 +38,10 @@ _JSON_HAS = _lines(((b"content-type", b"application/json"), *MARKS, KEPT_BY_NOBO
 
 
 class _JoinedWrites:
-    """A transport that keeps the head of an answer until what follows it is written, or until nothing else is to do."""
+    """A transport that keeps the head of an answer until what follows it is written, or until nothing else is to do.
+
+    Nothing is written for a client that has gone: the loop would log each of these writes.
+    """
 
     __slots__ = ("_call_soon", "_held", "_transport", "is_closing", "is_head")
 
@@ -56,19 +59,22 @@ class _JoinedWrites:
             self.is_head, self._held = False, data
             self._call_soon(self._flush)
             return
-        self._transport.write(data)
+        if not self.is_closing():
+            self._transport.write(data)
 
     def write_whole(self, data: bytes) -> None:
         """An answer with its head and its body."""
         self.is_head = False
         if self._held:
             data, self._held = self._held + data, b""
-        self._transport.write(data)
+        if not self.is_closing():
+            self._transport.write(data)
 
     def _flush(self) -> None:
         if self._held:
             data, self._held = self._held, b""
-            self._transport.write(data)
+            if not self.is_closing():
+                self._transport.write(data)
 
     def close(self) -> None:
         self._flush()

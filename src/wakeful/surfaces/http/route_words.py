@@ -142,7 +142,8 @@ WORDS: Mapping[str, str] = {
     "come follow, until the turn is over.",
     "GET /turns/{turn_id}/tree": "Show a turn with its calls and subtasks as a tree.",
     "GET /turns/{turn_id}/lines": "List the lines of a turn in one of its views. As `text/event-stream` those that "
-    "come follow, until the turn is over.",
+    "come follow, until the turn is over. An event may "
+    "have several lines: the last one has its number as `id`.",
     "GET /turns/{turn_id}/wire": "List the wire messages of a turn, for clients of a host.",
     "GET /turns/{turn_id}/result": "Show the result of a turn that is over, as a document (`wakeful schema "
     "run-result`).",

@@ -187,7 +187,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             announce(f"socket {listening}" + (f", http://{address}" if address else ", no network address"))
             alive = asyncio.create_task(_say_alive(living))
             package = asyncio.create_task(watch_package(engine))
-            ends = asyncio.create_task(host.keep_ends())
+            ends = asyncio.create_task(living.parts.keep_up("the records of dispatched runs", host.keep_ends))
             drain.hear_signals()
             try:
                 await server.serve([each for each in (local, network) if each is not None])

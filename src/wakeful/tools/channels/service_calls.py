@@ -94,8 +94,11 @@ async def _lines(response: "httpx2.Response") -> AsyncIterator[Any]:
 
 def _json(body: bytes) -> Any:
     try:
-        return json.loads(body)
-    except ValueError:
+        found = json.loads(body)
+        if b"\\u" in body:  # half of a surrogate pair is no text, and nothing can keep it
+            found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+        return found
+    except (ValueError, RecursionError):
         return None
 
 

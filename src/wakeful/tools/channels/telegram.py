@@ -43,6 +43,8 @@ class TelegramChannel:
             if "HTTP 409" in problem.words:
                 raise ChannelFailure(ANOTHER, retry_after=problem.retry_after, needs_person=True) from None
             raise
+        if not isinstance(found, list):
+            raise ChannelFailure(f"{self.calls.host} answered getUpdates with something else than a list of updates")
         updates = [each for each in found if isinstance(each, dict) and isinstance(each.get("update_id"), int)]
         newest = max((each["update_id"] for each in updates), default=None)
         taken = tuple(update for each in updates if (update := _update(each)) is not None)

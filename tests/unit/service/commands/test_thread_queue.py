@@ -447,6 +447,21 @@ async def test_whoever_follows_a_turn_is_shown_the_messages_that_it_took() -> No
     assert [event.item.text for event in events if isinstance(event, MessageAdmitted)] == ["one", "two"]
 
 
+async def test_whoever_follows_a_turn_gets_what_was_set_aside_where_it_stands_in_the_log() -> None:
+    """The model is shown it last. A client that comes back says after which number: none may come after a greater."""
+    desk = Desk()
+    aside = await desk.queue("by the way")
+    await defer_message(desk.engine, aside.message_id)
+    await desk.queue("now")
+    result = await desk.take()
+    assert desk.shown == [["now", "by the way"]]
+    row = await desk.store.turn(result.turn_id)
+    assert row is not None
+    followed = [entry async for entry in follow(desk.store, row)]
+    assert followed == await turn_events(desk.store, row)
+    assert [entry.seq for entry in followed] == sorted(entry.seq for entry in followed)
+
+
 async def test_a_thread_that_a_queued_message_began_is_its_senders() -> None:
     desk = Desk()
     await desk.queue("mine", principal="ada")
