@@ -147,12 +147,17 @@ def own_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_agent_is_created_with_a_home_shown_and_changed(wakeful: Wakeful, own_home: Path) -> None:
     made = wakeful("agent", "create", "ops", "--model", "scripted:demo", "--template", "wakeful-default")
-    assert made.out == f"agent ops is created\nhome: {own_home}/home/agents/ops\n"
+    assert made.out.splitlines() == [
+        "agent ops is created",
+        f"home: {own_home}/home/agents/ops",
+        "no daemon runs: wakeful daemon start",
+        'now: wakeful send ops "hello"',
+    ]
     assert (own_home / "home/agents/ops/memory/self.md").exists()
     told = wakeful("agent", "show", "ops").out.splitlines()
     assert told[:3] == [
         "ops",
-        "  status     awake_idle, completed",
+        "  status     idle, completed",
         "  identity   named, public, self_owned, public_named",
     ]
     assert told[4] == "  model      scripted:demo (of its definition)"

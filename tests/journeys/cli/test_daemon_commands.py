@@ -143,9 +143,9 @@ def test_an_approval_is_decided_through_the_daemon_by_who_typed_it(wakeful: Wake
     shown = told(wakeful("approvals", "show", record["approval_id"], "--json"))
     assert {name: shown[name] for name in record} == record, "and what stands round it"
     done = ok(wakeful("approvals", "approve", record["approval_id"], "--note", "fine"))
-    assert "approve by you" in done
+    assert "approved by you" in done
     late = wakeful("approvals", "reject", record["approval_id"], "no")
-    assert late.code == 1 and "was decided before: approve by you" in late.err
+    assert late.code == 1 and "was decided before: approved by you" in late.err
     [decided] = [
         each for each in told(wakeful("approvals", "--all", "--json")) if each["approval_id"] == record["approval_id"]
     ]

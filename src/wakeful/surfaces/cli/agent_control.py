@@ -27,6 +27,7 @@ from wakeful.views.runtime_records import AgentRecord
 
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown in the list of agents.")]
+LoggedReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the log.")]
 
 
 def listed(

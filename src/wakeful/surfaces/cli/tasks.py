@@ -21,7 +21,7 @@ from wakeful.service.operations.tasks import (
     TaskToStop,
     follow_output,
 )
-from wakeful.surfaces.cli.agent_control import ReasonOption
+from wakeful.surfaces.cli.agent_control import LoggedReasonOption
 from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
@@ -128,7 +128,7 @@ def _print(item: OutputChunk | TaskOutput, *, json: bool) -> None:
 
 def stop(
     task: TaskArgument,
-    reason: ReasonOption = "",
+    reason: LoggedReasonOption = "",
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
