@@ -17,7 +17,10 @@ WRONG: dict[str, tuple[str, str]] = {
     "models lst": ("there is no command 'models lst'", "did you mean wakeful models list or wakeful models test?"),
     "debug": ("wakeful debug needs one more word", "there are: wakeful debug prompt, wakeful debug latency, "),
     "logs": ("there is no command 'logs'", "did you mean wakeful daemon logs or wakeful tail?"),
-    "timer create ops": ("there is no command 'timer create'", "times stand in an agent's file: wakeful agent new NAME --at"),
+    "timer create ops": (
+        "there is no command 'timer create'",
+        "times stand in an agent's file: wakeful agent new NAME --at",
+    ),
     "agent edit ops": ("there is no command 'agent edit'", "edit its file, agents/NAME.yaml in the home"),
     "turns": ("there is no command 'turns'", "did you mean wakeful events?"),
     "zzz": ("there is no command 'zzz'", "list the commands: wakeful --help"),
