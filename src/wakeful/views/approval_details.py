@@ -16,7 +16,7 @@ MOST_READ: Final = 12
 DECIDED: Final = {
     "approve": "approved",
     "reject": "rejected",
-    "edit": "approved with other arguments",
+    "edit": "edited and approved",
     "answer": "answered",
     "always": "approved for always",
 }

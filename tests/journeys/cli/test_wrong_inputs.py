@@ -22,6 +22,7 @@ WRONG: dict[str, tuple[str, str]] = {
         "times stand in an agent's file: wakeful agent new NAME --at",
     ),
     "agent edit ops": ("there is no command 'agent edit'", "edit its file, agents/NAME.yaml in the home"),
+    "work remove ops 1": ("there is no command 'work remove'", "an agent closes its items itself. Tell it: "),
     "turns": ("there is no command 'turns'", "did you mean wakeful events?"),
     "zzz": ("there is no command 'zzz'", "list the commands: wakeful --help"),
     # a run

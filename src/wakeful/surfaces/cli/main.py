@@ -45,7 +45,7 @@ OTHER_WORDS = {
     "timers": ("timer list",), "turn": ("events",), "turns": ("events",), "up": ("daemon start",),
 }  # fmt: skip
 """Words that people try first, and the commands that do what they mean."""
-IN_A_FILE = {
+ELSEWHERE = {
     **dict.fromkeys(
         ("timer add", "timer create", "timer new", "timer set"),
         "Times stand in an agent's file: wakeful agent new NAME --at WHEN --say TEXT, or wake: in agents/NAME.yaml",
@@ -54,8 +54,12 @@ IN_A_FILE = {
         ("agent change", "agent edit", "agent set", "agent update"),
         "Edit its file, agents/NAME.yaml in the home, then: wakeful reload. Its model alone: wakeful agent model NAME",
     ),
+    **dict.fromkeys(
+        ("work cancel", "work complete", "work delete", "work done", "work remove"),
+        'An agent closes its items itself. Tell it: wakeful send AGENT "Complete the work item ID."',
+    ),
 }
-"""What people try to do with a command and do with an editor."""
+"""What people look for a command for, and how it is done."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -151,8 +155,8 @@ def _family(name: str) -> str:
 def _is_mistyped(name: str, given: list[str]) -> bool:
     """A second word that is none of the family's, where the first alone takes no argument."""
     takes_none = COMMANDS[name].usage == name and bool(_members(name))
-    is_of_a_file = " ".join(given[:2]) in IN_A_FILE and len(given) > 2
-    return is_of_a_file or (takes_none and len(given) > 1 and not given[1].startswith("-"))
+    is_elsewhere = " ".join(given[:2]) in ELSEWHERE and len(given) > 2
+    return is_elsewhere or (takes_none and len(given) > 1 and not given[1].startswith("-"))
 
 
 def _is_nearly_another(name: str, given: list[str]) -> bool:
@@ -183,8 +187,8 @@ def _no_such_command(given: list[str]) -> int:
     if members := _members(given[0]):
         near = get_close_matches(asked, members, n=2, cutoff=NEAR) if len(given) > 1 else []
         meant = f"Did you mean {' or '.join(f'wakeful {each}' for each in near)}?"
-        meant = IN_A_FILE.get(asked, meant)
-        hint = meant if near or asked in IN_A_FILE else f"There are: {', '.join(f'wakeful {each}' for each in members)}"
+        meant = ELSEWHERE.get(asked, meant)
+        hint = meant if near or asked in ELSEWHERE else f"There are: {', '.join(f'wakeful {each}' for each in members)}"
         is_bare = len(given) == 1 or given[1].startswith("-")
         words = f"wakeful {given[0]} needs one more word" if is_bare else f"there is no command {asked!a}"
         return exit_code_of(WrongRequest(words, hint), as_json=_wants_json(given))
