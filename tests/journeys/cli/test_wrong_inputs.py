@@ -207,3 +207,28 @@ def test_a_wrong_run_leaves_no_turn_behind(typed: Wakeful) -> None:
     for words in ("run hello --mcp github", "run hello --model nope:x", "run hello --image nope.png"):
         assert typed(*words.split()).code == 2
     assert len(typed("events", "--json").out.splitlines()) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system has no such place")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run hello",
+        "init --model scripted:demo --yes",
+        "agent new ops --say hello --model scripted:demo",
+        "agent create ops --model scripted:demo",
+        "daemon start --listen none",
+        "token create phone",
+    ],
+)
+def test_a_home_that_cannot_be_made_is_told_in_a_sentence(
+    wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    home = Path("/proc/nowhere")  # where nobody makes a folder, not even root
+    monkeypatch.setenv("WAKEFUL_HOME", str(home))
+    done = wakeful(*shlex.split(line))
+    assert done.code != 0 and "Traceback" not in done.err, done
+    assert f"Error: {home}" in done.err and " cannot be used: No such file or directory" in done.err, done.err
+    assert "or name another home: WAKEFUL_HOME=FOLDER" in done.err
+    told = json.loads(wakeful(*shlex.split(line), "--json").out)["error"]
+    assert (told["type"], told["exit_code"]) == ("Failure", 1)

@@ -268,7 +268,7 @@ def _invoke(name: str, arguments: list[str], *, is_own: bool) -> int:
     import typer
 
     from wakeful.service import guard_imports
-    from wakeful.surfaces.cli.problems import exit_code_of, usage_problem
+    from wakeful.surfaces.cli.problems import exit_code_of, file_problem, usage_problem
 
     guard_imports()
     if is_own and name in ASKS_MODELS:
@@ -289,7 +289,7 @@ def _invoke(name: str, arguments: list[str], *, is_own: bool) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        problem = usage_problem(error, name) if hasattr(error, "format_message") else error
+        problem = usage_problem(error, name) if hasattr(error, "format_message") else file_problem(error)
         return exit_code_of(_without_own_store(problem), as_json=_wants_json(arguments))
 
 
