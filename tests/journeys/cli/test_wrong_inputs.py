@@ -229,6 +229,6 @@ def test_a_home_that_cannot_be_made_is_told_in_a_sentence(
     done = wakeful(*shlex.split(line))
     assert done.code != 0 and "Traceback" not in done.err, done
     assert f"Error: {home}" in done.err and " cannot be used: No such file or directory" in done.err, done.err
-    assert "or name another home: WAKEFUL_HOME=FOLDER" in done.err
+    assert f"see whose it is: ls -ld {home}; or name another home: WAKEFUL_HOME=FOLDER" in done.err
     told = json.loads(wakeful(*shlex.split(line), "--json").out)["error"]
     assert (told["type"], told["exit_code"]) == ("Failure", 1)

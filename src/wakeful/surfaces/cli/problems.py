@@ -68,9 +68,9 @@ def file_problem(error: Exception) -> Exception:
     is_of_home = path == home or home in path.parents or path in home.parents
     if error.errno not in (*_NO_RIGHT, *(_NO_PLACE if is_of_home else ())):
         return error
-    look = f"ls -ld {shlex.quote(str(path))}"
-    hint = f"the home is {home}; look at {look}, or name another home: WAKEFUL_HOME=FOLDER" if is_of_home else look
-    return Failure(f"{path} cannot be used: {error.strerror}", hint)
+    look = f"see whose it is: ls -ld {shlex.quote(str(home if is_of_home else path))}"
+    other = "; or name another home: WAKEFUL_HOME=FOLDER" if is_of_home else ""
+    return Failure(f"{path} cannot be used: {error.strerror}", look + other)
 
 
 def usage_problem(error: Any, name: str) -> WrongRequest:
