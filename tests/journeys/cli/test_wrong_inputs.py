@@ -27,6 +27,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "zzz": ("there is no command 'zzz'", "list the commands: wakeful --help"),
     # a run
     "run": ("the prompt is empty", 'say something: wakeful run "hello"'),
+    "prompt ''": ("the prompt is empty", 'say something: wakeful prompt "hello"'),
     "run '  '": ("the prompt is empty", 'say something: wakeful run "hello"'),
     "run hello --modle x": ("no such option: --modle", "did you mean --model? All options: wakeful run --help"),
     "run hello --model nope:x": ("there is no provider 'nope'", "did you mean openai? There are: anthropic"),

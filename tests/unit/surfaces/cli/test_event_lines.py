@@ -18,7 +18,7 @@ LINES = {
     "budget.noticed": "agent:support, day: 80 %, 1.5 dollars",
     "tool.catalog.resolved": "2 offered, 1 withheld",
     "action.required": "appr_1: refund, because refund asks before this call",
-    "action.resolved": "appr_1: approve by operator",
+    "action.resolved": "appr_1: approved by operator",
     "turn.resumed": "the turn was cut off",
     "answer.accepted": 'order="A17"',
     "budget.granted": "agent:support, day: 5 dollars more, by operator (a launch)",
