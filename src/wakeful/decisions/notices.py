@@ -70,11 +70,19 @@ def is_for_parent(event: AnyEvent) -> bool:
     return isinstance(event, BriefCreated | TurnFailed | ProgressStalled | WaitCreated)
 
 
+def _asked(event: ActionRequired) -> str:
+    """`wants to call refund(order='A17')`; the name and what it is called with, each once."""
+    if event.action_type == "question":
+        return f"asks: {event.prompt}"
+    if event.prompt.startswith(f"Run {event.tool_name}("):
+        return f"wants to call {event.prompt.removeprefix('Run ').removesuffix('?').removeprefix('wakeful/')}"
+    return f"wants to call {event.tool_name}: {event.prompt}"
+
+
 def _text(event: AnyEvent) -> NoticeText | None:
     match event:
         case ActionRequired():
-            asks = "asks" if event.action_type == "question" else f"wants to call {event.tool_name}"
-            return NoticeText("action_required", f"{asks}: {event.prompt}", event.action_id)
+            return NoticeText("action_required", _asked(event), event.action_id)
         case ActionReminded():
             words = f"{event.tool_name} still waits for a decision, until {iso(event.expires_at)}"
             return NoticeText("action_required", words, event.action_id)

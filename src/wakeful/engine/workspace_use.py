@@ -250,7 +250,8 @@ def _folder(path: str) -> str:
     try:
         real = Path(path).expanduser().resolve(strict=True)
     except (OSError, ValueError, RuntimeError) as problem:
-        raise InvalidRequest(f"{path!r} cannot be a workspace: {problem}", "Name a folder that exists.") from None
+        why = getattr(problem, "strerror", None) or problem
+        raise InvalidRequest(f"{path!r} cannot be a workspace: {why}", "Name a folder that exists.") from None
     if not real.is_dir():
         raise InvalidRequest(f"{path!r} cannot be a workspace: it is not a folder", "Name a folder that exists.")
     return str(real)

@@ -56,7 +56,8 @@ def read_tokens(path: Path) -> list[AccessToken]:
         return []
     except (ValueError, TypeError, KeyError, OSError) as error:
         raise InvalidConfig(
-            f"{path} cannot be read: {error}", "Move it away, and create the tokens again: wakeful token create NAME"
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}",
+            "Move it away, and create the tokens again: wakeful token create NAME",
         ) from None
 
 

@@ -98,7 +98,9 @@ def read_owner_file(path: Path) -> OwnerFile:
     except FileNotFoundError:
         raise
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidConfig(f"{path} cannot be read: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        hint = f"See whose it is: ls -l {path}" if isinstance(error, OSError) else "Write it as UTF-8."
+        raise InvalidConfig(f"{path} cannot be read: {why}", hint) from None
 
 
 def check_names(table: Iterable[str], known: Sequence[str], where: str, *field: str) -> None:

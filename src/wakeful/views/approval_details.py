@@ -13,6 +13,14 @@ from wakeful.views.tree import ExecutionTreeNode
 
 MOST_READ: Final = 12
 """How much of what a turn read is named: the newest."""
+DECIDED: Final = {
+    "approve": "approved",
+    "reject": "rejected",
+    "edit": "edited and approved",
+    "answer": "answered",
+    "always": "approved for always",
+}
+"""What was decided, in words."""
 _FILES: Final = ("path", "file_path", "file")
 _COMMANDS: Final = ("cmd", "command")
 

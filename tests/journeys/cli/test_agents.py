@@ -85,7 +85,8 @@ def test_why_an_agent_does_what_it_does_is_told_in_a_sentence_with_its_facts(wak
     idle = wakeful("why", "ops")
     assert (idle.code, idle.out) == (0, "ops owes nothing.\n")
     wakeful("agent", "pause", "ops", "--reason", "maintenance")
-    wakeful("send", "ops", "hello")
+    kept = wakeful("send", "ops", "hello").out.splitlines()
+    assert kept[1:3] == ["it is paused and keeps the message", "to resume: wakeful agent resume ops"]
     told = wakeful("why", "ops")
     assert told.out.splitlines() == [
         "ops is paused: maintenance (you).", "    queue main", "  to let it run again: wakeful agent resume ops",
@@ -104,7 +105,7 @@ def test_everything_is_paused_stopped_and_resumed_from_a_terminal(wakeful: Wakef
     held = "Everything is paused, by you. To let it run: wakeful resume --all"
     assert wakeful("agent", "--wide").out.count(held) == 2
     assert wakeful("agent", "resume", "ops").out.splitlines() == ["agent ops runs again when everything does", held]
-    assert wakeful("send", "ops", "hello").code == 0
+    assert held in wakeful("send", "ops", "hello").out.splitlines()
     assert answered(home) == ["ops running", "desk running"]
     stopped = wakeful("stop", "--all", "--json")
     assert json.loads(stopped.out)["control"] == "stopped"
@@ -147,12 +148,17 @@ def own_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_agent_is_created_with_a_home_shown_and_changed(wakeful: Wakeful, own_home: Path) -> None:
     made = wakeful("agent", "create", "ops", "--model", "scripted:demo", "--template", "wakeful-default")
-    assert made.out == f"agent ops is created\nhome: {own_home}/home/agents/ops\n"
+    assert made.out.splitlines() == [
+        "agent ops is created",
+        f"home: {own_home}/home/agents/ops",
+        "no daemon runs: wakeful daemon start",
+        'now: wakeful send ops "hello"',
+    ]
     assert (own_home / "home/agents/ops/memory/self.md").exists()
     told = wakeful("agent", "show", "ops").out.splitlines()
     assert told[:3] == [
         "ops",
-        "  status     awake_idle, completed",
+        "  status     idle, completed",
         "  identity   named, public, self_owned, public_named",
     ]
     assert told[4] == "  model      scripted:demo (of its definition)"

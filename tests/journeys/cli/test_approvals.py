@@ -80,7 +80,7 @@ def test_a_run_that_needs_a_person_prints_each_command_and_ends_with_3(process: 
 
     decided = process(*command_after("approve:", rested.err))
     assert decided.code == 0
-    assert re.match(r"appr_\w+  approve by you at ", decided.out)
+    assert re.match(r"appr_\w+  approved by you at ", decided.out)
     resumed = process(*command_after("then continue:", rested.err))
     assert (resumed.code, resumed.out) == (0, "Done.\n"), resumed.err
     assert len(bank.read_text().splitlines()) == 1
@@ -140,7 +140,7 @@ def test_rejecting_tells_the_model_why_and_nothing_runs(wakeful: Wakeful, bank: 
     assert f"was rejected and not run ({ME}): too much" in json.dumps(said)
     assert not bank.exists()
     assert "nothing is pending" in wakeful("approvals").out
-    assert "reject by you" in wakeful("approvals", "--all").out
+    assert "rejected by you" in wakeful("approvals", "--all").out
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_second_decision_is_told_who_was_first_and_changes_nothing(wakeful: Wa
     for second in (("approve",), ("reject", "no"), ("answer", "x"), ("always", "--tool")):
         late = wakeful("approvals", second[0], record["approval_id"], *second[1:])
         assert (late.code, late.out) == (1, "")
-        assert "was decided before: approve by you" in late.err
+        assert "was decided before: approved by you" in late.err
     assert json.loads(wakeful("approvals", "rules", "--json").out) == []
     assert wakeful("resume", "--tools", "bank:pay", "--tools", "bank:look").code == 0
     assert len(bank.read_text().splitlines()) == 1
@@ -224,7 +224,7 @@ def test_always_is_a_rule_with_a_visible_scope_that_can_be_taken_back(wakeful: W
     kept = wakeful("approvals", "always", first["approval_id"], "--for", "7d")
     assert kept.code == 0
     words = f"allow pay with exactly these arguments (a standing answer of {ME})"
-    assert f"new rule: assistant: {words}, until " in kept.out
+    assert f"new rule: assistant: {words.replace(ME, 'you')}, until " in kept.out
     assert wakeful("resume", "--tools", "bank:pay").code == 3
     (second,) = waiting(wakeful)
     assert len(bank.read_text().splitlines()) == 2, "the same call was not asked about again"
@@ -236,7 +236,8 @@ def test_always_is_a_rule_with_a_visible_scope_that_can_be_taken_back(wakeful: W
     assert json.loads(wakeful("approvals", "rules", "--json", "--agent", "other").out) == []
     assert "was revoked by you" in wakeful("approvals", "revoke", rule["rule_id"]).out
     assert wakeful("approvals", "rules").out == "no rules\n"
-    assert "revoked by you" in wakeful("approvals", "rules", "--all").out
+    all_of_them = wakeful("approvals", "rules", "--all").out
+    assert "revoked by you" in all_of_them and "revoke a rule:" not in all_of_them, "none is left to be revoked"
     assert wakeful("approvals", "reject", second["approval_id"]).code == 0
     assert wakeful("resume", "--tools", "bank:pay").code == 0
     wakeful(*run)

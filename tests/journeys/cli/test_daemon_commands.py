@@ -106,6 +106,13 @@ def test_send_is_stored_by_the_daemon_in_the_name_of_its_peer(wakeful: Wakeful, 
     assert "is stored for agent clerk" in ok(wakeful("send", "clerk", "again", "--thread", "letters"))
 
 
+def test_a_chat_says_once_what_it_waits_for(process: Wakeful) -> None:
+    told = process("chat", "clerk", "--thread", "asked", stdin="refund 5\n").err.splitlines()
+    assert told[0].startswith("approval_required: the turn waits for appr_"), told
+    (named,) = [line.split()[4] for line in told if line.strip().startswith("reject:")]
+    assert process("reject", named).code == 0
+
+
 @pytest.mark.journey("chat", "chat --json")
 def test_a_chat_is_a_line_and_its_answer(process: Wakeful) -> None:
     done = process("chat", "clerk", "--thread", "talk", stdin="one\n\ntwo\n")
@@ -143,9 +150,9 @@ def test_an_approval_is_decided_through_the_daemon_by_who_typed_it(wakeful: Wake
     shown = told(wakeful("approvals", "show", record["approval_id"], "--json"))
     assert {name: shown[name] for name in record} == record, "and what stands round it"
     done = ok(wakeful("approvals", "approve", record["approval_id"], "--note", "fine"))
-    assert "approve by you" in done
+    assert "approved by you" in done
     late = wakeful("approvals", "reject", record["approval_id"], "no")
-    assert late.code == 1 and "was decided before: approve by you" in late.err
+    assert late.code == 1 and "was decided before: approved by you" in late.err
     [decided] = [
         each for each in told(wakeful("approvals", "--all", "--json")) if each["approval_id"] == record["approval_id"]
     ]

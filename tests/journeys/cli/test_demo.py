@@ -70,7 +70,7 @@ def test_the_approval_demo_is_killed_while_it_waits_and_pays_what_was_approved_o
     ]
     assert lines.count("killed (signal 9)") == 1
     assert lines.count("Order A17 is refunded.") == 1
-    assert any("was decided before: approve by you" in line for line in lines)
+    assert any("was decided before: approved by you" in line for line in lines)
     (left,) = (folder / "temporary").iterdir()
     (payment,) = (left / "bank.txt").read_text().splitlines()
     assert payment.endswith(" A17 4200")

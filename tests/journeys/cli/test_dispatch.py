@@ -54,6 +54,7 @@ def test_an_agent_is_imported_and_does_a_task(wakeful: Wakeful, folder: Path) ->
     assert "r1" in wakeful("dispatch", "list").out and wakeful("dispatch").out == wakeful("dispatch", "list").out
     shown = wakeful("dispatch", "show", "r1").out
     assert shown.startswith("r1  succeeded\n") and "task_run_started" in shown and "task_run_succeeded" in shown
+    assert "Z" not in shown.partition("began")[2].splitlines()[0], "times are the reader's own"
     as_json = json.loads(wakeful("dispatch", "show", "r1", "--json").out)
     assert (as_json["schema"], as_json["executor_id"]) == ("wakeful/task-result/v1", "local")
     assert wakeful("dispatch", "cancel", "r1").out == "r1 has ended already: succeeded\n"

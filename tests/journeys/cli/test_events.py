@@ -3,6 +3,7 @@
 import json
 import subprocess
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,15 @@ REFUND = ("run", "Refund A17.", "--model", "scripted:refund.yaml", "--tools", "s
 @pytest.fixture
 def turn(wakeful: Wakeful) -> str:
     return str(json.loads(wakeful(*REFUND, "--json").out)["turn_id"])
+
+
+def test_times_are_the_reader_s_own(process: Wakeful, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = json.loads(process("run", "hello", "--json").out)["turn_id"]
+    monkeypatch.setenv("TZ", "AWAY-9")  # nine hours ahead
+    first = json.loads(process("events", stored, "--json").out.splitlines()[0])["timestamp"]
+    told = process("events", stored).out.splitlines()[0].split()[1]
+    at = datetime.fromisoformat(first) + timedelta(hours=9)
+    assert told == f"{at:%H:%M:%S}{first[19:23]}"
 
 
 def test_without_a_turn_the_newest_are_listed(wakeful: Wakeful, turn: str) -> None:

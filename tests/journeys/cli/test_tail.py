@@ -65,7 +65,7 @@ def test_the_newest_lines_in_each_display_mode(wakeful: Wakeful, home: Path) -> 
         "desk         ok",
         info[2],
     ]
-    assert info[2].startswith("ops          NEEDS YOU  wants to call refund: ")
+    assert info[2] == "ops          NEEDS YOU  wants to call refund(order='A17')"
     assert shown(wakeful("tail", "--display", "3").out) == info
     verbose = shown(wakeful("tail", "ops", "--display", "4").out)
     assert [line.split()[1:3] for line in verbose] == [
@@ -149,3 +149,24 @@ def test_wrong_requests_say_what_to_do(wakeful: Wakeful, home: Path) -> None:
     assert wakeful("transcript", "opps").code == 2
     raw = wakeful("tail", "--display", "trace")
     assert "wakeful events" in raw.err
+
+
+def test_a_decision_without_a_daemon_names_what_goes_on_with_the_turn(wakeful: Wakeful, home: Path) -> None:
+    """A turn that a runtime began has tools that nothing else gives: no line with them could be typed."""
+    (waiting,) = json.loads(wakeful("approvals", "--json").out)
+    decided = wakeful("approve", waiting["approval_id"])
+    assert decided.code == 0
+    assert decided.out.splitlines()[-1] == "no daemon runs: wakeful daemon start"
+    assert "MODULE" not in decided.out
+    listed = wakeful("resume", "--list").out
+    assert "continue: wakeful daemon start, or the program that runs the agent" in listed
+    refused = wakeful("resume", waiting["turn_id"])
+    assert refused.code == 3
+    assert "was begun by a runtime" in refused.err and "wakeful daemon start, or your program" in refused.err
+
+
+def test_a_turn_that_somebody_cancelled_did_not_fail(wakeful: Wakeful, home: Path) -> None:
+    (waiting,) = json.loads(wakeful("approvals", "--json").out)
+    assert wakeful("cancel", waiting["turn_id"]).code == 0
+    last = shown(wakeful("tail", "ops").out)[-1]
+    assert last == "ops          turn cancelled: you asked the turn to stop"

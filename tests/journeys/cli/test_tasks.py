@@ -16,6 +16,7 @@ from wakeful import Agent, Runtime, open_store
 from wakeful.ports import ModelRequest
 from wakeful.ports.tasks import TaskRow
 from wakeful.store.sqlite import SqliteStore
+from wakeful.surfaces.cli.screen import short
 from wakeful.testing import scripted
 
 
@@ -81,8 +82,8 @@ def test_tasks_are_listed_shown_read_and_stopped_without_a_runtime(wakeful: Wake
     lines = wakeful("task", "list").out.splitlines()
     assert lines[0].split() == ["TASK", "AGENT", "STATUS", "AGE", "WORK"]
     assert [line.split()[:3] for line in lines[1:]] == [
-        [command.task_id, "builder", "running"],
-        [child.task_id, "ops", "running"],
+        [short(command.task_id), "builder", "running"],
+        [short(child.task_id), "ops", "running"],
     ]
     shown = wakeful("task", "show", child.task_id).out
     assert f"child      {name_of(child)}" in shown

@@ -55,7 +55,8 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(wakeful: Wakeful, home:
     for line, words in (
         (("create", "ops", "ci"), "has a trigger called 'ci'"),
         (("create", "opps", "ci"), "the runtime has no agent 'opps'"),
-        (("create", "ops", "cd", "--signature", "hub_sha256"), "signing_env=None"),
+        (("create", "ops", "cd", "--signature", "hub_sha256"), "give both: --signature hub_sha256 --signing-env"),
+        (("create", "ops", "cd", "--signing-env", "CI_SECRET"), "--signing-env was given alone"),
         (("url", "ops/cd"), "there is no trigger 'ops/cd'"),
         (("deliver", "wkt_1", "-H", "nothing"), "is no header"),
     ):

@@ -101,7 +101,8 @@ def test_wrong_words_are_told_what_would_be_right(wakeful: Wakeful, repo: Path) 
     for words, told in (
         (("attach", "ops", "nowhere"), "Name a folder that exists"),
         (("attach", "nobody", "shop"), "It has: ops"),
-        (("use", "ops"), "exactly one of them"),
+        (("use", "ops"), "neither a workspace nor --path was given"),
+        (("use", "ops", "agent_home", "--path", "shop"), "a workspace and --path were both given"),
         (("use", "ops", "--path", "shop", "--label", "x"), "--isolated"),
         (("detach", "ops", "ws_9"), "It has: agent_home"),
         (("clean", "ops", "wt_9"), "wakeful workspace list"),

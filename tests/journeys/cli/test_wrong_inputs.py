@@ -17,10 +17,17 @@ WRONG: dict[str, tuple[str, str]] = {
     "models lst": ("there is no command 'models lst'", "did you mean wakeful models list or wakeful models test?"),
     "debug": ("wakeful debug needs one more word", "there are: wakeful debug prompt, wakeful debug latency, "),
     "logs": ("there is no command 'logs'", "did you mean wakeful daemon logs or wakeful tail?"),
+    "timer create ops": (
+        "there is no command 'timer create'",
+        "times stand in an agent's file: wakeful agent new NAME --at",
+    ),
+    "agent edit ops": ("there is no command 'agent edit'", "edit its file, agents/NAME.yaml in the home"),
+    "work remove ops 1": ("there is no command 'work remove'", "an agent closes its items itself. Tell it: "),
     "turns": ("there is no command 'turns'", "did you mean wakeful events?"),
     "zzz": ("there is no command 'zzz'", "list the commands: wakeful --help"),
     # a run
     "run": ("the prompt is empty", 'say something: wakeful run "hello"'),
+    "prompt ''": ("the prompt is empty", 'say something: wakeful prompt "hello"'),
     "run '  '": ("the prompt is empty", 'say something: wakeful run "hello"'),
     "run hello --modle x": ("no such option: --modle", "did you mean --model? All options: wakeful run --help"),
     "run hello --model nope:x": ("there is no provider 'nope'", "did you mean openai? There are: anthropic"),
@@ -201,3 +208,28 @@ def test_a_wrong_run_leaves_no_turn_behind(typed: Wakeful) -> None:
     for words in ("run hello --mcp github", "run hello --model nope:x", "run hello --image nope.png"):
         assert typed(*words.split()).code == 2
     assert len(typed("events", "--json").out.splitlines()) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system has no such place")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run hello",
+        "init --model scripted:demo --yes",
+        "agent new ops --say hello --model scripted:demo",
+        "agent create ops --model scripted:demo",
+        "daemon start --listen none",
+        "token create phone",
+    ],
+)
+def test_a_home_that_cannot_be_made_is_told_in_a_sentence(
+    wakeful: Wakeful, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    home = Path("/proc/nowhere")  # where nobody makes a folder, not even root
+    monkeypatch.setenv("WAKEFUL_HOME", str(home))
+    done = wakeful(*shlex.split(line))
+    assert done.code != 0 and "Traceback" not in done.err, done
+    assert f"Error: {home}" in done.err and " cannot be used: No such file or directory" in done.err, done.err
+    assert f"see whose it is: ls -ld {home}; or name another home: WAKEFUL_HOME=FOLDER" in done.err
+    told = json.loads(wakeful(*shlex.split(line), "--json").out)["error"]
+    assert (told["type"], told["exit_code"]) == ("Failure", 1)

@@ -142,6 +142,23 @@ async def test_workspace_and_access_are_shown_and_changed_here(
         await screen.until(lambda: len(client.get("/agents/keeper/workspaces").body["attached_workspaces"]) == 1)
 
 
+async def test_a_folder_is_meant_from_where_the_screen_was_begun(
+    home: ServedHome, client: HomeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stock").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def there() -> list[str]:
+        found = client.get("/agents/keeper/workspaces").body["attached_workspaces"]
+        return [each["workspace_id"] for each in found if each["workspace_anchor"] == str(tmp_path / "stock")]
+
+    async with watching(home.socket, agent="keeper") as screen:
+        await screen.type("/attach stock")
+        await screen.until(there)
+        await screen.type(f"/detach {there()[0]}")
+        await screen.until(lambda: not there())
+
+
 async def test_an_agent_is_paused_and_resumed_from_here(home: ServedHome, client: HomeClient) -> None:
     async with watching(home.socket, agent="keeper") as screen:
         await screen.type("/pause")

@@ -59,12 +59,12 @@ def unheard_times(agent: Agent[Any, Any]) -> Iterator[str]:
     if agent.wake:
         yield (
             f"Agent {agent.name!r}: wake= has no effect in a run: only a runtime wakes agents. "
-            f"Use `async with Runtime(..., agents=[...])`."
+            f"Use `async with Runtime(..., agents=[...])` or `wakeful daemon start`."
         )
     if agent.notify is not None:
         yield (
             f"Agent {agent.name!r}: notify= has no effect in a run: only a runtime sends notices. "
-            f"Use `async with Runtime(..., agents=[...])`."
+            f"Use `async with Runtime(..., agents=[...])` or `wakeful daemon start`."
         )
 
 

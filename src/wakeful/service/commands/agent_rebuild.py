@@ -14,6 +14,7 @@ from wakeful.contracts.model_settings import ModelSettings, checked_settings
 from wakeful.contracts.policies import GatePolicy
 from wakeful.contracts.workflows import AGENT_CALL
 from wakeful.decisions.prompt import own_instructions
+from wakeful.decisions.waking.wait_tools import is_wait_tool
 from wakeful.decisions.workflows.children import agent_names
 from wakeful.engine.agent import Agent
 from wakeful.engine.agent_checks import tools_of_the_runtime
@@ -43,6 +44,16 @@ class ToolsNotSupplied(ToolMissing):
         self.names = tuple(names)
 
 
+class BegunByRuntime(AgentMissing):
+    """A turn that a runtime began, with tools that nothing else gives: by itself it cannot go on."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(
+            f"{who} was begun by a runtime, with tools that only a runtime has",
+            UNCHANGED + "start what runs the agent, and it goes on: wakeful daemon start, or your program",
+        )
+
+
 class NeverBegan(AgentMissing):
     """A turn that wrote down nothing of its agent."""
 
@@ -67,6 +78,8 @@ async def rebuilt_agent(
                 UNCHANGED + "say it again: --agent FILE, --tools module:AGENT, or --model provider:model",
             )
         return Agent(row.agent_name, model, tools=tools, workspace=workspace, profile=cast(Profile | None, profile))
+    if _is_of_runtime(config):
+        raise BegunByRuntime(who)
     if config.output_schema is not None:
         raise AgentMissing(
             f"{who} has to answer with a type that only your program knows",
@@ -99,14 +112,24 @@ def _policy(config: TurnConfig) -> GatePolicy | None:
     return config.policy.model_copy(update={"rules": own})
 
 
-async def code_needed(store: Store, row: TurnRow, resolve_model: Callable[[str], object]) -> list[str]:
-    """What whoever resumes a turn has to bring the code of: some tools, or the whole agent (`AGENT`)."""
+async def code_needed(store: Store, row: TurnRow, resolve_model: Callable[[str], object]) -> list[str] | None:
+    """What whoever resumes a turn has to bring the code of: some tools, or the whole agent (`AGENT`).
+
+    None: only a runtime goes on with it.
+    """
     recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     config = (await fold(store, row, recorded)).state.config
     if config is None:
         return []
     whole = config.output_schema is not None or not _are_made_from_names(config, resolve_model)
+    if _is_of_runtime(config):
+        return None
     return [AGENT] if whole else _wanted(config)
+
+
+def _is_of_runtime(config: TurnConfig) -> bool:
+    """Was the turn offered what a runtime alone carries out?"""
+    return any(map(is_wait_tool, config.tools))
 
 
 def _are_made_from_names(config: TurnConfig, resolve_model: Callable[[str], object]) -> bool:

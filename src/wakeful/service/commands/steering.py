@@ -75,7 +75,7 @@ async def _was_in_time(engine: Engine, row: TurnRow, message_id: str) -> bool:
 def _over(row: TurnRow) -> TurnOver:
     return TurnOver(
         f"turn {row.turn_id} of agent {row.agent_name!r} is over ({row.state}): nothing would read the message",
-        f"send it as a new message: run(agent, ..., thread={row.thread_id!r})",
+        f"send it as a new message: run(agent, ..., thread={row.thread_id!r}), or wakeful send to an agent of a daemon",
     )
 
 

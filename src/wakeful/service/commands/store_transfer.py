@@ -147,7 +147,8 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     raise _wrong(path, number, ValueError("an object belongs there"))
                 yield number, line
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"{path} cannot be read: {error}", "wakeful store export FILE makes one") from None
+        why = getattr(error, "strerror", None) or error
+        raise InvalidRequest(f"{path} cannot be read: {why}", "wakeful store export FILE makes one") from None
 
 
 def _wrong(path: Path, number: int, error: Exception) -> InvalidRequest:

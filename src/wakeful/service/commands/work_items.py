@@ -16,6 +16,6 @@ async def enqueue(engine: Engine, agent: str, objective: str, *, by: str) -> Wor
     if not (await definition_of(engine, row)).get("work_items"):
         raise InvalidRequest(
             f"agent {agent!r} keeps no work items",
-            "Give it work_items=True, or send it a message instead.",
+            "Give it work_items (in its file: work_items: true), or send it a message instead.",
         )
     return await enqueue_work_item(engine, agent, objective, by=by)

@@ -60,7 +60,7 @@ async def told_turn(opened: OpenStore, turn: str | None) -> "TurnRow":
 
 
 async def turn_ahead(opened: OpenStore, turn_id: str) -> "TurnContinuation | None":
-    """A turn as somebody may take it up; None when it is over, or the runtime here goes on with it by itself."""
+    """A turn as somebody may take it up; None when it is over, or a runtime goes on with it by itself."""
     from wakeful.service.commands.agent_rebuild import code_needed
     from wakeful.views.store_records import TurnContinuation
 
@@ -70,6 +70,8 @@ async def turn_ahead(opened: OpenStore, turn_id: str) -> "TurnContinuation | Non
     if opened.living is not None and await opened.store.runtime_agent(row.agent_id) is not None:
         return None
     needed = await code_needed(opened.store, row, opened.engine.resolve_model)
+    if needed is None:
+        return None
     return TurnContinuation(turn_id=row.turn_id, state=row.state, code_needed=tuple(needed))
 
 

@@ -29,7 +29,7 @@ async def tasks_of(
         raise CursorGone(f"there is no task {after} to go on behind", "Begin again with the newest.")
     if agent is None:
         if over:
-            raise InvalidRequest("tasks that ended are listed by agent", "Name the agent whose tasks you want.")
+            raise InvalidRequest("tasks that ended are listed by agent", "Name it: wakeful task list AGENT --all")
         rows = await store.newest_open_tasks(limit=limit, after=last)
     else:
         await agent_named(store, agent)

@@ -33,7 +33,7 @@ def ask_process(
     except TimeoutError:
         raise NoAnswer(f"the process at {path} does not answer", "Look: wakeful daemon logs") from None
     except OSError as error:
-        raise NobodyThere(f"no daemon answers at {path}: {error}", START) from None
+        raise NobodyThere(f"no daemon answers at {path}: {error.strerror or error}", START) from None
     except http.client.HTTPException:
         raise _stranger(path) from None
     finally:

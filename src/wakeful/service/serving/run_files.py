@@ -231,7 +231,8 @@ def read_secrets() -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidConfig(f"{path} cannot be read: {error}", "Write NAME=VALUE, one a line.") from None
+        why = getattr(error, "strerror", None) or error
+        raise InvalidConfig(f"{path} cannot be read: {why}", "Write NAME=VALUE, one a line.") from None
     if mode & 0o077:
         raise InvalidConfig(f"{path} can be read by others", f"chmod 600 {path}")
     found = {}

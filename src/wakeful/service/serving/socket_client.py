@@ -4,6 +4,7 @@ It reads what it is told and keeps nothing: a stream that broke off is asked for
 """
 
 import json
+import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ SECONDS = 30.0
 SILENCE_SECONDS = 45.0
 """A stream says every 15 seconds that it is there."""
 START = "Start it: wakeful daemon start"
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+"""The system's number, before its words."""
 
 
 class StreamEvent(NamedTuple):
@@ -79,7 +82,8 @@ class SocketClient:
         except (httpx2.HTTPError, OSError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not self._http.is_closed:
                 raise
-            raise NoAnswer(f"no daemon answers at {self.path}: {str(error) or type(error).__name__}", START) from None
+            why = _ERRNO.sub("", str(error)) or type(error).__name__
+            raise NoAnswer(f"no daemon answers at {self.path}: {why}", START) from None
 
 
 def _answered(path: Path, answer: "httpx2.Response", data: bytes) -> Any:

@@ -3,10 +3,12 @@
 None of them needs the process that runs the agents: it finds what was asked in the log.
 """
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
+from wakeful.contracts.errors import AgentNotFound
 from wakeful.contracts.messages import Priority
 from wakeful.service.operations.runtime import (
     LIST_AGENTS,
@@ -20,13 +22,14 @@ from wakeful.service.operations.runtime import (
 )
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption, seconds_of
 from wakeful.surfaces.cli.people import named_people
-from wakeful.surfaces.cli.places import NO_AGENTS, UNATTENDED, ask, place_to_ask
+from wakeful.surfaces.cli.places import NO_AGENTS, UNATTENDED, StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import STATES, age_cell, json_text, moment, one_line, out, plain
 from wakeful.views.runtime_records import AgentRecord
 
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown in the list of agents.")]
+LoggedReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the log.")]
 
 
 def listed(
@@ -124,9 +127,21 @@ def send(
         out(json_text(sent.model_dump(mode="json"), indent=2))
     else:
         prose(f"{short(sent.message_id)} is stored for agent {plain(sent.agent)}, thread {plain(sent.thread)}")
+        for line in _held(sent.agent, place):
+            prose(line)
         if place.is_unattended:
             out(UNATTENDED)
         out(f"watch it: wakeful tail {plain(sent.agent)} --follow{place.flag}")
+
+
+def _held(agent: str, place: StoreAddress) -> list[str]:
+    """That the agent keeps the message and does not run, and the command that lets it."""
+    with suppress(AgentNotFound):  # it runs in a program of its own
+        (record,) = ask(LIST_AGENTS, AgentQuery(agent), place)
+        if record.control == "paused":
+            return ["it is paused and keeps the message", f"to resume: wakeful agent resume {plain(agent)}{place.flag}"]
+        return [plain(named_people(record.hint))] if record.hint else []
+    return []
 
 
 def _why(record: AgentRecord) -> str:

@@ -26,10 +26,10 @@ from wakeful.surfaces.cli.agent_control import AgentArgument, ReasonOption
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.people import named_people
-from wakeful.surfaces.cli.places import ask, place_to_ask, place_to_fill
+from wakeful.surfaces.cli.places import UNATTENDED, ask, place_to_ask, place_to_fill
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
-from wakeful.surfaces.cli.shown_values import age_cell, ago, counted, json_text, out, plain
+from wakeful.surfaces.cli.shown_values import STATES, age_cell, ago, counted, json_text, out, plain
 from wakeful.views.agent_state import AgentModelState
 from wakeful.views.child_agents import ActiveChild
 from wakeful.views.runtime_records import AgentDetails, ChildRecord
@@ -73,11 +73,15 @@ def create(
     definition: dict[str, object] = {"name": agent, "model": model, "instructions": instructions}
     if workspace is not None:
         definition["workspace"] = str(workspace.absolute())
-    record = ask(CREATE_AGENT, NewAgent(definition, template), place_to_fill(store))
+    place = place_to_fill(store)
+    record = ask(CREATE_AGENT, NewAgent(definition, template), place)
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
-    else:
-        out([f"agent {plain(record.agent)} is created", f"home: {plain(record.agent_home)}"])
+        return
+    out([f"agent {plain(record.agent)} is created", f"home: {plain(record.agent_home)}"])
+    if place.is_unattended:
+        out(UNATTENDED)
+    out(f'now: wakeful send {plain(record.agent)} "hello"{place.flag}')
 
 
 def model(
@@ -180,7 +184,7 @@ def _lines(found: AgentDetails) -> list[str]:
     waits = f" ({found.closure.waiting_reason})" if found.closure.waiting_reason is not None else ""
     lines = [
         found.agent,
-        f"  status     {found.status}, {found.closure.outcome}{waits}",
+        f"  status     {STATES.get(found.status, found.status)}, {found.closure.outcome}{waits}",
         f"  identity   {found.kind}, {found.visibility}, {found.ownership}, {found.profile_preset}{made}",
         f"  home       {found.agent_home}",
         f"  model      {_model(found.model)}",

@@ -30,10 +30,10 @@ from wakeful.service.operations.operation import Operation
 from wakeful.surfaces.cli.approval_words import call_text, decided_words, rule_line
 from wakeful.surfaces.cli.options import ApprovalArgument, JsonOption, StoreOption, seconds_of
 from wakeful.surfaces.cli.outcomes import resume_line
-from wakeful.surfaces.cli.places import ask, place_to_ask
+from wakeful.surfaces.cli.places import UNATTENDED, ask, place_to_ask
 from wakeful.surfaces.cli.problems import Failure, WrongRequest, unreadable
 from wakeful.surfaces.cli.screen import prose, short
-from wakeful.surfaces.cli.shown_values import json_text, out
+from wakeful.surfaces.cli.shown_values import json_text, out, plain
 
 Q = TypeVar("Q", PlainDecision, EditDecision, AnswerDecision, AlwaysDecision)
 Note: TypeAlias = Annotated[str, typer.Option("--note", metavar="TEXT", help="A note for the log.")]
@@ -190,5 +190,11 @@ def _decide(operation: Operation[Q, DecisionRecord], asked: Q, store: Path | Non
     others = ask(SEARCH_APPROVALS, ApprovalSearch(run_id=record.turn_id), place)
     for other in others:
         prose(f"still pending: {short(other.id)}  {call_text(other)}")
-    if told.ahead is not None and not others:
+    if others:
+        return
+    if told.ahead is not None:
         out(f"continue: {resume_line(told.ahead, place)}")
+    elif place.is_unattended:
+        out(UNATTENDED)
+    else:
+        out(f"watch it: wakeful tail {plain(record.agent)} --follow{place.flag}")

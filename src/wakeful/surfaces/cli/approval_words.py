@@ -14,7 +14,7 @@ from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.screen import fold, short
 from wakeful.surfaces.cli.shown_values import arguments_text, json_text, moment, one_line, plain, span
-from wakeful.views.approval_details import ApprovalDetails, ApprovalNotice
+from wakeful.views.approval_details import DECIDED, ApprovalDetails, ApprovalNotice
 from wakeful.views.store_records import ApprovalRule
 
 
@@ -108,10 +108,16 @@ def _behind(approval: ApprovalDetails) -> list[str]:
 
 
 def decided_words(approval: Approval) -> str:
-    """`approve by ana at 2030-01-02 10:00:00: go ahead`."""
+    """`approved by ana at 2030-01-02 10:00:00: go ahead`."""
     at = f" at {moment(int(approval.decided_at * 1e6))}" if approval.decided_at is not None else ""
     words = f": {one_line(approval.note, 200)}" if approval.note else ""
-    return f"{approval.decision or approval.status} by {plain(named_people(approval.decided_by or '-'))}{at}{words}"
+    return f"{outcome_words(approval)}{at}{words}"
+
+
+def outcome_words(approval: Approval) -> str:
+    """`approved by ana`, or what became of one that nobody decided: `expired`."""
+    how = DECIDED.get(approval.decision or "") or approval.decision or approval.status
+    return f"{how} by {plain(named_people(approval.decided_by))}" if approval.decided_by else how
 
 
 def left(approval: Approval) -> str:
@@ -124,7 +130,7 @@ def rule_line(row: ApprovalRule) -> str:
     """A rule on one line."""
     rule = Rule.model_validate(row.rule)
     until = f", until {moment(int(rule.expires * 1e6))}" if rule.expires is not None else ""
-    return f"{plain(row.agent)}: {one_line(row.words, 300)}{until}"
+    return f"{plain(row.agent)}: {one_line(named_people(row.words), 300)}{until}"
 
 
 def _all(approval: Approval, place: StoreAddress) -> list[tuple[str, str]]:

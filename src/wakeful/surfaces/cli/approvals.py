@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from wakeful.contracts.approvals import Approval
 from wakeful.service.operations.agents import AgentName
 from wakeful.service.operations.approvals import (
     LIST_RULES,
@@ -16,7 +15,7 @@ from wakeful.service.operations.approvals import (
     RuleName,
 )
 from wakeful.service.operations.decisions import SEARCH_APPROVALS, ApprovalSearch
-from wakeful.surfaces.cli.approval_words import call_text, details, left, pending_lines, rule_line
+from wakeful.surfaces.cli.approval_words import call_text, details, left, outcome_words, pending_lines, rule_line
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import ApprovalArgument, JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.people import named_people
@@ -51,7 +50,7 @@ def listed(
             (
                 f"{row:<2} {short(each.id)}",
                 plain(each.agent),
-                left(each) if each.status == "pending" else _decision(each),
+                left(each) if each.status == "pending" else outcome_words(each),
                 call_text(each, 200).removeprefix("wakeful/"),  # of the tools that come with it: the name alone
             )
             for row, each in enumerate(records, 1)
@@ -100,7 +99,9 @@ def rules(
             for row in rows
         ]
         out(columns(cells, ("RULE", "AGE", "BY", "STATE", "ALLOWS"), wide=wide))
-        out(["", f"revoke a rule: wakeful approvals revoke {short(rows[0].rule_id)}{place.flag}"])
+        active = next((row for row in rows if row.revoked_at is None), None)
+        if active is not None:
+            out(["", f"revoke a rule: wakeful approvals revoke {short(active.rule_id)}{place.flag}"])
 
 
 def revoke(
@@ -131,10 +132,6 @@ def reask(
         out(json_text(sent.model_dump(mode="json"), indent=2))
         return
     prose(f"{short(sent.message_id)} is stored for agent {plain(sent.agent)}; it may ask again")
-
-
-def _decision(record: Approval) -> str:
-    return f"{record.decision or record.status} by {named_people(record.decided_by or '-')}"
 
 
 def _state(row: ApprovalRule) -> str:

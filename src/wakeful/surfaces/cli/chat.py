@@ -12,6 +12,7 @@ from wakeful.surfaces.cli.agent_control import AgentArgument
 from wakeful.surfaces.cli.approval_words import pending_lines
 from wakeful.surfaces.cli.daemon_turns import turn_of_daemon
 from wakeful.surfaces.cli.options import JsonOption, StoreOption
+from wakeful.surfaces.cli.outcomes import headline
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest, complain, note
 from wakeful.surfaces.cli.shown_values import json_text, out, plain
@@ -68,6 +69,8 @@ def _say(asked: MessageToAgent, place: StoreAddress, *, json: bool, quiet: bool)
     if result.final_content:
         out(plain(result.final_content).rstrip("\n"))
     if not result.completed:
-        note(f"{result.status} ({result.stop_reason}){': ' + plain(result.message) if result.message else ''}")
+        note(headline(result))
     if waiting := [*result.approvals, *result.questions]:
         note("\n".join(pending_lines(waiting, place)))
+        if not quiet:
+            note("Decide in another terminal: what you say here next waits until then.")

@@ -21,8 +21,8 @@ from wakeful.surfaces.cli.host_setup import OPERATOR, HostCode, opened_host
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
-from wakeful.surfaces.cli.screen import columns, prose
-from wakeful.surfaces.cli.shown_values import age_cell, json_text, one_line, out, plain
+from wakeful.surfaces.cli.screen import columns, prose, short
+from wakeful.surfaces.cli.shown_values import age_cell, json_text, local_times, moment, one_line, out, plain
 from wakeful.views.dispatch_records import DispatchDetails, DispatchedRun
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, or its row number.")]
@@ -52,7 +52,7 @@ def listed(
     elif runs:
         cells = [
             (
-                run.run_id,
+                short(run.run_id),
                 run.status,
                 str(result_of(run)["executor_id"]),
                 age_cell(int(run.updated_at * 1e6)),
@@ -78,13 +78,13 @@ def show(run: RunArgument, json: JsonOption = False, store: StoreOption = None) 
             f"{plain(found.run_id)}  {found.status}",
             f"session     {plain(found.session_id)}",
             f"target      {plain(str(result['executor_id']))}",
-            f"began       {result['started_at']}, last changed {result['updated_at']}",
+            local_times(f"began       {result['started_at']}, last changed {result['updated_at']}"),
         ]
     )
     for name in ("output", "diagnostics", "provenance"):
         if result[name]:
             prose(f"{name:<11} {json_text(result[name]) if not isinstance(result[name], str) else plain(result[name])}")
-    out(["", *(f"{iso(round(event.at * 1e6))}  {event.event}" for event in found.log)])
+    out(["", *(f"{moment(round(event.at * 1e6))}  {event.event}" for event in found.log)])
     out(how_to_go_on(result, place))
 
 

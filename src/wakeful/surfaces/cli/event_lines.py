@@ -5,8 +5,9 @@ from datetime import datetime
 from rich.text import Text
 
 from wakeful.contracts.envelope import RuntimeEvent
-from wakeful.surfaces.cli.people import named_stream
+from wakeful.surfaces.cli.people import named_people, named_stream
 from wakeful.surfaces.cli.screen import fold
+from wakeful.surfaces.cli.shown_values import local_times
 from wakeful.views.presentation.event_details import event_detail
 from wakeful.views.presentation.feed_entries import FeedEntry, TranscriptLine
 from wakeful.views.presentation.plain_text import one_line, plain
@@ -31,21 +32,24 @@ STYLES = {
 KIND_WIDTH = 29
 """As long as the names in a turn of an agent."""
 SAID_BY = "message from "
+SAID_BY_SOMEBODY = ("message.admitted", "turn.interjected", "brief.created", "assistant.recorded")
+"""Events whose words are those of a person or a model, and stay as they are."""
 AGENT_WIDTH = 12
 INDENT = "  "
 """Events of a child are indented."""
 
 
 def event_line(event: RuntimeEvent) -> Text:
-    """Number, time, kind, step and what it is about."""
+    """Number, time, kind, step and what it is about. Times are the reader's own."""
     step = event.step_id.rpartition("/")[2] if event.step_id else ""
+    when = datetime.fromisoformat(event.timestamp).astimezone()
     style = "red" if event.type.endswith("failed") else STYLES.get(event.type.partition(".")[0], "")
     return Text.assemble(
-        (f"{event.sequence:>5}  {event.timestamp[11:23]}  ", "dim"),
+        (f"{event.sequence:>5}  {when:%H:%M:%S}.{when.microsecond // 1000:03}  ", "dim"),
         (f"{plain(event.type):<{KIND_WIDTH}}", style),
         (f" {step:>3}  ", "dim"),
         INDENT * (event.depth or 0),
-        event_detail(event),
+        local_times(named_people(event_detail(event))),
     )
 
 
@@ -72,6 +76,8 @@ def entry_line(entry: FeedEntry, me: str = "") -> str:
     said = entry.presentation.summary
     if me and said.startswith((f"{SAID_BY}{me}:", f"{SAID_BY}{me},")):
         said = f"{SAID_BY}you{said.removeprefix(SAID_BY + me)}"
+    elif me and entry.envelope.kind not in SAID_BY_SOMEBODY:
+        said = named_people(said)
     return f"{plain(named_stream(entry.envelope.agent_id)):<{AGENT_WIDTH}} {asks}{said}"
 
 

@@ -97,6 +97,8 @@ def _problem(word: str, shown: _List | None, agent: str) -> str:
         return f"row {word} of which list? None was shown yet"
     if agent and shown.of != agent:
         return f"row {word} of which list? The last one was about agent {shown.of}"
+    if not shown.ids:
+        return f"the last list was empty, and {word} is no row of it"
     if not 1 <= int(word) <= len(shown.ids):
         many = len(shown.ids)
         return f"the last list had {many} row{'' if many == 1 else 's'}, and {word} is none of them"

@@ -2,6 +2,7 @@
 
 from rich.text import Text
 
+from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.screen import short
 from wakeful.surfaces.cli.shown_values import arguments_text, duration, one_line, plain
 from wakeful.views.run_stream_events import (
@@ -57,7 +58,7 @@ def line(event: RunEvent) -> Text | None:
             said = f"  ◦ context: {event.change.replace('_', ' ')}{size} {one_line(event.reason)}"
             return Text(said.rstrip(), "dim")
         case MessageInjectedEvent():
-            return Text.assemble(("  ← ", "cyan"), f"{plain(event.said_by)}: {one_line(event.text)}")
+            return Text.assemble(("  ← ", "cyan"), f"{plain(named_people(event.said_by))}: {one_line(event.text)}")
         case UsageEvent() | StepEvent():
             return None
 

@@ -45,6 +45,21 @@ OTHER_WORDS = {
     "timers": ("timer list",), "turn": ("events",), "turns": ("events",), "up": ("daemon start",),
 }  # fmt: skip
 """Words that people try first, and the commands that do what they mean."""
+ELSEWHERE = {
+    **dict.fromkeys(
+        ("timer add", "timer create", "timer new", "timer set"),
+        "Times stand in an agent's file: wakeful agent new NAME --at WHEN --say TEXT, or wake: in agents/NAME.yaml",
+    ),
+    **dict.fromkeys(
+        ("agent change", "agent edit", "agent set", "agent update"),
+        "Edit its file, agents/NAME.yaml in the home, then: wakeful reload. Its model alone: wakeful agent model NAME",
+    ),
+    **dict.fromkeys(
+        ("work cancel", "work complete", "work delete", "work done", "work remove"),
+        'An agent closes its items itself. Tell it: wakeful send AGENT "Complete the work item ID."',
+    ),
+}
+"""What people look for a command for, and how it is done."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -140,7 +155,8 @@ def _family(name: str) -> str:
 def _is_mistyped(name: str, given: list[str]) -> bool:
     """A second word that is none of the family's, where the first alone takes no argument."""
     takes_none = COMMANDS[name].usage == name and bool(_members(name))
-    return takes_none and len(given) > 1 and not given[1].startswith("-")
+    is_elsewhere = " ".join(given[:2]) in ELSEWHERE and len(given) > 2
+    return is_elsewhere or (takes_none and len(given) > 1 and not given[1].startswith("-"))
 
 
 def _is_nearly_another(name: str, given: list[str]) -> bool:
@@ -171,7 +187,8 @@ def _no_such_command(given: list[str]) -> int:
     if members := _members(given[0]):
         near = get_close_matches(asked, members, n=2, cutoff=NEAR) if len(given) > 1 else []
         meant = f"Did you mean {' or '.join(f'wakeful {each}' for each in near)}?"
-        hint = meant if near else f"There are: {', '.join(f'wakeful {each}' for each in members)}"
+        meant = ELSEWHERE.get(asked, meant)
+        hint = meant if near or asked in ELSEWHERE else f"There are: {', '.join(f'wakeful {each}' for each in members)}"
         is_bare = len(given) == 1 or given[1].startswith("-")
         words = f"wakeful {given[0]} needs one more word" if is_bare else f"there is no command {asked!a}"
         return exit_code_of(WrongRequest(words, hint), as_json=_wants_json(given))
@@ -251,7 +268,7 @@ def _invoke(name: str, arguments: list[str], *, is_own: bool) -> int:
     import typer
 
     from wakeful.service import guard_imports
-    from wakeful.surfaces.cli.problems import exit_code_of, usage_problem
+    from wakeful.surfaces.cli.problems import exit_code_of, file_problem, usage_problem
 
     guard_imports()
     if is_own and name in ASKS_MODELS:
@@ -272,7 +289,7 @@ def _invoke(name: str, arguments: list[str], *, is_own: bool) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        problem = usage_problem(error, name) if hasattr(error, "format_message") else error
+        problem = usage_problem(error, name) if hasattr(error, "format_message") else file_problem(error)
         return exit_code_of(_without_own_store(problem), as_json=_wants_json(arguments))
 
 

@@ -38,7 +38,7 @@ def tell(
         text = answer if isinstance(answer, str) else result.final_content
         sys.stdout.write(plain(text).rstrip("\n") + "\n")
     else:
-        note(_headline(result))
+        note(headline(result))
     sys.stdout.flush()
     mine = [row for row in unknown if row.turn_id == result.turn_id]
     if mine:
@@ -102,7 +102,7 @@ def grant_line(window: WindowPassed, place: StoreAddress) -> str:
     return f"more for this {window.period}: wakeful budget grant{who} --usd AMOUNT --window {window.period}{place.flag}"
 
 
-def _headline(result: RunResult[Any]) -> str:
+def headline(result: RunResult[Any]) -> str:
     """`failed (provider_error): the key is wrong`; ids as short as people type them."""
     why = f" ({result.stop_reason})" if result.stop_reason != result.status else ""
     words = " ".join(_short_in_list(word) for word in named_people(result.message).split(" "))

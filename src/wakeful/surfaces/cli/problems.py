@@ -6,8 +6,12 @@
 A program that asked for JSON gets the same words as JSON on stdout, with the same exit code.
 """
 
+import errno
+import os
 import re
+import shlex
 import sys
+from pathlib import Path
 from typing import Any
 
 from wakeful.contracts.errors import WakefulError
@@ -25,6 +29,12 @@ _PARSER_WORDS = (
     (re.compile(r"Value error, "), ""),
 )
 """Messages of the argument parser, and plainer words for them."""
+
+
+_NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+"""What a system refuses wherever the file is."""
+_NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+"""What it says of a home that cannot be made; of any other file it is a slip of ours."""
 
 
 class Failure(WakefulError):
@@ -46,6 +56,21 @@ class WrongRequest(WakefulError):
 def unreadable(file: object, error: Exception, hint: str) -> WrongRequest:
     """A file that could not be read, and why: the system's words, without its numbers."""
     return WrongRequest(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", hint)
+
+
+def file_problem(error: Exception) -> Exception:
+    """A file or a folder that the system refuses, in a sentence; any other error as it is, with its traceback."""
+    if not isinstance(error, OSError) or not isinstance(error.filename, str | bytes):
+        return error
+    from wakeful.service.serving.run_files import home_folder
+
+    path, home = Path(os.fsdecode(error.filename)).absolute(), home_folder().absolute()
+    is_of_home = path == home or home in path.parents or path in home.parents
+    if error.errno not in (*_NO_RIGHT, *(_NO_PLACE if is_of_home else ())):
+        return error
+    look = f"see whose it is: ls -ld {shlex.quote(str(home if is_of_home else path))}"
+    other = "; or name another home: WAKEFUL_HOME=FOLDER" if is_of_home else ""
+    return Failure(f"{path} cannot be used: {error.strerror}", look + other)
 
 
 def usage_problem(error: Any, name: str) -> WrongRequest:

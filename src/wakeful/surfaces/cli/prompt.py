@@ -29,7 +29,7 @@ def command(
 
     wakeful send leaves a message without waiting, wakeful run works in the current folder without a daemon.
     """
-    asked = prompt_of(text, (), ())
+    asked = prompt_of(text, (), (), "prompt")
     assert isinstance(asked, str)  # nothing is attached
     place = place_without_store()
     if place.daemon is None:

@@ -23,7 +23,7 @@ UNTOLD = 1.0
 """Seconds after which a person is told what the command waits for."""
 
 
-def prompt_of(words: str | None, images: Sequence[Path], files: Sequence[Path]) -> Prompt:
+def prompt_of(words: str | None, images: Sequence[Path], files: Sequence[Path], command: str = "run") -> Prompt:
     """The prompt. Raises WrongRequest when there is none, or a file cannot be read."""
     if words == FROM_STDIN:
         text = _read() if sys.stdin is not None else ""
@@ -31,7 +31,7 @@ def prompt_of(words: str | None, images: Sequence[Path], files: Sequence[Path]) 
         piped = _piped(has_words=bool(words and words.strip()))
         text = "\n\n".join(each for each in (words, piped) if each is not None and each.strip())
     if not text.strip():
-        raise WrongRequest("the prompt is empty", 'say something: wakeful run "hello"')
+        raise WrongRequest("the prompt is empty", f'say something: wakeful {command} "hello"')
     attached: list[Image | File] = [*(_image(path) for path in images), *(_file(path) for path in files)]
     return [Text(text), *attached] if attached else text
 

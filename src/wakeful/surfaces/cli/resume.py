@@ -16,7 +16,13 @@ from wakeful.hosts.agent_registry import AgentRegistry
 from wakeful.hosts.packages.workflows import settle_package
 from wakeful.service import Agent, Engine, Store, TurnRow
 from wakeful.service.code_loader import LoadedCode, code_options, load
-from wakeful.service.commands.agent_rebuild import NeverBegan, ToolsNotSupplied, code_needed, rebuilt_agent
+from wakeful.service.commands.agent_rebuild import (
+    BegunByRuntime,
+    NeverBegan,
+    ToolsNotSupplied,
+    code_needed,
+    rebuilt_agent,
+)
 from wakeful.service.commands.turn_claims import recall
 from wakeful.service.commands.turns import resume_turn
 from wakeful.service.queries.history import unknown_calls
@@ -143,6 +149,8 @@ async def _open(place: StoreAddress) -> tuple[list[TurnRow], list[str], str]:
         if not rows:
             return rows, states, ""
         needed = await code_needed(opened, rows[0], resolve_model)
+        if needed is None:
+            return rows, states, "wakeful daemon start, or the program that runs the agent"
         ahead = TurnContinuation(turn_id=rows[0].turn_id, state=rows[0].state, code_needed=tuple(needed))
         return rows, states, resume_line(ahead, place)
 
@@ -272,6 +280,8 @@ async def _with_own(system: Engine, row: TurnRow, supplied: SuppliedCode) -> lis
 
 def _with_command(missing: WakefulError, row: TurnRow, place: StoreAddress) -> NeedsPerson:
     """The same words, and the line to type."""
+    if isinstance(missing, BegunByRuntime):
+        return NeedsPerson(missing.message, missing.hint)
     if isinstance(missing, ToolsNotSupplied):
         options = " ".join(f"--tools MODULE:{name.rpartition('/')[2]}" for name in missing.names)
     else:

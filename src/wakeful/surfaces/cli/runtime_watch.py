@@ -18,7 +18,7 @@ from wakeful.service.operations.runtime import (
     NoticeQuery,
     TimerName,
 )
-from wakeful.surfaces.cli.agent_control import ReasonOption
+from wakeful.surfaces.cli.agent_control import LoggedReasonOption, ReasonOption
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.people import named_people, named_stream
@@ -105,7 +105,7 @@ def timers(
 
 def cancel_timer(
     timer: Annotated[str, typer.Argument(metavar="TIMER", help="The timer's id, or its beginning.")],
-    reason: ReasonOption = "",
+    reason: LoggedReasonOption = "",
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:

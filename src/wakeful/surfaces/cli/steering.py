@@ -8,7 +8,7 @@ from wakeful.service.operations.steering import CANCEL, INTERJECT, PAUSE, Messag
 from wakeful.surfaces.cli.agent_control import ReasonOption
 from wakeful.surfaces.cli.options import JsonOption, NamedTurn, StoreOption
 from wakeful.surfaces.cli.outcomes import resume_line
-from wakeful.surfaces.cli.places import ask, place_to_ask
+from wakeful.surfaces.cli.places import UNATTENDED, ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.runtime_watch import AllOption, hold
 from wakeful.surfaces.cli.screen import prose, short
@@ -30,7 +30,9 @@ def cancel(turn: NamedTurn, json: JsonOption = False, store: StoreOption = None)
         out(f"turn {turn_id} is {told.state}")
     else:
         out(f"turn {turn_id} was asked to stop")
-        if told.ahead is not None:
+        if told.ahead is None and place.is_unattended:
+            out(UNATTENDED)
+        elif told.ahead is not None:
             prose(f"No process runs it. To end it: {resume_line(told.ahead, place)}")
 
 

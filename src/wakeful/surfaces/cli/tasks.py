@@ -21,13 +21,13 @@ from wakeful.service.operations.tasks import (
     TaskToStop,
     follow_output,
 )
-from wakeful.surfaces.cli.agent_control import ReasonOption
+from wakeful.surfaces.cli.agent_control import LoggedReasonOption
 from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import StoreAddress, ask, await_daemon, client_of, place_to_ask
 from wakeful.surfaces.cli.problems import note
-from wakeful.surfaces.cli.screen import columns, prose
+from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, out, plain
 from wakeful.views.task_records import OutputChunk, TaskOutput, TaskRecord
 
@@ -51,7 +51,7 @@ def listed(
         out("no tasks")
     else:
         cells = [
-            (each.task_id, plain(each.agent), each.status, age_cell(int(each.created_at * 1e6)), _named(each))
+            (short(each.task_id), plain(each.agent), each.status, age_cell(int(each.created_at * 1e6)), _named(each))
             for each in found
         ]
         out(columns(cells, ("TASK", "AGENT", "STATUS", "AGE", "WORK"), wide=wide))
@@ -128,7 +128,7 @@ def _print(item: OutputChunk | TaskOutput, *, json: bool) -> None:
 
 def stop(
     task: TaskArgument,
-    reason: ReasonOption = "",
+    reason: LoggedReasonOption = "",
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:

@@ -23,6 +23,7 @@ from wakeful.service.operations.triggers import (
     TriggerChange,
     TriggerDelivery,
 )
+from wakeful.surfaces.cli.agent_control import LoggedReasonOption
 from wakeful.surfaces.cli.last_list import remember
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, place_to_ask
@@ -36,7 +37,6 @@ TriggerArgument = Annotated[
         metavar="TRIGGER", help="Its id or its beginning, AGENT/NAME, or AGENT for the agent's default trigger."
     ),
 ]
-ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the log.")]
 REFUSED = 1
 """The exit status of a delivery that was refused."""
 
@@ -77,6 +77,11 @@ def create(
     store: StoreOption = None,
 ) -> None:
     """Create a trigger. wakeful trigger url shows its address."""
+    if (signature is None) != (signing_env is None):
+        given = "--signature" if signing_env is None else "--signing-env"
+        raise InvalidRequest(
+            f"{given} was given alone", "give both: --signature hub_sha256 --signing-env NAME_OF_A_VARIABLE"
+        )
     place = place_to_ask(store)
     record = ask(CREATE_TRIGGER, NewTrigger(agent, name, say, thread, signature, signing_env), place)
     _told(record, json, f"trigger {_name(record)} is active", f"wakeful trigger url {_name(record)}{place.flag}")
@@ -84,7 +89,7 @@ def create(
 
 def rotate(
     trigger: TriggerArgument,
-    reason: ReasonOption = "",
+    reason: LoggedReasonOption = "",
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
@@ -97,7 +102,7 @@ def rotate(
 
 def revoke(
     trigger: TriggerArgument,
-    reason: ReasonOption = "",
+    reason: LoggedReasonOption = "",
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:

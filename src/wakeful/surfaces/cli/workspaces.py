@@ -88,6 +88,9 @@ def use(
     """Have an agent work in a workspace from its next turn on. A turn that runs goes on where it is."""
     if label and not isolated:
         raise InvalidRequest("--label names the branch of a worktree, and no worktree is made", "Add --isolated.")
+    if (path is None) == (workspace is None):
+        given = "neither a workspace nor --path was given" if path is None else "a workspace and --path were both given"
+        raise InvalidRequest(given, f"wakeful workspace use {agent} ID, or wakeful workspace use {agent} --path PATH")
     folder = None if path is None else _from_here(path)
     asked = WorkspaceToUse(agent, folder, workspace, "isolated" if isolated else "direct", cwd, label)
     known = ask(USE_WORKSPACE, asked, place_to_ask(store))

@@ -16,16 +16,10 @@ from wakeful.surfaces.tui.overlays import Overlay
 from wakeful.surfaces.tui.screen_text import folded
 from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.surfaces.tui.wishes import DecisionWish, QuestionWish, Wish
+from wakeful.views.approval_details import DECIDED
 from wakeful.views.presentation.plain_text import arguments_text, json_text
 
 SCOPES = ("call", "tool")
-DECIDED = {
-    "approve": "approved",
-    "reject": "rejected",
-    "edit": "approved with other arguments",
-    "answer": "answered",
-    "always": "approved for always",
-}
 BEHIND = 3
 """Messages that are named of those that wait."""
 

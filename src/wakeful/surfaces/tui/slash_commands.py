@@ -1,6 +1,7 @@
 """What a line of the composer means: a message, or a command that begins with `/`; and commands about one agent."""
 
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from wakeful.contracts.errors import InvalidRequest
@@ -78,6 +79,11 @@ class ActionReport(NamedTuple):
     heading: str = ""
 
 
+def _from_here(path: str) -> str:
+    """A folder by its whole name: the daemon works in another folder than the person who types."""
+    return str(Path(path).expanduser().absolute())
+
+
 async def act(client: HomeClient, agent: str, name: str, words: str) -> ActionReport:
     """Carry out a command. Raises what the client raises."""
     match name:
@@ -85,11 +91,11 @@ async def act(client: HomeClient, agent: str, name: str, words: str) -> ActionRe
             await client.control(agent, name)
             return ActionReport(f"{agent}: {name} was accepted")
         case "attach":
-            await client.attach(agent, words)
+            await client.attach(agent, _from_here(words))
             return ActionReport(f"{agent} may work in {words}")
         case "use":
             is_path = "/" in words or words.startswith(("~", "."))
-            await client.use(agent, **({"path": words} if is_path else {"workspace_id": words}))
+            await client.use(agent, **({"path": _from_here(words)} if is_path else {"workspace_id": words}))
             return ActionReport(f"{agent} works in {words} from its next turn on")
         case "exit":
             await client.use(agent, workspace_id=HOME)

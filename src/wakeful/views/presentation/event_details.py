@@ -3,6 +3,7 @@
 from typing import Any
 
 from wakeful.contracts.envelope import RuntimeEvent
+from wakeful.views.approval_details import DECIDED
 from wakeful.views.presentation.plain_text import arguments_text, counted, duration, one_line, short
 
 FAILURE_WIDTH = 200
@@ -73,7 +74,8 @@ def event_detail(event: RuntimeEvent) -> str:
             return one_line(f"{short(str(has.get('action_id')))}: {asked}, because {has.get('reason')}")
         case "action.resolved":
             why = f": {has['reason']}" if has.get("reason") else ""
-            return one_line(f"{short(str(has.get('action_id')))}: {has.get('decision')} by {has.get('resolver')}{why}")
+            how = DECIDED.get(str(has.get("decision")), has.get("decision") or has.get("status"))
+            return one_line(f"{short(str(has.get('action_id')))}: {how} by {has.get('resolver')}{why}")
         case "permission.evaluated":
             return one_line(f"{has.get('decision')}: {has.get('decision_reason')}")
         case "subagent.started":

@@ -43,7 +43,7 @@ def present(event: RuntimeEvent, *, words: str = "") -> OperatorEventPresentatio
         summary = one_line(words or str(has.get("text", "")), FAILURE_WIDTH) or _WITH_WORDS[event.type]
         body: str | None = words or str(has.get("text", ""))
     else:
-        summary = _notice(event) or (summarise(has) if summarise is not None else _plain_summary(event))
+        summary = _notice(event) or (summarise(has) if summarise is not None else "") or _plain_summary(event)
         body = _BODIES[event.type](has) if event.type in _BODIES else None
     return OperatorEventPresentation(
         visibility=at.visibility,
@@ -60,6 +60,8 @@ def _title(kind: str, has: Payload) -> str:
         named = {"action_required": "Needs you", "work_done": "Work done"}.get(str(has.get("visibility")))
         kinds = {"result": "Result", "failure": "Failure", "ack": "Accepted", "progress": "Note"}
         return named or kinds.get(str(has.get("brief_kind")), "Brief")
+    if kind == "turn.failed" and has.get("status") == "cancelled":
+        return "Turn cancelled"
     return _TITLES.get(kind) or one_line(kind.replace(".", " ").replace("_", " ").capitalize())
 
 
@@ -115,6 +117,13 @@ def _sender(origin: Payload) -> str:
 def _interjection(has: Payload) -> str:
     said = " ".join(str(part.get("text", "")) for part in (has.get("item") or {}).get("parts", ()))
     return f"message from {has.get('said_by')}, while it works: {said}"
+
+
+def _turn_stopped(has: Payload) -> str:
+    """Of a turn that somebody stopped; blank: it failed."""
+    if has.get("status") != "cancelled":
+        return ""
+    return f"turn cancelled: {has['message']}" if has.get("message") else "turn cancelled"
 
 
 def _call_ended(has: Payload) -> str:
@@ -213,6 +222,7 @@ _SUMMARIES: Final[Mapping[str, Callable[[Any], str]]] = {
     "turn.interjected": _interjection,
     "tool.result": _call_ended,
     "tool.failed": _call_failed,
+    "turn.failed": _turn_stopped,
     "task.created": _task_begun,
     "task.status_changed": _task_changed,
     "task.ended": _task_over,
