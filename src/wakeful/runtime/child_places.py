@@ -40,7 +40,7 @@ async def workspaces_for_child(engine: Engine, row: TaskRow, spec: ChildSpec) ->
     if spec.workspace_mode == "worktree":
         if not is_attached:
             raise InvalidRequest(
-                f"workspace {place.workspace_id} is no more among those of {row.agent_id}", "Spawn it somewhere else."
+                f"workspace {place.workspace_id} is no longer one of {row.agent_id}'s", "Spawn it somewhere else."
             )
         tree = await create_task_worktree(
             engine,

@@ -93,7 +93,7 @@ def test_the_owners_windows_are_shown_before_anything_is_spent(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--usd", "0"), "a grant of '0' dollars"),
+        (("--usd", "0"), "a grant cannot be '0' dollars"),
         (("--usd", "x", "--window", "day"), "usd='x'"),
         (("--usd", "1", "--window", "week"), "--window week: there is no such period"),
         (("--usd", "1", "--agent", "a", "--principal", "b"), "--agent and --principal"),

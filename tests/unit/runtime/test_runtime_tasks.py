@@ -434,7 +434,7 @@ async def test_a_running_task_is_waited_for_by_its_id_and_one_that_has_ended_is_
         await rt.settled()
         assert await rt._here.engine.store.open_waits("ops") == []
         assert (await rt.answer(await rt.send("ops", "Again."))).output == "told"
-        assert f"'{row.task_id}' is no running task of yours; running are: none." in heard[-1]
+        assert f"'{row.task_id}' is not one of your running tasks; running are: none." in heard[-1]
         assert await rt._here.engine.store.open_waits("ops") == [], "nobody waits for what has been told"
 
 

@@ -20,9 +20,9 @@ from wakeful.views.memory_records import MemoryRecord
 async def edit_memory(engine: Engine, agent: str, ref: str, text: str, *, by: str) -> MemoryRecord:
     """Have an entry say something else. Raises InvalidRequest for an unknown entry, and for no words or too many."""
     if not text.strip():
-        raise InvalidRequest("an entry without words", f"To take it out: wakeful memory forget {agent} {ref}")
+        raise InvalidRequest("the entry is empty", f"To remove it: wakeful memory forget {agent} {ref}")
     if len(text) > MAX_ENTRY:
-        raise InvalidRequest(f"an entry of {len(text)} characters", f"Give at most {MAX_ENTRY}.")
+        raise InvalidRequest(f"the entry has {len(text)} characters", f"Give at most {MAX_ENTRY}.")
     _, entry = await entry_of(engine.store, agent, ref)
     key = entry.key
     if entry.kind in FILES:  # words with another heading make it another entry

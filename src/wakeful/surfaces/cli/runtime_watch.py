@@ -41,7 +41,7 @@ def notices(
     wide: WideOption = False,
     store: StoreOption = None,
 ) -> None:
-    """List what people were told without asking, newest first: what it was, and whether it arrived."""
+    """List notices, newest first: what each said, and whether it arrived."""
     place = place_to_ask(store)
     found = ask(LIST_NOTICES, NoticeQuery(agent, limit), place)
     remember("notices", [each.notice_id for each in found], place, [each.agent for each in found])

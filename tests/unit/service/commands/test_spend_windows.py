@@ -212,7 +212,7 @@ async def test_a_grant_lets_a_run_go_on_before_its_window_turns(system: Engine) 
 
 
 async def test_a_grant_is_refused_when_it_is_nothing_or_its_window_is_unclear(system: Engine) -> None:
-    with pytest.raises(InvalidConfig, match="a grant of '0'"):
+    with pytest.raises(InvalidConfig, match="a grant cannot be '0'"):
         await grant(system, "runtime", "0", "day")
     with pytest.raises(InvalidConfig, match="name the limit to raise"):
         await grant(system, "runtime", "1")
