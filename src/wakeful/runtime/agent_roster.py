@@ -88,7 +88,7 @@ class AgentRoster:
             here = ", ".join(sorted(self._agents)) or "none"
             raise AgentMissing(
                 f"the code of agent {name!r} was not supplied (supplied: {here})",
-                "Pass it to Runtime(agents=[...]) or to wakeful daemon start --tools, or archive it.",
+                "Pass it to Runtime(agents=[...]) or to wakeful daemon start --tools, or archive the agent.",
             )
         return found
 

@@ -87,8 +87,8 @@ async def leave_worktree(engine: Engine, row: TaskRow) -> str:
     try:
         found = await clean_up_task_worktree(engine, row.task_id)
     except (WakefulError, OSError) as problem:
-        LOG.exception("the worktree of task %s could not be looked at; the runtime looks again", row.task_id)
-        return f"its worktree could not be looked at: {problem}"
+        LOG.exception("the worktree of task %s could not be checked; the runtime looks again", row.task_id)
+        return f"its worktree could not be checked: {problem}"
     if found is None or found.cleanup_status in ("cleaned", "already_removed"):
         return ""
     why = f"{found.cleanup_status}, {found.cleanup_reason}"

@@ -85,7 +85,7 @@ def test_the_owners_windows_are_shown_before_anything_is_spent(
     ]
     monkeypatch.setenv("OLLAMA_BASE_URL", "http://10.0.0.1/v1")  # another machine's
     refused = wakeful("run", "hello", "--profile", "chat", "--model", "ollama:qwen3")
-    assert refused.code == 1 and "nobody knows what it costs" in refused.err
+    assert refused.code == 1 and "its price is not known" in refused.err
     more = json.loads(wakeful("budget", "grant", "--usd", "2", "--json").out)
     assert (more["scope"], more["limit_usd"], more["granted_usd"]) == ("runtime", "5", "2")
 

@@ -57,7 +57,7 @@ async def _change_file(engine: Engine, agent: str, entry: MemoryEntry, words: st
             "Nothing was changed. Save the file as UTF-8, and edit the entry then.",
         ) from None
     except ValueError as problem:
-        raise InvalidRequest(f"an entry of {problem}", "Nothing was changed. Give words below the heading.") from None
+        raise InvalidRequest(f"the entry is {problem}", "Nothing was changed. Give text below the heading.") from None
     if now is None:
         raise InvalidRequest(f"{file} has changed meanwhile", f"Look again: wakeful memory list {agent}")
     return now

@@ -63,7 +63,7 @@ WORDS: Mapping[str, str] = {
     "POST /control/agents/{agent_id}/resume": "Resume an agent that was paused or stopped.",
     "POST /control/agents/{agent_id}/notice": "Send a notice as a test, the way the notices of this agent are sent.",
     "GET /agents/usage": "List how many turns, model calls and tokens each agent has used.",
-    "GET /overview": "Show all agents on one page: how each stands, when it wakes, what it spent, what needs somebody.",
+    "GET /overview": "Show all agents on one page: how each stands, when it wakes, what it spent, what needs a person.",
     "GET /feed": "List what operators see of all agents, the oldest first. As `text/event-stream` what comes follows; "
     "the id of each entry is its cursor.",
     "GET /feed/tail": "List the newest entries of the feed, of one agent or of all.",
@@ -119,7 +119,7 @@ WORDS: Mapping[str, str] = {
     "POST /approvals/{approval_id}/answer": "Answer a question, or give a call its result without running it.",
     "POST /approvals/{approval_id}/always": "Approve a call, and make a rule that approves calls like it.",
     "POST /approvals/{approval_id}/reask": "Ask again about an approval whose time ran out.",
-    "GET /unknown": "List the calls whose outcome nobody knows after a crash.",
+    "GET /unknown": "List the calls whose outcome is unknown after a crash.",
     "POST /calls/{call_id}/outcome": "Say whether a call with an unknown outcome happened.",
     "GET /calls/{call_id}/why": "Explain why a call was allowed, asked about or refused.",
     "GET /requests": "List the calls that wait for a client to run them, with their real arguments.",
