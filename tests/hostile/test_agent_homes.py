@@ -181,7 +181,7 @@ async def test_a_home_is_completed_nowhere_else(tmp_path: Path, users: Path, mon
 
 def test_a_pipe_is_not_trusted_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "AGENTS.md")
-    with pytest.raises(InvalidConfig, match="it is no plain file"):
+    with pytest.raises(InvalidConfig, match="it is not a plain file"):
         trust(tmp_path / "AGENTS.md")
 
 

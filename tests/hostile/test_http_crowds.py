@@ -183,7 +183,7 @@ def test_a_header_that_decides_and_stands_there_twice_is_refused(
 ) -> None:
     said = head(str(operator.token), name, "Idempotency-Key: twice", "Content-Length: 16", "Connection: close")
     answer = answer_to(home.port, said + b'{"text": "once"}')
-    assert answer.startswith(b"HTTP/1.1 400") and b"stands there twice" in answer
+    assert answer.startswith(b"HTTP/1.1 400") and b"is given twice" in answer
     assert is_served(operator, "twice")
 
 

@@ -240,9 +240,9 @@ def test_health_is_open_and_says_little(home: ServedHome, tmp_path: Path) -> Non
     [
         (b"", {}, 422, "the body is missing"),
         (b"null", {}, 422, "the body is missing"),
-        (b"{", {}, 422, "the body is no JSON: Expecting property name"),
-        (b'{"text": "\xff"}', {}, 400, "the body is no JSON: it is not UTF-8"),
-        (b"[]", {}, 422, "the body is no JSON object"),
+        (b"{", {}, 422, "the body is not JSON: Expecting property name"),
+        (b'{"text": "\xff"}', {}, 400, "the body is not JSON: it is not UTF-8"),
+        (b"[]", {}, 422, "the body is not a JSON object"),
         (b'{"text": 1}', {}, 422, "text: input should be a valid string"),
         (b'{"txt": "x"}', {}, 422, "text is missing; there is no field 'txt' here"),
         (b'{"text": "x"}', {"Idempotency-Key": "a b"}, 422, "Idempotency-Key: string should match pattern"),

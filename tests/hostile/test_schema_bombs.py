@@ -74,7 +74,7 @@ async def test_a_schema_that_cannot_be_checked_leaves_its_tool_out_and_says_why(
         *("text", "keys", "others", "dialect", "unique", "choices", "email")
     ]
     why = {name.removeprefix("mcp.odd/"): each.reason for name, each in reasons(offer).items()}
-    assert "lookaround is taken at the beginning only" in why["behind"]
+    assert "lookaround is supported at the beginning only" in why["behind"]
     assert "stand for more than" in why["twice"] and "stand for more than" in why["wide"]
     assert "leads back to itself" in why["itself"]
 
@@ -84,9 +84,9 @@ async def test_a_schema_that_cannot_be_checked_leaves_its_tool_out_and_says_why(
     [
         (
             {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}},
-            "properties.a.pattern: patterns are not taken",
+            "properties.a.pattern: patterns are not supported",
         ),
-        ({"patternProperties": {"^(a+)+$": {}}}, "patternProperties: patterns are not taken"),
+        ({"patternProperties": {"^(a+)+$": {}}}, "patternProperties: patterns are not supported"),
         ({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {}]}}, "$ref": "#/$defs/a"}, "leads back to itself"),
     ],
 )

@@ -281,7 +281,7 @@ def test_words_that_fit_nothing_change_nothing_and_are_answered_with_what_would_
     for said, told in (
         ("is anybody there?", "write its code and your words"),
         (f"{code} sounds good", "begin with approve or reject"),
-        ("AAAA-BBBB approve", "fits no question that is open"),
+        ("AAAA-BBBB approve", "matches no open question"),
     ):
         ntfy.write(message, said)
         ntfy.until(lambda told=told: is_told(told))  # type: ignore[misc]
@@ -373,7 +373,7 @@ def test_a_reply_in_a_chat_is_an_answer_once_whatever_is_killed(
     answered = "wakeful/ask_person: answered by channel:telegram:chat"
     telegram.until(lambda: any(answered in each["text"] for each in telegram.shown(chat)))
     telegram.write(chat, "Saturday after all", reply_to=shown)
-    telegram.until(lambda: any("fits no question that is open" in each["text"] for each in telegram.shown(chat)))
+    telegram.until(lambda: any("matches no open question" in each["text"] for each in telegram.shown(chat)))
     assert telegram.shown(STRANGER) == []
 
 

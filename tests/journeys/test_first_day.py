@@ -98,7 +98,9 @@ def test_a_newcomer_gets_from_nothing_to_an_agent_that_a_webhook_wakes(
         person.types("send", "main", "hello")
         person.sees("Good day.", "tail", "main")
         person.types("notify", "test", "main")
-        person.sees("not_sent: nobody is told. To be told on a phone: wakeful channel add ntfy", "notices", "main")
+        person.sees(
+            "not_sent: no notices are sent. To get them on a phone: wakeful channel add ntfy", "notices", "main"
+        )
 
         person.types(
             "agent", "new", "ops", "--at", "weekdays 07:00", "--workspace", "shop", "--say", "Check the backups."

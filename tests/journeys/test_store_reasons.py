@@ -138,7 +138,7 @@ def test_a_limit_is_listed_and_raised(place: Path, monkeypatch: pytest.MonkeyPat
             store.grant(1, **{"by": "ann", **wrong})  # type: ignore[arg-type]
     with pytest.raises(InvalidConfig, match='window="day" in Python'):
         store.grant(1, agent="any", by="ann")
-    with pytest.raises(InvalidConfig, match="a grant of 0 dollars"):
+    with pytest.raises(InvalidConfig, match="a grant cannot be 0 dollars"):
         store.grant(0, by="ann")
 
 

@@ -65,4 +65,4 @@ async def mcp_login(config: Path | None, name: str, principal: str | None, show:
     try:
         await browser_login(found, show, principal)
     except NotReached as problem:
-        raise InvalidConfig(f"the MCP server {name!r} did not let wakeful in: {problem.message}") from None
+        raise InvalidConfig(f"the MCP server {name!r} refused the login: {problem.message}") from None

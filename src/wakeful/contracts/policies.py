@@ -93,7 +93,7 @@ class Rule(Value):
     def _known_flags(cls, capabilities: tuple[str, ...]) -> tuple[str, ...]:
         for flag in capabilities:
             if flag not in CAPABILITIES and not flag.startswith("custom:"):
-                raise ValueError(f"{flag!r} is no capability: {', '.join(sorted(CAPABILITIES))}, or custom:<name>")
+                raise ValueError(f"{flag!r} is not a capability: {', '.join(sorted(CAPABILITIES))}, or custom:<name>")
         return capabilities
 
     @model_validator(mode="after")
@@ -101,7 +101,7 @@ class Rule(Value):
         if self.decision != "ask" and (self.approvers or self.always_ask):
             raise ValueError(f"approvers and always_ask belong to an ask, not to {self.decision!r}")
         if self.origin == "always" and (self.approvers or self.always_ask):
-            raise ValueError("a standing answer names nobody to ask: approvers and always_ask are the owner's")
+            raise ValueError("a standing answer has no approvers and no always_ask: only rules of the owner have them")
         return self
 
 

@@ -133,7 +133,7 @@ class ExecutionPrincipal(Value):
         if isinstance(raw, ExecutionPrincipal):
             return raw
         if not isinstance(raw, Mapping):
-            raise InvalidValue(INVALID, at, f"an object is needed, not a {type(raw).__name__}")
+            raise InvalidValue(INVALID, at, f"expected an object, not a {type(raw).__name__}")
         try:
             return cls.model_validate(dict(raw), context={_DECLARED: frozenset(auth_sources)})
         except ValidationError as error:

@@ -57,7 +57,7 @@ class RuntimeToolRequest(Value):
             named = (fields.get("run_id", ""), fields.get("tool_name"), fields.get("tool_call_id"))
             for name, value in zip(("tool_name", "tool_call_id"), named[1:], strict=True):
                 if not isinstance(value, str) or not value:
-                    raise InvalidValue(INVALID_REQUEST, name, f"a text that is not empty is needed, not {value!r}")
+                    raise InvalidValue(INVALID_REQUEST, name, f"expected a text that is not empty, not {value!r}")
             fields["request_id"] = request_id(str(named[0]), str(named[1]), str(named[2]))
         return validated(cls, fields, INVALID_REQUEST)
 
@@ -120,7 +120,7 @@ class RuntimeToolResult(Value):
         """A result from outside; with `request`, one that answers it. Raises InvalidValue naming the field."""
         fields = raw.model_dump(exclude_none=True) if isinstance(raw, RuntimeToolResult) else raw
         if not isinstance(fields, Mapping):
-            raise InvalidValue(INVALID_RESULT, "", f"an object is needed, not a {type(raw).__name__}")
+            raise InvalidValue(INVALID_RESULT, "", f"expected an object, not a {type(raw).__name__}")
         given = {name: value for name, value in fields.items() if value is not None or name == "result"}
         for name in ("request_id", "tool_name") if request is not None else ():
             stored = getattr(request, name)

@@ -141,7 +141,7 @@ def check_fields_of_the_request(settings: Any) -> None:
     for name, value in (settings.extra_headers or {}).items():
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise InvalidConfig(
-                f"settings.extra_headers: {name!r}: {value!r} is no HTTP header", "use plain characters"
+                f"settings.extra_headers: {name!r}: {value!r} is not an HTTP header", "use plain characters"
             )
         if name.lower() in OWN_HEADERS:
             raise InvalidConfig(

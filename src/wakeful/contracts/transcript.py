@@ -125,7 +125,7 @@ def normalise_all(
 ) -> tuple[Message, ...]:
     """Every message of a transcript; an error names its place, `messages[2].role`."""
     if isinstance(raws, str | bytes | Mapping) or not isinstance(raws, Iterable):
-        raise InvalidValue(code, at, f"a list of messages is needed, not a {type(raws).__name__}")
+        raise InvalidValue(code, at, f"expected a list of messages, not a {type(raws).__name__}")
     return tuple(normalise(raw, code=code, at=f"{at}[{index}]") for index, raw in enumerate(raws))
 
 
@@ -249,7 +249,9 @@ def check_pairing(messages: Iterable[Message], *, pending: Collection[str] = ())
                 asked[call_id] = place
             elif original.type == "tool_result":
                 if call_id is None or call_id not in asked:
-                    raise InvalidValue(UNPAIRED, place, f"a tool result for {call_id!r}, which nobody called before it")
+                    raise InvalidValue(
+                        UNPAIRED, place, f"a tool result for {call_id!r}, but no call before it has this id"
+                    )
                 if call_id in answered:
                     raise InvalidValue(UNPAIRED, place, f"a second tool result for {call_id!r}")
                 answered.add(call_id)

@@ -35,7 +35,7 @@ def validated(model: type[ModelT], raw: Any, code: str, at: str = "") -> ModelT:
     if isinstance(raw, model):
         return raw
     if not isinstance(raw, Mapping):
-        raise InvalidValue(code, at, f"an object is needed, not a {type(raw).__name__}")
+        raise InvalidValue(code, at, f"expected an object, not a {type(raw).__name__}")
     try:
         return model.model_validate(dict(raw))
     except ValidationError as error:

@@ -69,15 +69,15 @@ def same_code(given: str, code: str) -> bool:
 def decided_by(words: str, *, is_question: bool, choices: tuple[str, ...]) -> DecidingWords | UnfitWords:
     """What the words decide. A choice may be written as people write on phones; about an approval they say which."""
     if not words:
-        return UnfitWords("write your words behind the code")
+        return UnfitWords("write your answer after the code")
     if is_question:
         fitting = [choice for choice in choices if choice.casefold() == words.casefold()]
         if choices and not fitting:
-            return UnfitWords(f"that is none of the choices: {', '.join(choices)}")
+            return UnfitWords(f"that is not one of the choices: {', '.join(choices)}")
         return DecidingWords("answer", fitting[0] if fitting else words)
     found = _DECIDES.fullmatch(words)
     if found is None:
-        return UnfitWords("begin with approve or reject; your note follows")
+        return UnfitWords("begin with approve or reject, then your note")
     return DecidingWords("approve" if found["verb"].lower() == "approve" else "reject", found["note"].strip())
 
 

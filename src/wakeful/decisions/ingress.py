@@ -100,11 +100,13 @@ def classify(arrival: Arrival) -> Classification:
     """Whose word a message is, and what it may be tied to. Raises InvalidValue, naming the field."""
     rule = SURFACES[arrival.surface]
     if arrival.kind not in rule.kinds:
-        told = "a record of what people were told" if arrival.kind in NEVER_SENT else "not taken in here"
-        raise _refused("kind", f"{arrival.kind} is {told}", f"{arrival.surface} takes {', '.join(rule.kinds)}.")
+        told = "a record of what people were told" if arrival.kind in NEVER_SENT else "not accepted here"
+        raise _refused("kind", f"{arrival.kind} is {told}", f"{arrival.surface} accepts {', '.join(rule.kinds)}.")
     if arrival.admission not in rule.admissions:
         allowed = ", ".join(rule.admissions)
-        raise _refused("admission_context", f"{arrival.surface} admits by {allowed}", f"{arrival.admission} is none.")
+        raise _refused(
+            "admission_context", f"{arrival.admission} is not accepted here", f"{arrival.surface} accepts {allowed}."
+        )
     if arrival.priority not in rule.priorities:
         allowed = ", ".join(rule.priorities)
         raise _refused("priority", f"{arrival.priority} cannot be set by {arrival.surface}", f"Give one of: {allowed}.")
@@ -114,7 +116,7 @@ def classify(arrival: Arrival) -> Classification:
         if field in BINDING and not rule.is_runtime:
             raise _refused(field, "only the runtime ties a message to work", "Leave it out.")
         if field == "kind" and claimed != arrival.kind:
-            raise _refused(field, f"{claimed!r} is not taken in here", f"{arrival.surface} takes {arrival.kind}.")
+            raise _refused(field, f"{claimed!r} is not accepted here", f"{arrival.surface} accepts {arrival.kind}.")
         if field not in (*BINDING, "kind"):
             raise _refused(field, "a sender cannot set it", "Leave it out.")
     authority = authority_of(arrival.origin, is_verified=arrival.is_verified)

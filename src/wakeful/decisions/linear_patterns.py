@@ -46,7 +46,7 @@ class Pattern:
 def found_by(pattern: str) -> Pattern:
     """Does the pattern occur in a text, as JSON Schema means it? Raises PatternRefused."""
     if len(pattern) > MAX_PATTERN_CHARS:
-        raise PatternRefused(f"a pattern of {len(pattern):,} characters; at most {MAX_PATTERN_CHARS:,} are taken")
+        raise PatternRefused(f"the pattern has {len(pattern):,} characters; the limit is {MAX_PATTERN_CHARS:,}")
     aheads, rest = _leading(pattern)
     return Pattern([(_compiled(rest), True), *((_compiled(f"^(?:{each.inside})"), each.wanted) for each in aheads)])
 
@@ -63,10 +63,10 @@ def _compiled(pattern: str) -> Any:
     except re2.error as error:
         said = error.args[0] if error.args else ""
         words = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-        more = "; lookaround is taken at the beginning only" if any(word in pattern for word in _LOOKAROUND) else ""
+        more = "; lookaround is supported at the beginning only" if any(word in pattern for word in _LOOKAROUND) else ""
         raise PatternRefused(f"{pattern[:100]!r} cannot be matched without backtracking: {words[:100]}{more}") from None
     except UnicodeEncodeError:
-        raise PatternRefused(f"{pattern[:100]!a} is no text") from None
+        raise PatternRefused(f"{pattern[:100]!a} is not a text") from None
 
 
 def _respelled(pattern: str) -> str:

@@ -87,9 +87,7 @@ def _text(event: AnyEvent) -> NoticeText | None:
             words = f"{event.tool_name} still waits for a decision, until {iso(event.expires_at)}"
             return NoticeText("action_required", words, event.action_id)
         case ActionResolved(status="timed_out"):
-            words = (
-                f"nobody decided about {event.tool_name} in time, and the turn goes on without it; to have it asked "
-            )
+            words = f"{event.tool_name} was not decided in time, and the turn goes on without it; to have it asked "
             words += f"again: wakeful approvals reask {event.action_id}"
             return NoticeText("action_required", words, event.action_id)
         case WaitCreated(wake="operator_input", is_sleep=False):

@@ -248,7 +248,7 @@ def _against(model: ModelFacts, needs: Requirements, money: MoneyLeft, now_ms: i
     limited = money.limit is not None or money.windowed
     if limited and not model.price_known and not money.unpriced_allowed:
         hint = f"; {model.unpriced_hint}" if model.unpriced_hint else ""
-        return excluded("unpriced", f"there is a limit in money, and nobody knows what it costs{hint}")
+        return excluded("unpriced", f"there is a limit in money, and its price is not known{hint}")
     if money.limit is not None:
         left = money.limit - money.spent
         if left <= 0 or (model.prompt_cost is not None and model.prompt_cost > left):

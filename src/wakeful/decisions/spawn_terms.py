@@ -123,11 +123,18 @@ def spawn_of(arguments: Mapping[str, Any], family: Family, turn_id: str, call_id
     named = arguments.get("agent_id")
     mode: WorkspaceMode = arguments.get("workspace_mode", "inherit")
     if mode == "worktree" and preset == "public_named":
-        return _wrong("workspace_mode", "a public agent has no worktree of yours: leave it out, or give inherit")
+        return _wrong(
+            "workspace_mode", "a public agent cannot work in a worktree of yours: leave it out, or give inherit"
+        )
     if mode == "worktree" and (family.place is None or family.place.workspace_id == AGENT_HOME):
-        return _wrong("workspace_mode", "you work in no repository: leave it out, or use_workspace a repository first")
+        return _wrong(
+            "workspace_mode",
+            "you do not work in a repository: leave it out, or call use_workspace with a repository first",
+        )
     if family.generation >= MOST_GENERATIONS:
-        words = f"this agent is of generation {family.generation}, and generation {MOST_GENERATIONS} spawns nobody"
+        words = (
+            f"this agent is of generation {family.generation}, and agents of generation {MOST_GENERATIONS} cannot spawn"
+        )
         return Refusal("max_depth_reached", words, {"generation": family.generation, "most": MOST_GENERATIONS})
     if preset == "private_child":
         if named is not None:
@@ -135,12 +142,14 @@ def spawn_of(arguments: Mapping[str, Any], family: Family, turn_id: str, call_id
         if not words:
             return _wrong("initial_message", "a private child needs a message that says what it is to do")
         if family.open_children >= MOST_OPEN_CHILDREN:
-            told = f"{family.open_children} children are not over, and {MOST_OPEN_CHILDREN} are the most: wait for one"
+            told = (
+                f"{family.open_children} children are open, and {MOST_OPEN_CHILDREN} is the limit: wait until one ends"
+            )
             return Refusal("too_many_children", told, {"open": family.open_children, "most": MOST_OPEN_CHILDREN})
         name = child_name(family.agent_id, turn_id, call_id)
         return ChildSpec(agent_id=name, initial_message=words, workspace_mode=mode, place=family.place)
     if named is None:
-        return _wrong("agent_id", "a public agent needs the name that it is to have")
+        return _wrong("agent_id", "a public agent needs a name")
     if arguments.get("budget") is not None:
         return _wrong("budget", "a public agent gets no part of your budget: what it spends counts in your windows")
     if family.untrusted:
@@ -149,14 +158,14 @@ def spawn_of(arguments: Mapping[str, Any], family: Family, turn_id: str, call_id
     if named in family.taken:
         return taken(named)
     if family.named >= MOST_NAMED_AGENTS:
-        told = f"this agent has made {family.named} public agents, and {MOST_NAMED_AGENTS} are the most"
+        told = f"this agent has made {family.named} public agents, and {MOST_NAMED_AGENTS} is the limit"
         return Refusal("too_many_agents", told, {"made": family.named, "most": MOST_NAMED_AGENTS})
     return ChildSpec(agent_id=named, preset="public_named", initial_message=words)
 
 
 def taken(name: str) -> Refusal:
     """An agent that exists has its own owner: nobody is handed it, and nobody speaks to it as its maker."""
-    told = f"there is an agent called {name!r} already; only new agents are spawned"
+    told = f"an agent called {name!r} exists already; spawn_agent only makes new agents"
     return Refusal("agent_exists", told, {"field": "agent_id", "agent_id": name})
 
 
@@ -232,13 +241,13 @@ def bootstrap(maker: str, task_id: str, words: str, behind: Authority) -> Messag
 
 def notice(task_id: str, label: str, brief_id: str, behind: Authority) -> MessageAdmitted:
     """A child wanted its operator to know something: its parent is told that, and reads it with `task_status`."""
-    words = f"Task {task_id} has something to tell: {label}\ntask_status shows it (last_progress_brief)."
+    words = f"Task {task_id} reports: {label}\ntask_status shows it (last_progress_brief)."
     return _followup(task_id, words, "brief", brief_id, behind)
 
 
 def question(task_id: str, label: str, wait_id: str, behind: Authority) -> MessageAdmitted:
     """A child waits for its operator's word: that is its parent's to give."""
-    words = f"Task {task_id} waits for your word: {label}\ntask_status shows what for (waits_for); answer it with "
+    words = f"Task {task_id} waits for your answer: {label}\ntask_status shows what for (waits_for); answer it with "
     return _followup(task_id, f"{words}task_input, or end it with task_stop.", "wait", wait_id, behind)
 
 

@@ -75,12 +75,12 @@ def _judged(outcome: CommandOutcome) -> tuple[EndStatus, str, str]:
     if outcome.undone:
         return "failed", "sandbox_violation", f"what it did was undone: {'; '.join(outcome.undone)}"[:PREVIEW_CHARS]
     if outcome.problem:
-        return "failed", "not_looked_after", f"the runtime could not look after it: {outcome.problem}"[:PREVIEW_CHARS]
+        return "failed", "not_looked_after", f"the runtime could not supervise it: {outcome.problem}"[:PREVIEW_CHARS]
     if outcome.is_lost and outcome.is_after_restart:
         return (
             "failed",
             LOST_ON_RESTART,
-            "it did not outlive the runtime that started it, and nobody knows how it ended",
+            "it did not survive the end of the runtime that started it; how it ended is not known",
         )
     if outcome.is_lost:
         return "failed", "supervisor_lost", "the process that held it was ended from outside, and the command with it"
@@ -88,9 +88,9 @@ def _judged(outcome: CommandOutcome) -> tuple[EndStatus, str, str]:
         return "failed", "resource_limit", f"it passed its limit of {outcome.limit} and was killed"
     if outcome.stop_requested:
         how = "" if outcome.exit_status is None else f", exit status {outcome.exit_status}"
-        return "cancelled", "cancelled", f"it was stopped because somebody asked for it{how}"
+        return "cancelled", "cancelled", f"it was stopped on request{how}"
     if outcome.exit_status is None:
-        return "failed", "no_exit_status", "it ended without an exit status, and nobody knows how far it came"
+        return "failed", "no_exit_status", "it ended without an exit status; how far it came is not known"
     if outcome.exit_status:
         return "failed", "exit_status", f"it ended with exit status {outcome.exit_status}"
     return "completed", "", "it ended with exit status 0"

@@ -157,7 +157,7 @@ def _plain(name: str, given: Mapping[str, Any], most: int) -> dict[str, Any]:
         raise InvalidValue(
             f"invalid_{name}",
             name,
-            f"{len(to_json(plain)):,} bytes of JSON are more than {most:,}",
+            f"the JSON has {len(to_json(plain)):,} bytes; the limit is {most:,}",
             "give an id, and let tools or the deps factory look the rest up",
         )
     return plain
@@ -180,10 +180,12 @@ def prompt_parts(prompt: Prompt) -> tuple[Text | Image | File, ...]:
     if isinstance(given, str):
         return storable(parts_of(given))
     if not isinstance(given, Text | Image | File | list | tuple):
-        raise InvalidValue("invalid_prompt", "prompt", f"{reprlib.repr(given)} is no prompt", _PROMPTS)
+        raise InvalidValue("invalid_prompt", "prompt", f"{reprlib.repr(given)} is not a prompt", _PROMPTS)
     for piece in given if isinstance(given, list | tuple) else ():
         if not isinstance(piece, str | Text | Image | File):
-            raise InvalidValue("invalid_prompt", "prompt", f"{reprlib.repr(piece)} is no part of one", _PROMPTS)
+            raise InvalidValue(
+                "invalid_prompt", "prompt", f"{reprlib.repr(piece)} cannot be a part of a prompt", _PROMPTS
+            )
     return storable(parts_of(prompt))
 
 
@@ -229,7 +231,7 @@ def check_names(request: RunRequest) -> None:
             raise InvalidValue(
                 f"invalid_{name}",
                 name,
-                f"{found}; 1 to {MAX_NAME_CHARS:,} characters are taken",
+                f"{found}; 1 to {MAX_NAME_CHARS:,} characters are allowed",
                 "leave it out, or name it",
             )
         if text is not None and not _is_unicode(text):
@@ -266,7 +268,7 @@ def check_bound(agent: Agent[Any, Any], context: Mapping[str, Any]) -> None:
             raise InvalidValue(
                 "invalid_context",
                 place,
-                f"the tool {tool.name!r} of agent {agent.name!r} takes {name!r} from here, and there is nothing",
+                f"the tool {tool.name!r} of agent {agent.name!r} takes {name!r} from here, and there is no such value",
                 "pass it: run(..., context={...})",
             )
 

@@ -219,10 +219,10 @@ class Agent(AgentOptions, Generic[Deps_contra, Out_co]):
     if not TYPE_CHECKING:  # for a type checker these would allow every attribute
 
         def __setattr__(self, name: str, value: Any) -> None:
-            raise AttributeError(f"an Agent does not change: make another one with {name}={value!r}")
+            raise AttributeError(f"an Agent is immutable: make another one with {name}={value!r}")
 
         def __delattr__(self, name: str) -> None:
-            raise AttributeError(f"an Agent does not change: {name} cannot be deleted")
+            raise AttributeError(f"an Agent is immutable: {name} cannot be deleted")
 
     def __repr__(self) -> str:
         model = self.model if isinstance(self.model, str) else self.model.ref

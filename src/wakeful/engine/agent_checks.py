@@ -139,7 +139,9 @@ def checked_collections(where: str, collections: Any) -> "tuple[str | Collection
         name = each if isinstance(each, str) else getattr(each, "name", None)
         searches = isinstance(each, str) or callable(getattr(each, "search", None))
         if not searches or not isinstance(name, str) or not name.strip():
-            raise InvalidConfig(f"{where} has {each!r}", "give a TextFiles, what has a name and a search, or a name")
+            raise InvalidConfig(
+                f"{where} has {each!r}", "give TextFiles(...), an object with name and search(), or a name"
+            )
         if name in names:
             raise InvalidConfig(f"{where}: two collections are called {name!r}", "give one of them another name")
         names.add(name)
@@ -336,7 +338,7 @@ def checked_windows(where: str, windows: Any) -> tuple[SpendWindow, ...]:
         if not isinstance(each, SpendWindow):
             raise InvalidConfig(f"{where} has {each!r}", 'give SpendWindow("day", 2) or the like')
     if len({each.period for each in listed}) < len(listed):
-        raise InvalidConfig(f"{where} has two windows of one period", "give one for each period")
+        raise InvalidConfig(f"{where} has two windows for the same period", "give one per period")
     return listed
 
 

@@ -82,7 +82,7 @@ def written(name: str, model: str, instructions: str, tools: Sequence[Tool[Any]]
 def cannot_travel(name: str, field: str, why: str, hint: str = "") -> InvalidConfig:
     """The error for what only a program can hold."""
     return InvalidConfig(
-        f"Agent {name!r} cannot be written down: {field} cannot travel, {why}",
+        f"Agent {name!r} cannot be saved as data because of {field}: {why}",
         hint or f"make the agent without {field}, or keep it in code",
     )
 
@@ -97,8 +97,10 @@ def arguments(data: Mapping[str, Any], tools: Sequence[Tool[Any]]) -> dict[str, 
     where = f"the configuration of agent {data['name']!r}" if "name" in data else "the configuration of an agent"
     for field in data:
         if field == WORDS_FIELD:
-            hint = "only a file of a home can name another one; give instructions"
-            raise InvalidConfig(f"{where} names a file of instructions, and is no file", hint).within(field)
+            hint = "give the instructions themselves, as `instructions`"
+            raise InvalidConfig(
+                f"{where} names a file of instructions, which only an agent's file can do", hint
+            ).within(field)
         if field not in WRITTEN and field != "hooks":  # they are code: only their absence can be written
             raise UnknownField(str(field), where).within(field)
     for field, example in _EXAMPLES.items():
@@ -134,7 +136,7 @@ def _settings(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         raise InvalidConfig(f"{where}: settings is an object, not {value!r}")
     top = {name: data[name] for name in SAMPLING if data.get(name) is not None}
     for name in top.keys() & value.keys():
-        raise InvalidConfig(f"{where}: {name} stands at the top and in settings", "write it once")
+        raise InvalidConfig(f"{where}: {name} is given twice, at the top and in settings", "write it once")
     return {**value, **top}
 
 
@@ -164,7 +166,7 @@ def named_tools(data: Mapping[str, Any], tools: Sequence[Tool[Any]], where: str)
             elif name.startswith("mcp.") and slash:
                 if rest != "*":
                     hint = f"write mcp.{server}/*, and say under policy which of its tools are denied"
-                    raise InvalidConfig(f"{where} names {name!r}, a part of a server", hint)
+                    raise InvalidConfig(f"{where} names {name!r}, and only all tools of a server can be named", hint)
                 servers.append(server)
             else:
                 raise _not_supplied(name, tools, where)
@@ -191,7 +193,7 @@ def _budget(data: Mapping[str, Any], where: str) -> tuple[Budget | None, tuple[S
         return _run_budget(value, f"{where}: budget"), ()
     for name in value:
         if name != "per_run" and name not in WINDOWS:
-            wrong = InvalidConfig(f"{where}: budget has {name!r} beside per_...", f"write {name} under per_run")
+            wrong = InvalidConfig(f"{where}: budget has {name!r} outside of per_run", f"write {name} under per_run")
             raise wrong.within(str(name))
     windows = []
     for name, period in WINDOWS.items():

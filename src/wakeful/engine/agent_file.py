@@ -37,7 +37,7 @@ def read_agent_file(path: Path, base: Path | None = None) -> AgentFile:
     lines = yaml_lines(text)
     for field in lines.twice:
         named = ".".join(map(str, field))
-        raise _unreadable(f"{path}: {named} stands there twice", "Write it once.", lines.line(field))
+        raise _unreadable(f"{path}: {named} is given twice", "Write it once.", lines.line(field))
     if WORDS_FIELD in data:
         data = _with_words(path, data, lines.line((WORDS_FIELD,)))
     if base is not None:
@@ -63,12 +63,14 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise _unreadable(f"{path} cannot be read: {error.strerror}", HINT) from None
     if len(content) > MOST_BYTES:
-        raise _unreadable(f"{path} has more than {MOST_BYTES:,} bytes", "Say less, or name a file of the workspace.")
+        raise _unreadable(
+            f"{path} has more than {MOST_BYTES:,} bytes", "Shorten it, or refer to a file of the workspace."
+        )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.args[2]) + 1
-        raise _unreadable(f"{path} is no text in UTF-8", "Save it as UTF-8.", line) from None
+        raise _unreadable(f"{path} is not UTF-8 text", "Save it as UTF-8.", line) from None
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
@@ -121,7 +123,7 @@ def _with_words(path: Path, data: dict[str, Any], line: int | None) -> dict[str,
     try:
         words = _text(path.parent / _of_somebody(named))
     except InvalidConfig as problem:
-        hint = f"It is looked for beside {path.name}."
+        hint = f"The path is relative to the folder of {path.name}."
         raise _unreadable(f"{WORDS_FIELD}: {problem.message}", hint, line) from None
     return {("instructions" if name == WORDS_FIELD else name): value for name, value in data.items()} | {
         "instructions": words

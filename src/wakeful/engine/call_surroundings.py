@@ -216,5 +216,5 @@ class TurnSurroundings:
 
 def _nobody_answers(turn_id: str) -> OwnerFenced:
     return OwnerFenced(
-        f"nobody can say that turn {turn_id} still belongs to this process", "Stop working on it; begin nothing more."
+        f"turn {turn_id} may no longer belong to this process", "Stop working on it; begin nothing more."
     )

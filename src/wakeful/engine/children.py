@@ -145,8 +145,8 @@ class RuntimeCalls:
             size = len(started.model_dump_json().encode())
             if size > MAX_CHILD_BYTES:
                 words = (
-                    f"what the child would be given (task, schema, prompt) has {size} bytes, and {MAX_CHILD_BYTES} are "
-                    "the most: hand on less, or a file. Nothing was started."
+                    f"what the child would be given (task, schema, prompt) has {size} bytes; the limit is "
+                    f"{MAX_CHILD_BYTES}: pass less, or a file. Nothing was started."
                 )
                 details = {"index": started.index, "bytes": size}
                 error = "invalid_input" if dispatch.declaration.name in DELEGATING else "input_too_long"

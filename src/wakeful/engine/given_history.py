@@ -25,7 +25,7 @@ _SDKS = frozenset({"openai", "anthropic"})
 def items_from(history: Iterable[Any]) -> tuple[Item, ...]:
     """The items of a history. Raises InvalidValue, naming the message that cannot be taken over or has no partner."""
     if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable):
-        raise refused("history", f"a list of messages is needed, not a {type(history).__name__}")
+        raise refused("history", f"expected a list of messages, not a {type(history).__name__}")
     placed: list[tuple[int, Item]] = []
     joins_last = False
     for index, message in enumerate(history):
@@ -81,7 +81,7 @@ def _as_dict(message: Any, at: str) -> Mapping[str, Any]:
         dumped: Mapping[str, Any] = message.model_dump(exclude_none=True)
         return dumped
     kind = type(message)
-    raise refused(at, f"a {kind.__module__}.{kind.__qualname__} is no message of a known kind")
+    raise refused(at, f"a {kind.__module__}.{kind.__qualname__} is not a known kind of message")
 
 
 def _from_dict(message: Mapping[str, Any], at: str) -> Iterator[Item]:
@@ -94,7 +94,7 @@ def _from_dict(message: Mapping[str, Any], at: str) -> Iterator[Item]:
     elif "type" in message:
         yield from wires.from_response_item(message, at)
     else:
-        raise refused(at, f"no message of a known kind: it has {', '.join(map(repr, message)) or 'nothing'}")
+        raise refused(at, f"not a known kind of message: it has {', '.join(map(repr, message)) or 'nothing'}")
 
 
 def _is_response_item(message: Any) -> bool:
@@ -135,7 +135,7 @@ def _paired(placed: list[tuple[int, Item]]) -> tuple[Item, ...]:
                 asked[part.call_id] = (index, part.name)
         elif isinstance(item, ToolItem):
             if item.call_id not in asked:
-                raise _unpaired(index, f"a tool result for {item.call_id!r}, which nobody called before it")
+                raise _unpaired(index, f"a tool result for {item.call_id!r}, but no call before it has this id")
             if item.call_id in answered:
                 raise _unpaired(index, f"a second tool result for {item.call_id!r}")
             answered.add(item.call_id)

@@ -76,7 +76,7 @@ def _finish(work: TurnWork, call: Call, dispatch: CallAtGate) -> list[Fact]:
     allowed = work.state.limits.result_bytes  # it stands in facts as it is, so that no limit may be above this:
     most = MAX_TOOL_RESULT_BYTES if allowed is None else min(allowed, MAX_TOOL_RESULT_BYTES)
     if size > most:
-        words = f"the result has {size} bytes; at most {most} are taken, and a result is never cut"
+        words = f"the result has {size} bytes; the limit is {most}, and a result is never cut"
         limit = LimitChanged(limit_name="bytes", limit=most, observed=size)
         return [
             refuse(work, call, dispatch, Refusal("budget_exceeded", words, {"reason": "bytes"})),

@@ -197,6 +197,6 @@ def _unavailable(damage: apsw.Error) -> ToolReported:
         ToolError(
             kind="memory_unavailable",
             message=f"your memory cannot be searched now: {damage}",
-            recovery_hint="go on without it, and say so; it is made again with the next search",
+            recovery_hint="go on without it, and say so; the next search rebuilds it",
         )
     )

@@ -141,6 +141,6 @@ def change_section(agent_home: Path, kind: MemoryKind, name: str, words: str) ->
     if now is None:
         return None
     if words and now.name is None:
-        raise ValueError("a heading without words")
+        raise ValueError("a heading without text")
     home.write(path, now.text.encode(), tag="memory")
     return now.name if words and now.name is not None else ""

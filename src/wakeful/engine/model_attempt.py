@@ -183,7 +183,7 @@ class Attempt:
         if not reply.may_be_empty and all(map(_says_nothing, parts)):
             raise ModelFailure("the model said nothing", kind="empty_response", stage="decode")
         if len(parts) > MAX_CALLS_PER_REPLY and (made := len(reply.item.calls)) > MAX_CALLS_PER_REPLY:
-            many = f"the model made {made} calls at once; at most {MAX_CALLS_PER_REPLY} are taken"
+            many = f"the model made {made} calls at once; the limit is {MAX_CALLS_PER_REPLY}"
             raise ModelFailure(many, kind="invalid_response", stage="decode")
         return reply
 

@@ -86,8 +86,8 @@ def find_server(name: str, workspace: Path | None) -> "McpSource":
             return sources[0]
     for file in files:
         if name in file.names:
-            hint = f"Read it, then accept it: wakeful trust {file.path}"
-            raise InvalidConfig(f"the MCP server {name!r} stands in {file.path}, which you have not trusted", hint)
+            hint = f"Read the file, then trust it: wakeful trust {file.path}"
+            raise InvalidConfig(f"the MCP server {name!r} is in {file.path}, which is not trusted yet", hint)
     known = [each for file in files if file.is_trusted for each in file.names]
     near = get_close_matches(name, known, n=2, cutoff=0.5)
     there = f"There are: {', '.join(known)}." if known else "Add one: docs/guides/mcp.md has an example."

@@ -129,4 +129,4 @@ def _decided(said: Any) -> Decided | None:
         return Approve()
     if said is False:
         return Reject()
-    return Reject(f"the approver answered {said!r}, which is no decision")
+    return Reject(f"the approver answered {said!r}, which is not a decision")

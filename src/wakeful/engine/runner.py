@@ -319,7 +319,7 @@ class TurnRunner:
     # --- outcomes ---------------------------------------------------------------------------------------------------
 
     def _dropped(self, error: Exception) -> None:
-        words = f"whoever watched the turn raised {type(error).__name__} and is shown nothing more: {error}"
+        words = f"a watcher of the turn raised {type(error).__name__} and gets no more events: {error}"
         safe = self._work.gate.keys().hide_keys(words)[:2000]
         self._inbox.post([self._work.fact(WarningIssued(code=WATCHER_DROPPED, message=safe))])
 

@@ -25,7 +25,7 @@ def spawn_facts(work: TurnWork, call: Call, dispatch: CallAtGate) -> list[Fact] 
     """The facts that end the call: the task, the grant, and what the model is told."""
     spawn_desk, row = work.spawn_desk, work.place.row
     if spawn_desk is None:
-        return Refusal("unavailable", "no runtime is here that could look after another agent", {})
+        return Refusal("unavailable", "only a runtime can look after another agent, and this run has none", {})
     state = work.state
     untrusted = state.thread.exposure.untrusted
     if not untrusted and not is_instruction(state.terms.derived_from):
@@ -58,7 +58,7 @@ def spawn_facts(work: TurnWork, call: Call, dispatch: CallAtGate) -> list[Fact] 
         )
         grant = grant_of(state.limits, left, state.ledger, given.get("budget") or {})
         if isinstance(grant, TooLittle):
-            words = f"{grant.what}: {grant.asked} cannot be handed on, at most {grant.left} can"
+            words = f"{grant.what}: {grant.asked} is more than the {grant.left} that can be granted"
             return Refusal("budget_exceeded", words, {"reason": grant.what, "asked": grant.asked, "left": grant.left})
         spec = spec.model_copy(update={"grant": grant})
         events.append(GrantReserved(task_id=task_id, child_agent_id=spec.agent_id, grant=grant))

@@ -76,7 +76,7 @@ class TrustedFiles:
         data = read_json(self.path) or {"version": VERSION, "files": {}}
         files = data.get("files")
         if data.get("version") != VERSION or not isinstance(files, dict):
-            raise InvalidConfig(f"{self.path} is not of this version", "mend the file, or move it away")
+            raise InvalidConfig(f"{self.path} is not of this version", "repair the file, or move it away")
         return files
 
 

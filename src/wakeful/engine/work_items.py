@@ -158,7 +158,7 @@ class WorkDesk:
         if "recheck_after" in given and not (blocked_by or "").strip():
             raise _refused(
                 "invalid_input",
-                "recheck_after says when a blocker is looked at again, and no blocked_by was given with it",
+                "recheck_after says when to look at a blocker again, so it needs blocked_by",
                 "give blocked_by with it, or leave it out",
                 field="recheck_after",
             )
@@ -170,7 +170,7 @@ class WorkDesk:
         if not changes:
             raise _refused(
                 "invalid_input",
-                f"nothing of work item {item.work_item_id} would change",
+                f"this changes nothing in work item {item.work_item_id}",
                 "give objective, plan_status, todo_list or blocked_by",
             )
         event = WorkItemUpdated(work_item_id=item.work_item_id, derived_from=self._derived_from(), **changes)
@@ -266,7 +266,7 @@ class WorkDesk:
         if not item.is_open:
             raise _refused(
                 "work_item_completed",
-                f"work item {work_item_id} is completed, and stays so",
+                f"work item {work_item_id} is completed and cannot be changed",
                 "create another one for what is left to do",
                 field="work_item_id",
             )

@@ -126,7 +126,7 @@ def is_given(path: str, folder: Path, rows: Sequence[AttachedWorkspaceRow]) -> b
 
 def _home_plan(choice: WorkspaceChoice, by: str) -> WorkspacePlan:
     if choice.mode != "direct":
-        raise InvalidRequest("agent_home is used as it is", "Leave mode out, or name another workspace.")
+        raise InvalidRequest("agent_home takes no mode", "Leave mode out, or name another workspace.")
     if choice.cwd is not None:
         raise InvalidRequest("agent_home takes no cwd", "Leave it out: commands begin at its top.")
     return WorkspacePlan([home_use(by=by)])
@@ -270,7 +270,7 @@ def _inside(root: str, cwd: str | None) -> str:
         return root
     real = os.path.realpath(Path(root, cwd))
     if not _is_inside(real, root) or not Path(real).is_dir():
-        raise InvalidRequest(f"cwd={cwd!r} is no folder in {root}", "Name one inside, or leave it out.")
+        raise InvalidRequest(f"cwd={cwd!r} is not a folder in {root}", "Name one inside, or leave it out.")
     return real
 
 

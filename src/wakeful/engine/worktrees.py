@@ -139,7 +139,7 @@ async def create_worktree(engine: Engine, agent_id: str, order: WorktreeOrder) -
             await _admit(engine, agent_id, WorktreeFailed(worktree_id=worktree_id, reason=str(problem)[:500]))
             raise InvalidRequest(
                 f"no worktree of {row.workspace_anchor} could be made: {problem}",
-                "Work in the workspace itself (mode 'direct'), or mend what git complains about.",
+                "Work in the workspace itself (mode 'direct'), or fix what git complains about.",
             ) from problem
         await _admit(engine, agent_id, WorktreeCreated(worktree_id=worktree_id))
         return await _row(engine, worktree_id)
@@ -201,9 +201,11 @@ async def _look_after(engine: Engine, worktree_id: str, by: str) -> WorktreeClea
             raise InvalidRequest(f"there is no worktree {worktree_id!r}", "`wakeful workspace list` shows them.")
         if not row.is_there:
             return _cleanup(row)
-        if row.state == "requested":  # its making was cut off, and nobody was ever told of it
+        if row.state == "requested":  # its creation was interrupted, and nobody was ever told of it
             await asyncio.to_thread(take_back, place_of(row))
-            await _admit(engine, row.agent_id, WorktreeFailed(worktree_id=worktree_id, reason="its making was cut off"))
+            await _admit(
+                engine, row.agent_id, WorktreeFailed(worktree_id=worktree_id, reason="its creation was interrupted")
+            )
             return _cleanup(await _row(engine, worktree_id))
         if row.state != "cleaning":
             try:

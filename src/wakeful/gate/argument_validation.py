@@ -117,7 +117,7 @@ def schema_problem(schema: Any) -> str | None:
         return "a JSON Schema is an object"
     place = next((place for place, _ in patterns_in(schema)), None)
     if place is not None:
-        return f"{path_of(place)}: patterns are not taken here; say in a description what the text has to look like"
+        return f"{path_of(place)}: patterns are not supported here; describe the text in the description instead"
     try:
         Validator(schema).judge()
     except InvalidConfig as error:
@@ -156,7 +156,7 @@ def _words(error: "ValidationError") -> str:
             reasons = list(dict.fromkeys(_inner(inner) for inner in error.context))
             return f"fits none of the allowed forms: {'; '.join(reasons[:5])}"
         case _:
-            return f"must keep {rule} {_json(wanted)}"
+            return f"must satisfy {rule} {_json(wanted)}"
 
 
 def _inner(error: "ValidationError") -> str:

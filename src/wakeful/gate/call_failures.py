@@ -44,7 +44,7 @@ INTERRUPTS: frozenset[Abort] = frozenset({"cancel", "budget", "sibling"})
 """Nobody wants the call any more: it is told, and what it makes of that is on record."""
 
 _NOT_AGAIN: dict[Abort, str] = {
-    "changed": "it is not any more what was approved",
+    "changed": "it is no longer what was approved",
     "locked": "another call holds its locks",
 }
 CATEGORY_OF_KIND: dict[str, ErrorCategory] = {

@@ -188,7 +188,7 @@ def unanswered(record: CallRecord, said: RuntimeToolResolved, effect: Effect, no
         )
         effects: Effects = "none" if known or said.not_sent else "possible"
         return failed(record, error, now=now, status="failed", category="execution_failed", effects=effects)
-    told = f"Nobody wants {name} any more" if said.cancelled else f"The client did not answer {name} in time"
+    told = f"The request for {name} was cancelled" if said.cancelled else f"The client did not answer {name} in time"
     why = f" ({said.error})" if said.cancelled and said.error else ""
     doubt = "" if known else f" It was asked for, and it is unknown whether {name} took effect."
     error = ToolError(

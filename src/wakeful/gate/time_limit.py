@@ -29,7 +29,7 @@ async def answered_within(answer: Awaitable[Any], seconds: float) -> Any:
         await _leave(work)
         raise LateAnswer
     if work.cancelled():
-        raise RuntimeError("it was cancelled by its own doing")
+        raise RuntimeError("it cancelled itself")
     return work.result()
 
 

@@ -60,5 +60,5 @@ def read_message(content: bytes) -> dict[str, Any]:
     except ValueError as problem:
         raise BadFrame(f"a message that is not JSON: {problem}") from problem
     if not isinstance(said, dict):
-        raise BadFrame("a message that is no object")
+        raise BadFrame("a message that is not an object")
     return said

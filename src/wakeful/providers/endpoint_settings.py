@@ -65,7 +65,7 @@ def setting(name: str, value: Any, where: str) -> Any:
             raise InvalidConfig(f"{where}: key_env is {value!r}", "Write the name of a variable, or a list of names.")
         if not all(_VARIABLE.fullmatch(each) for each in names):  # not shown: it may well be the key itself
             raise InvalidConfig(
-                f"{where}: key_env holds no name of a variable",
+                f"{where}: key_env does not hold the name of a variable",
                 'Put the key into a variable and name that: key_env = "MY_API_KEY"',
             )
         return tuple(names)
@@ -73,7 +73,7 @@ def setting(name: str, value: Any, where: str) -> Any:
         if not isinstance(value, Mapping) or (
             name == "headers" and not all(isinstance(v, str) for v in value.values())
         ):
-            raise InvalidConfig(f"{where}: {name} is no table", f"Write [providers.NAME.{name}] above its lines.")
+            raise InvalidConfig(f"{where}: {name} is not a table", f"Write [providers.NAME.{name}] above its lines.")
         return dict(value)
     if name == "prices":
         return own_prices(value, where)
@@ -97,7 +97,7 @@ def address(text: str, where: str) -> str:
     parts = urlsplit(text.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidConfig(
-            f"{where}: {public_url(text)!r} is no address", "Write one such as http://127.0.0.1:8000/v1."
+            f"{where}: {public_url(text)!r} is not an address", "Write one such as http://127.0.0.1:8000/v1."
         )
     if parts.username or parts.password:
         raise InvalidConfig(f"{where}: the address holds a user or a password", "Name a variable with key_env instead.")

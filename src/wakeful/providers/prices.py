@@ -127,7 +127,7 @@ _AMOUNTS = ("input", "output", "cached_input", "cache_write", "audio_input", "re
 def own_prices(table: object, where: str) -> dict[str, ListedPrice]:
     """`[providers.NAME.prices.MODEL]` tables, checked. Raises InvalidConfig with the place."""
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
-        raise InvalidConfig(f"{where}: prices is no table", 'Write [providers.NAME.prices."MODEL"] above its lines.')
+        raise InvalidConfig(f"{where}: prices is not a table", 'Write [providers.NAME.prices."MODEL"] above its lines.')
     return {str(model): _own_price(each, f"{where} prices.{model}") for model, each in table.items()}
 
 

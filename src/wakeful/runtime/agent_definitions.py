@@ -65,7 +65,7 @@ def read_definition(
     """The agent of one file of a home, or what is wrong with it."""
     name, shown = path.stem, os.fsencode(path).decode("utf-8", "backslashreplace")
     if shown != str(path):  # no fact and no list could hold it
-        return None, [FileProblem(place=shown, message="the name of the file is no UTF-8 text", hint="Rename it.")]
+        return None, [FileProblem(place=shown, message="the name of the file is not UTF-8 text", hint="Rename it.")]
     try:
         file = read_agent_file(path, path.parent.parent)
     except ForTheCaller as problem:

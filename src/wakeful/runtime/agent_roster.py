@@ -58,7 +58,7 @@ class AgentRoster:
             raise InvalidConfig(f"two agents are called {agent.name!r}", "Give each agent of a runtime its own name.")
         if agent.needs_deps and agent.deps is None:
             raise InvalidConfig(
-                f"Agent {agent.name!r} needs deps, and nobody is there to hand them over when it wakes",
+                f"Agent {agent.name!r} needs deps, and a runtime has none to give it when it wakes",
                 "Give the agent a function that makes them: Agent(..., deps=lambda context: ...)",
             )
         self._agents[agent.name] = entry
@@ -87,8 +87,8 @@ class AgentRoster:
         if found is None:
             here = ", ".join(sorted(self._agents)) or "none"
             raise AgentMissing(
-                f"the code of agent {name!r} is not here (here: {here})",
-                "Pass it to Runtime(agents=[...]) or to wakeful daemon start --tools, or archive it.",
+                f"the code of agent {name!r} was not supplied (supplied: {here})",
+                "Pass it to Runtime(agents=[...]) or to wakeful daemon start --tools, or archive the agent.",
             )
         return found
 

@@ -79,7 +79,7 @@ def read_template(selector: str) -> Template:
     if not folder.is_dir():
         known = sorted(path.name for path in templates_folder().glob("*/") if (path / AGENTS_MD).is_file())
         there = f" There are: {', '.join(known)}." if known else ""
-        raise TemplateNotFound(f"there is no template {selector!r}: {folder} is no folder", FORMS + there)
+        raise TemplateNotFound(f"there is no template {selector!r}: {folder} is not a folder", FORMS + there)
     guidance = _text(folder / AGENTS_MD, selector)
     if not guidance.strip():
         raise InvalidRequest(f"template {selector!r}: {folder / AGENTS_MD} is empty", "Write what the agent is told.")
@@ -101,7 +101,7 @@ def _folder(selector: str) -> Path:
     if path.is_absolute():
         return path
     if not ID.fullmatch(selector):
-        raise InvalidRequest(f"{selector!r} names no template", FORMS)
+        raise InvalidRequest(f"{selector!r} is not the name of a template", FORMS)
     return templates_folder() / selector
 
 
@@ -123,7 +123,7 @@ def _skills(folder: Path, selector: str) -> tuple[SkillFolder, ...]:
     refs = said.get("skill_refs") if isinstance(said, dict) else None
     if not isinstance(refs, list) or not all(isinstance(ref, str) for ref in refs) or len(said) > 1:
         hint = 'Write {"skill_refs": ["builtin:wakeful-notes", "/absolute/path/of/a/skill"]}.'
-        raise InvalidRequest(f"template {selector!r}: {path} has no list skill_refs, or something else too", hint)
+        raise InvalidRequest(f"template {selector!r}: {path} must hold a list, skill_refs, and nothing else", hint)
     found = [_skill(ref, f"template {selector!r}: skill {ref!r}") for ref in refs]
     names = [skill.name for skill in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -135,13 +135,15 @@ def _skill(ref: str, what: str) -> SkillFolder:
     if ref.startswith(BUILTIN):
         name = ref.removeprefix(BUILTIN)
         if name not in BUILTIN_SKILLS:
-            raise InvalidRequest(f"{what} is not one of the runtime's", f"There are: {', '.join(BUILTIN_SKILLS)}.")
+            raise InvalidRequest(f"{what} is not a builtin skill", f"There are: {', '.join(BUILTIN_SKILLS)}.")
         return SkillFolder(name, ref, BUILTIN_SKILLS[name])
     if ref.startswith("https://github.com/"):
         _refuse_remote(what)
     folder = Path(ref)
     if not folder.is_absolute():
-        raise InvalidRequest(f"{what} names no skill", "Give builtin:NAME, or the absolute path of its folder.")
+        raise InvalidRequest(
+            f"{what} is not a reference to a skill", "Give builtin:NAME, or the absolute path of its folder."
+        )
     if not (folder / SKILL_MD).is_file():
         raise InvalidRequest(f"{what} has no {SKILL_MD}", "Name the folder of a skill.")
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -183,7 +185,9 @@ def make_home(home: Path, template: Template, now: int) -> bool:
             _complete(home, made)
             return False
     except OSError as error:
-        raise InvalidRequest(f"the home {home} cannot be made: {error}", "Make room, or mend the folder.") from None
+        raise InvalidRequest(
+            f"the home {home} cannot be made: {error}", "Free some space, or repair the folder."
+        ) from None
 
 
 def _write_home(home: Path, template: Template, now: int) -> None:

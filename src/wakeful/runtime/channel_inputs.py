@@ -99,7 +99,7 @@ class ChannelInputs:
                 return found
             about = {"action_id": action.action_id, "agent_id": action.agent_id}
             return _received(row, update, verb=found.verb, words=found.words, **about)
-        return UnfitWords("this fits no question that is open; it may be decided already: wakeful approvals")
+        return UnfitWords("this matches no open question; it may have been decided already: wakeful approvals")
 
     def _is_undecided(self, action: ActionRow) -> bool:
         is_open = action.status == "pending" and action.expires_at > self.engine.clock.now()

@@ -40,7 +40,7 @@ async def workspaces_for_child(engine: Engine, row: TaskRow, spec: ChildSpec) ->
     if spec.workspace_mode == "worktree":
         if not is_attached:
             raise InvalidRequest(
-                f"workspace {place.workspace_id} is no more among those of {row.agent_id}", "Spawn it somewhere else."
+                f"workspace {place.workspace_id} is no longer one of {row.agent_id}'s", "Spawn it somewhere else."
             )
         tree = await create_task_worktree(
             engine,
@@ -87,8 +87,8 @@ async def leave_worktree(engine: Engine, row: TaskRow) -> str:
     try:
         found = await clean_up_task_worktree(engine, row.task_id)
     except (WakefulError, OSError) as problem:
-        LOG.exception("the worktree of task %s could not be looked at; the runtime looks again", row.task_id)
-        return f"its worktree could not be looked at: {problem}"
+        LOG.exception("the worktree of task %s could not be checked; the runtime looks again", row.task_id)
+        return f"its worktree could not be checked: {problem}"
     if found is None or found.cleanup_status in ("cleaned", "already_removed"):
         return ""
     why = f"{found.cleanup_status}, {found.cleanup_reason}"

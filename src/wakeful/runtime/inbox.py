@@ -122,7 +122,7 @@ async def queue_arrival(
     found = classify(arrival)
     size = len(body.encode("utf-8", "replace")) if isinstance(body, str) else len(body.model_dump_json())
     if size > MAX_BODY_BYTES:
-        problem = f"{size:,} bytes are more than {MAX_BODY_BYTES:,}"
+        problem = f"it has {size:,} bytes; the limit is {MAX_BODY_BYTES:,}"
         raise InvalidValue("invalid_body", "body", problem, "Send a reference to it instead.")
     message = QueuedMessage(
         body if isinstance(body, str) else "",
@@ -150,7 +150,7 @@ def checked_id(field: str, value: str | None) -> str | None:
     found: Any = value
     if found is not None and not (isinstance(found, str) and 0 < len(found) <= MAX_REFERENCE_CHARS):
         given = f"{len(found)} characters" if isinstance(found, str) else f"{found!r:.80}"
-        problem = f"{given}; 1 to {MAX_REFERENCE_CHARS} characters are an id"
+        problem = f"{given}; an id has 1 to {MAX_REFERENCE_CHARS} characters"
         raise InvalidValue(f"invalid_{field}", field, problem, "Give a short id, or leave it out.")
     return value
 
@@ -164,17 +164,19 @@ def check_json(field: str, value: Any) -> None:
         raise InvalidValue(f"invalid_{field}", field, reason, "Give texts, numbers, lists and mappings.") from None
     if written.count(b"[") + written.count(b"{") > MAX_DEPTH and depth_of(written) > MAX_DEPTH:
         words = f"it is nested deeper than {MAX_DEPTH}"
-        raise InvalidValue(f"invalid_{field}", field, words, "Say the same in fewer levels.")
+        raise InvalidValue(f"invalid_{field}", field, words, "Use fewer levels.")
 
 
 def check_text(field: str, value: str, most: int) -> None:
     """Raises InvalidRequest for words that are too long, or that could not be written down."""
     if len(value) > most:
-        raise InvalidRequest(f"{field} has {len(value):,} characters", f"Say it in {most:,}.")
+        raise InvalidRequest(f"{field} has {len(value):,} characters", f"Give at most {most:,}.")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidRequest(f"{field} is no text that can be written down: {value!r:.80}", "Leave that out.") from None
+        raise InvalidRequest(
+            f"{field} holds half of a surrogate pair: {value!r:.80}", "Use plain Unicode text."
+        ) from None
 
 
 async def queue_message(
@@ -190,8 +192,8 @@ async def queue_message(
     said = _user_item(parts=() if message.body is not None else prompt_parts(message.prompt))
     preview = said.text if message.body is None else body_text(message.body)
     if len(preview) > MOST_TEXT:
-        problem = f"{len(preview):,} characters of text"
-        raise InvalidValue("invalid_prompt", "prompt", problem, f"Say it in {MOST_TEXT:,}, or send a File.")
+        problem = f"it has {len(preview):,} characters of text"
+        raise InvalidValue("invalid_prompt", "prompt", problem, f"Give at most {MOST_TEXT:,}, or send a File.")
     stored = await offload(said, store.put_blob)
     assert isinstance(stored, UserItem)
     message_id = engine.ids.new("msg") if message.key is None else id_of_key(agent_name, message.key)
@@ -228,7 +230,7 @@ def _check(thread: str, message: QueuedMessage) -> None:
     """What a caller may have got wrong. Raises InvalidValue, naming the field."""
     key: Any
     if not isinstance(thread, str):
-        raise InvalidValue("invalid_thread", "thread", f"{thread!r:.80} is no text", 'Name one: thread="main".')
+        raise InvalidValue("invalid_thread", "thread", f"{thread!r:.80} is not a text", 'Name one: thread="main".')
     if not thread.strip():
         raise InvalidValue("invalid_thread", "thread", "it is blank", 'Name one, or leave it out: thread="main".')
     if message.priority not in BANDS:
@@ -237,19 +239,19 @@ def _check(thread: str, message: QueuedMessage) -> None:
     if message.key is not None:
         _check_key(message.key)
     if len(thread) > MAX_REFERENCE_CHARS:
-        problem = f"a name of {len(thread):,} characters"
+        problem = f"it has {len(thread):,} characters"
         raise InvalidValue("invalid_thread", "thread", problem, f"Give at most {MAX_REFERENCE_CHARS}.")
     if message.context:
         for key in message.context:
             if not isinstance(key, str):
-                problem = f"the name {key!r:.80} is no text"
+                problem = f"the name {key!r:.80} is not a text"
                 raise InvalidValue("invalid_context", "context", problem, "Give names as texts.")
         check_json("context", message.context)
 
 
 def _check_key(key: Any) -> None:
     if not isinstance(key, str):
-        raise InvalidValue("invalid_key", "key", f"{key!r:.80} is no text", "Give a text, or leave it out.")
+        raise InvalidValue("invalid_key", "key", f"{key!r:.80} is not a text", "Give a text, or leave it out.")
     if not key.strip():
         raise InvalidValue("invalid_key", "key", "it is blank", "Give this message a key of its own, or leave it out.")
     check_json("key", key)

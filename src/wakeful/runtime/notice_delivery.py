@@ -137,7 +137,7 @@ def _without_sending(row: NoticeRow, target: NotifyTarget | None, now: int) -> N
         if (ends := quiet_until(target.quiet, zone, now)) is not None:
             return _attempted(row, "held", next_at=ends)
     if not row.attempts and target.digest is None and now - row.created_at > OLDEST:
-        return _attempted(row, "given_up", error="nobody could be told for a day")
+        return _attempted(row, "given_up", error="it could not be delivered for a day")
     return None
 
 

@@ -314,7 +314,7 @@ class RuntimeTasks:
         try:
             record = await asyncio.to_thread(custody.before)
         except OSError as problem:
-            LOG.warning("the repositories of task %s could not be looked at: %s", row.task_id, problem)
+            LOG.warning("the repositories of task %s could not be checked: %s", row.task_id, problem)
             return partial(_not_looked_at, problem)
 
         async def settle() -> list[str]:
@@ -334,8 +334,8 @@ class RuntimeTasks:
         try:
             undone = tuple(await settle())
         except Exception as problem:
-            LOG.exception("what task %s did to repositories could not be looked at", row.task_id)
-            undone = (f"repositories could not be looked at: {problem}",)
+            LOG.exception("what task %s did to repositories could not be checked", row.task_id)
+            undone = (f"repositories could not be checked: {problem}",)
         outcome = CommandOutcome(is_lost=True) if end is None else CommandOutcome(
             exit_status=end.exit_status,
             limit=end.limit,

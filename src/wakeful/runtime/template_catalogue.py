@@ -40,7 +40,9 @@ def show_template(name: str) -> TemplateText:
 def add_template(path: str, name: str | None) -> TemplateRecord:
     """Take in the template of a folder, under its name or another one. Blocks on the disk. Raises InvalidRequest."""
     if "://" not in path and not Path(path).is_absolute():
-        raise InvalidRequest(f"{path!r} is not the absolute path of a folder", "Begin with the root: /home/ana/desk")
+        raise InvalidRequest(
+            f"{path!r} is not the absolute path of a folder", "Give the path from the root on: /home/ana/desk"
+        )
     found = read_template(path)
     chosen = name if name is not None else found.source.name
     if not ID.fullmatch(chosen):
@@ -55,7 +57,7 @@ def add_template(path: str, name: str | None) -> TemplateRecord:
         if _is_same(folder, found.source):
             return _record(chosen)
         raise InvalidRequest(
-            f"there is a template {chosen!r} already, and it says something else: {folder}",
+            f"another template is called {chosen!r} already: {folder}",
             "Give another name, or remove that folder.",
         )
     try:
@@ -67,7 +69,7 @@ def add_template(path: str, name: str | None) -> TemplateRecord:
                 (made / file.name).write_bytes(file.read_bytes())
             made.rename(folder)
     except OSError as error:
-        raise InvalidRequest(f"{folder} cannot be written: {error}", "Make room, or mend the folder.") from None
+        raise InvalidRequest(f"{folder} cannot be written: {error}", "Free some space, or repair the folder.") from None
     return _record(chosen)
 
 

@@ -197,7 +197,7 @@ async def defined_wakes(engine: Engine, agent_id: str, entries: Sequence[WakeEnt
     armed = {row.timer_id: row for row in known if row.state == "armed"}
     facts = [
         Fact(
-            TimerCancelled(timer_id=timer_id, cancelled_by=source, reason="the agent's definition has it no more"),
+            TimerCancelled(timer_id=timer_id, cancelled_by=source, reason="it was removed from the agent's definition"),
             now,
             row.thread_id,
         )

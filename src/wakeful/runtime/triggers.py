@@ -122,7 +122,7 @@ async def defined_triggers(
     wanted = {entry.trigger: entry for entry in entries}
     for name, row in known.items():
         if name not in wanted and row.state == "active":
-            gone = "the agent's definition has it no more"
+            gone = "it was removed from the agent's definition"
             changes.append(TriggerRevoked(trigger_id=row.trigger_id, revoked_by=source, reason=gone))
     for name, entry in wanted.items():
         terms = TriggerTerms(name, entry.say, entry.thread, entry.signature, entry.signing_env, source)
@@ -196,11 +196,14 @@ def _check(terms: TriggerTerms) -> None:
         hint = "Use letters, digits, - _ and . and at most 64 of them."
         raise InvalidRequest(f"a trigger cannot be called {terms.name!r}", hint)
     if not terms.name and (terms.say or terms.thread != "main"):
-        raise InvalidRequest("say and thread are for named triggers", "The default trigger hints, and says nothing.")
+        raise InvalidRequest(
+            "say and thread are for named triggers",
+            "The default trigger only wakes the agent: give the trigger a name.",
+        )
     if not terms.thread:
         raise InvalidRequest("thread is blank", "Name a thread, or give fresh.")
     if len(terms.say) > MAX_SAY:
-        raise InvalidRequest(f"say has {len(terms.say):,} characters", f"Say it in {MAX_SAY:,}, or name a file.")
+        raise InvalidRequest(f"say has {len(terms.say):,} characters", f"Give at most {MAX_SAY:,}, or refer to a file.")
     if terms.signature is not None and terms.signature not in SIGNATURES:
         raise InvalidRequest(f"signature={terms.signature!r}", f"Give one of {', '.join(SIGNATURES)}.")
     if (terms.signature is None) != (terms.signing_env is None):

@@ -49,7 +49,7 @@ async def store_hint(engine: Engine, agent_id: str, hint: WakeHint, thread_id: s
     check_text("source", hint.source or "", MAX_REFERENCE_CHARS)
     size = len((hint.body or "").encode(errors="replace"))
     if size > MOST_BYTES:
-        raise InvalidRequest(f"a wake hint has {size:,} bytes", f"{MOST_BYTES:,} are the most: name where the rest is.")
+        raise InvalidRequest(f"a wake hint has {size:,} bytes", f"The limit is {MOST_BYTES:,}: say where the rest is.")
     check_text("body", hint.body or "", MOST_BYTES)
     waits = [
         row

@@ -182,7 +182,7 @@ class Sandbox:
     ) -> PreparedLine:
         """The line that runs the command confined. What it needs open is open as long as the stack. Raises as `run`."""
         if self.level.mode == "not_enforced" and self._settings.confinement == "required":
-            raise NotConfined(f"commands have to be confined here, and nothing can: {self.level.reason}")
+            raise NotConfined(f"commands must be confined here, and no sandbox is available: {self.level.reason}")
         self._refuse_second_names()
         if self._git_settings is None:
             chosen = await asyncio.to_thread(self._chosen_for_git)

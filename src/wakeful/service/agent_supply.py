@@ -270,7 +270,7 @@ class AgentSupply:
             where = known.place if known is not None and known.place is not None else "the program"
             raise DefinedInCode(f"agent {name!r} is defined in {where}", "Change it there.")
         if changes.get("name", name) != name:
-            raise InvalidRequest(f"agent {name!r} keeps its name", "Create another agent instead.")
+            raise InvalidRequest(f"agent {name!r} cannot be renamed", "Create another agent instead.")
         entry = entry_of({**await self.definition(row.revision), **changes}, self.tools, self.engine.home(), "api")
         if {"model", "fallbacks"} & set(changes):
             check_models(self.engine, entry.agent)
@@ -336,7 +336,7 @@ class AgentSupply:
         if row is None:
             if await self._was(name):
                 raise AgentNameTaken(
-                    f"there was an agent called {name!r}, which was deleted: its name is not given again",
+                    f"the name {name!r} belonged to an agent that was deleted, and cannot be used again",
                     "Give the new agent another name.",
                 )
             created = created or created_agent(engine, name, entry.source, entry.source)

@@ -189,8 +189,8 @@ class LivingRuntime:
                     raise MessageNotFound(f"message {message_id} expired before a turn took it", "Send it again.")
                 if row.state == "processed" and not row.turn_id:
                     raise MessageNotFound(
-                        f"message {message_id} needed no turn: it says nothing that could be answered",
-                        "Say something in it.",
+                        f"message {message_id} is empty, so no turn answered it",
+                        "Send a message with text.",
                     )
                 turn = await store.turn(row.turn_id) if row.turn_id else None
                 if turn is not None and (not turn.is_open or await self._needs_somebody(turn)):
@@ -327,7 +327,7 @@ def living_runtime(
         request = await supply.request(agent_id, thread_id, row)
         parked = await parking.blocks(request.agent)
         if parked is not None:
-            reason = f"the provider {parked.provider} lets nobody in: {parked.message}"
+            reason = f"the provider {parked.provider} refuses requests: {parked.message}"
             with suppress(AgentStopped):  # in this moment
                 await pause_agent(engine, agent_id, by=RUNTIME, cause="provider", reason=reason)
             return

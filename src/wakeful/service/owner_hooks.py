@@ -49,7 +49,7 @@ def read_hooks(file: OwnerFile, keys: Callable[[], frozenset[str]]) -> tuple[Hoo
     """The hooks of a file. Raises InvalidConfig with the place."""
     path, listed = file.path, file.data.get("hooks", [])
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        wrong = InvalidConfig(f"{path}: hooks is no list of tables", "Write [[hooks]] above the lines of each.")
+        wrong = InvalidConfig(f"{path}: hooks is not a list of tables", "Write [[hooks]] above the lines of each.")
         raise wrong.within("hooks")
     found = []
     for place, one in enumerate(listed):

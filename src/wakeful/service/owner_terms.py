@@ -72,8 +72,8 @@ class OwnerTerms:
             FileProblem(
                 place=str(file.path),
                 field=name,
-                message=f"`{name}` has changed, and the runtime at work keeps what it started with",
-                hint="It counts from the next start on: wakeful daemon restart",
+                message=f"`{name}` has changed, and the running runtime keeps the old value",
+                hint="The new value is used after a restart: wakeful daemon restart",
                 level="warning",
             )
             for name, begun in self._begun.items()

@@ -83,7 +83,7 @@ def _is_address(said: str) -> bool:
 
 def _unreachable(said: str) -> InvalidRequest:
     return InvalidRequest(
-        f"{said!r} is no way to reach you",
+        f"{said!r} is not a way to reach you",
         "Give ntfy or telegram (ntfy:https://SERVER for your own), an address that takes POST (https://...), "
         "a command of two words or more, or none.",
     )
@@ -144,7 +144,8 @@ def agent_file(home: Path, name: str) -> Path:
     """Where the file of an agent goes. Raises InvalidRequest for a name that is none."""
     if not _NAME.fullmatch(name):
         raise InvalidRequest(
-            f"{name!r} is no name for an agent", "Use letters, digits, - and _, a letter first: wakeful agent new ops"
+            f"{name!r} is not a name for an agent",
+            "Use letters, digits, - and _, a letter first: wakeful agent new ops",
         )
     return home / FOLDER / f"{name}.yaml"
 

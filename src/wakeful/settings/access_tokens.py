@@ -73,10 +73,10 @@ def match(tokens: list[AccessToken], token: str) -> AccessToken | None:
 def add_token(path: Path, name: str, scopes: tuple[str, ...], *, at: float, by: str, token: str | None = None) -> str:
     """Make a token, and return it: it cannot be had again. Raises InvalidRequest for a name that is taken."""
     if not name or not name.isprintable() or any(each in name for each in " :/"):
-        raise InvalidRequest(f"{name!r} is no name for a token", "Give a word, such as: phone")
+        raise InvalidRequest(f"{name!r} is not a name for a token", "Give a word, such as: phone")
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
-        told = f"there is no scope {unknown[0]!r}" if unknown else "a token without a scope opens nothing"
+        told = f"there is no scope {unknown[0]!r}" if unknown else "a token needs a scope"
         raise InvalidRequest(told, f"Give one or more of: {', '.join(SCOPES)}.")
     made = token if token is not None else new_token()
     with _changing(path) as tokens:

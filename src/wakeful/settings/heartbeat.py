@@ -39,7 +39,7 @@ def owner_heartbeat(environ: Mapping[str, str] = os.environ, file: OwnerFile | N
             raise InvalidConfig(f"[{SECTION}] names the variable {variable}, which is not set", f"Set {variable}.")
         if not _is_address(url):
             hint = f"Put a http or https URL into {variable}."
-            raise InvalidConfig(f"[{SECTION}] leads nowhere: {variable} holds no address", hint)
+            raise InvalidConfig(f"[{SECTION}] has no address: {variable} does not hold a URL", hint)
     return HeartbeatTerms(str(url), float(table.get("seconds", SECONDS)), bool(table.get("allow_private", False)))
 
 
@@ -58,10 +58,10 @@ def check_heartbeat(file: OwnerFile) -> Mapping[str, Any]:
         if name in table and not isinstance(table[name], str):
             raise InvalidConfig(f"{where} {name} is {table[name]!r}", "Write a text.").within(SECTION, name)
     if "url" in table and not _is_address(table["url"]):
-        raise InvalidConfig(f"{where} url is no address", "Write a http or https URL.").within(SECTION, "url")
+        raise InvalidConfig(f"{where} url is not an address", "Write a http or https URL.").within(SECTION, "url")
     seconds = table.get("seconds", SECONDS)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < LEAST:
-        wrong = InvalidConfig(f"{where} seconds is {seconds!r}", f"Write a number from {LEAST:g} on.")
+        wrong = InvalidConfig(f"{where} seconds is {seconds!r}", f"Write a number, {LEAST:g} or more.")
         raise wrong.within(SECTION, "seconds")
     if not isinstance(table.get("allow_private", False), bool):
         wrong = InvalidConfig(f"{where} allow_private is {table['allow_private']!r}", "Write true or false.")

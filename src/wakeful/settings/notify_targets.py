@@ -57,7 +57,7 @@ def resolve_target(target: NotifyTarget, environ: Mapping[str, str] = os.environ
         return NotifyTarget(**{**table, **own})
     except ValidationError as error:  # the variable holds no address; its value may be a secret, and is not shown
         hint = "It has to be a http or https URL."
-        raise InvalidConfig(f"[{TABLE}.{name}] leads nowhere: {error.errors()[0]['type']}", hint) from None
+        raise InvalidConfig(f"[{TABLE}.{name}] has no usable address: {error.errors()[0]['type']}", hint) from None
 
 
 def default_target(environ: Mapping[str, str] = os.environ) -> NotifyTarget | None:

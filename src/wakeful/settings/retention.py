@@ -32,5 +32,5 @@ def owner_retention(environ: Mapping[str, str] = os.environ, file: OwnerFile | N
         return Retention(**table)
     except ValidationError as error:
         field = str(error.errors()[0]["loc"][0])
-        wrong = InvalidConfig(f"{where} {field} is {table[field]!r}", "Write a number from 0 on.")
+        wrong = InvalidConfig(f"{where} {field} is {table[field]!r}", "Write a number, 0 or more.")
         raise wrong.within(SECTION, field) from None

@@ -165,7 +165,7 @@ def _encode(facts: Sequence[Fact], writer: Writer) -> PackedRow:
         return PackedRow(to_json(header), os.urandom(SALT) + pack(b"".join(payloads)), first.turn_id, tuple(payloads))
     except (PydanticSerializationError, UnicodeEncodeError) as error:
         named = ", ".join(fact.event.kind for fact in facts)
-        raise EventRefused(f"{named} has an id that is no text: {error}", "Use plain Unicode text.") from error
+        raise EventRefused(f"{named} has an id that is not text: {error}", "Use plain Unicode text.") from error
 
 
 _ABSENT = (None, None, 0, None, None, None, None, 0, None, 1)

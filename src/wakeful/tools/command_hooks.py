@@ -39,7 +39,7 @@ class CommandHook:
         try:
             verdict = json.loads(answer)
         except ValueError:
-            raise NoVerdict("printed what is no JSON") from None
+            raise NoVerdict("printed something that is not JSON") from None
         if verdict is not None and not isinstance(verdict, dict):
             raise NoVerdict(f"printed a {type(verdict).__name__}, not an object")
         return verdict

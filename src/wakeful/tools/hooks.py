@@ -233,5 +233,5 @@ def _fitting(point: HookPoint, said: HookVerdict, *, read_only: bool) -> HookVer
     try:
         arguments: dict[str, Any] = plain(dict(said.arguments))
     except NotJson as error:
-        raise NoVerdict(f"the arguments are no JSON: {error}") from None
+        raise NoVerdict(f"the arguments are not JSON: {error}") from None
     return HookVerdict(said.decision, said.reason, arguments, said.output)

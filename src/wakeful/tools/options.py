@@ -86,12 +86,13 @@ class CheckedOptions:
         for option, kind in (("interrupt_behavior", InterruptBehavior), ("on_failure", OnFailure)):
             if getattr(self, option) not in get_args(kind):
                 raise InvalidConfig(
-                    f"tool({option}={getattr(self, option)!r}): no such word",
+                    f"tool({option}={getattr(self, option)!r}): not a known value",
                     f"give one of: {', '.join(get_args(kind))}",
                 )
         if self.duplicate_policy not in (None, *get_args(DuplicatePolicy)):
             raise InvalidConfig(
-                f"tool(duplicate_policy={self.duplicate_policy!r}): no such word", 'give "repeatable", or leave it out'
+                f"tool(duplicate_policy={self.duplicate_policy!r}): not a known value",
+                'give "repeatable", or leave it out',
             )
         self._check_class()
         if self.external:

@@ -51,7 +51,7 @@ class AgentRecord(Value):
     resumes_at: float | None = None
     """When a pause ends by itself."""
     archived_at: float | None = None
-    """Set: it was put away; `resume` brings it back."""
+    """Set: it was archived; `resume` brings it back."""
     hint: str = ""
     """What to do about an agent that does not run."""
     refused: dict[str, int] = {}

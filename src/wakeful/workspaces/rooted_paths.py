@@ -62,7 +62,7 @@ def open_plain(path: str | os.PathLike[str]) -> BufferedReader:
     handle = os.open(path, READ)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(errno.EINVAL, "it is no plain file")
+        raise OSError(errno.EINVAL, "it is not a plain file")
     return os.fdopen(handle, "rb")
 
 

@@ -142,9 +142,9 @@ def remove_worktree(place: WorktreePlace) -> Removal:
     if not Path(place.path).is_dir():
         return _branch_removed(place, tip, "worktree_path_missing")
     if tip is None:
-        return Removal(False, "branch_mismatch", detail=f"branch {place.branch} is not there any more")
+        return Removal(False, "branch_mismatch", detail=f"branch {place.branch} is no longer there")
     if not is_worktree_of(place.path, place.repository):
-        return Removal(False, "branch_mismatch", detail=f"{place.path} is no worktree of {place.repository}")
+        return Removal(False, "branch_mismatch", detail=f"{place.path} is not a worktree of {place.repository}")
     here = branch_at(place.path)
     if here != place.branch:
         found = f"branch {here}" if here else "no branch"

@@ -37,7 +37,7 @@ async def test_an_agent_is_created_once(store: Store) -> None:
 async def test_a_stream_of_the_library_is_no_agent_of_a_runtime_and_nothing_of_it_is_due(store: Store) -> None:
     await store.admit(AGENT, [session(), queued("m1")])
     assert (await store.runtime_agent(AGENT), await due(store)) == (None, [])
-    with pytest.raises(EventRefused, match="is no agent of a runtime"):
+    with pytest.raises(EventRefused, match="is not an agent of a runtime"):
         await store.admit(AGENT, [changed("paused")])
 
 

@@ -142,7 +142,7 @@ def test_a_final_backup_retires_the_home(
     assert Path(before["file"]).name == "before.tar.gz" and before["files"] > 0
     taken = wakeful("backup", "move.tar.gz", "--final")
     assert taken.code == 0, taken.err
-    assert "it starts no more" in taken.out
+    assert "it cannot start again" in taken.out
     for words in (("run", "hello", "--model", "scripted:demo"), ("send", "ops", "hi"), ("backup", "again.tar.gz")):
         refused = wakeful(*words)
         assert refused.code != 0

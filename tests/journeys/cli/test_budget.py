@@ -85,7 +85,7 @@ def test_the_owners_windows_are_shown_before_anything_is_spent(
     ]
     monkeypatch.setenv("OLLAMA_BASE_URL", "http://10.0.0.1/v1")  # another machine's
     refused = wakeful("run", "hello", "--profile", "chat", "--model", "ollama:qwen3")
-    assert refused.code == 1 and "nobody knows what it costs" in refused.err
+    assert refused.code == 1 and "its price is not known" in refused.err
     more = json.loads(wakeful("budget", "grant", "--usd", "2", "--json").out)
     assert (more["scope"], more["limit_usd"], more["granted_usd"]) == ("runtime", "5", "2")
 
@@ -93,7 +93,7 @@ def test_the_owners_windows_are_shown_before_anything_is_spent(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--usd", "0"), "a grant of '0' dollars"),
+        (("--usd", "0"), "a grant cannot be '0' dollars"),
         (("--usd", "x", "--window", "day"), "usd='x'"),
         (("--usd", "1", "--window", "week"), "--window week: there is no such period"),
         (("--usd", "1", "--agent", "a", "--principal", "b"), "--agent and --principal"),

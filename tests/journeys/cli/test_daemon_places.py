@@ -154,7 +154,7 @@ def test_a_token_that_is_missing_or_wrong(
 ) -> None:
     with served(tmp_path_factory.mktemp("networked"), ServeOptions(port=0)) as home:
         place = f"http://127.0.0.1:{home.port}"
-        for token, words in (("", "a token is needed here"), ("wk_wrong", "the token opens nothing here")):
+        for token, words in (("", "a token is needed here"), ("wk_wrong", "the token is not valid here")):
             monkeypatch.setenv("WAKEFUL_TOKEN", token)
             refused = wakeful("status", "--connect", place)
             assert (refused.code, refused.out) == (2, "")
@@ -167,7 +167,7 @@ def test_a_token_that_is_missing_or_wrong(
 def test_an_address_that_is_none(wakeful: Wakeful) -> None:
     for wrong in ("http://", "http://u:p@host", "http://h?x=1", "ftp://host"):
         refused = wakeful("status", "--connect", wrong)
-        assert refused.code == 2 and "is no address of a daemon" in refused.err
+        assert refused.code == 2 and "is not the address of a daemon" in refused.err
     bare = wakeful("status", "--connect", "nas:7717")
     assert bare.code == 2 and "did you mean http://nas:7717?" in bare.err
     unknown = wakeful("status", "--connect", "office")

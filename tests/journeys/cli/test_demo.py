@@ -152,7 +152,7 @@ def test_the_replay_demo_recomputes_a_run_and_notices_a_changed_bit(folder: Path
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert any(line.startswith("identical: ") for line in lines)
     assert any("is not what was written" in line for line in lines)
-    assert any(line.endswith("everything is what was written") for line in lines)
+    assert any(line.endswith("every row is as it was written") for line in lines)
 
 
 @pytest.mark.parametrize("name", ["crash", "approve", "budget", "wake", "replay"])

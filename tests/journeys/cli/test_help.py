@@ -175,4 +175,4 @@ def test_a_process_of_the_command_keeps_the_garbage_collector_out_of_the_way() -
 def test_an_option_before_the_command_is_told_where_it_stands(wakeful: Wakeful) -> None:
     done = wakeful("--connect", "office", "status")
     assert done.code == 2
-    assert "options stand behind it: wakeful status --connect ..." in done.err
+    assert "options go after it: wakeful status --connect ..." in done.err

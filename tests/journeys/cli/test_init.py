@@ -167,11 +167,11 @@ def test_a_key_that_is_refused_leaves_nothing_behind(
         (("--model", "anthropic", "--yes"), 3, "no key of anthropic was found"),
         (("--model", "antropic", "--yes"), 2, "did you mean anthropic?"),
         (("--model", "scripted:/nowhere/x.yaml", "--yes"), 2, "there is no such script"),
-        (("--model", "scripted:demo", "--yes", "--spend", "lots"), 2, "no amount of dollars"),
-        (("--model", "scripted:demo", "--yes", "--reach", "phone"), 2, "no way to reach you"),
-        (("--model", "scripted:demo", "--yes", "--reach", "ntfy:nowhere"), 2, "no way to reach you"),
+        (("--model", "scripted:demo", "--yes", "--spend", "lots"), 2, "is not an amount of dollars"),
+        (("--model", "scripted:demo", "--yes", "--reach", "phone"), 2, "is not a way to reach you"),
+        (("--model", "scripted:demo", "--yes", "--reach", "ntfy:nowhere"), 2, "is not a way to reach you"),
         (("--model", "scripted:demo", "--yes", "--reach", "ntfy", "--no-start"), 2, "paired through the daemon"),
-        (("--model", "scripted:demo", "--yes", "--listen", "nowhere"), 2, "is no address"),
+        (("--model", "scripted:demo", "--yes", "--listen", "nowhere"), 2, "is not an address"),
     ],
 )
 def test_what_is_missing_or_wrong_is_said_and_nothing_is_written(
@@ -194,7 +194,7 @@ def test_at_a_terminal_everything_is_asked_and_the_key_is_not_shown(
     slips = [KEY, "three", "3", "pigeon", "none", "n"]
     done = _typed(["init", "--no-start", "--model", "anthropic", "--base-url", provider.url], slips, folder)
     assert done.code == 0, done.out
-    assert "--spend three is no amount of dollars" in done.out and "'pigeon' is no way to reach you" in done.out
+    assert "--spend three is not an amount of dollars" in done.out and "'pigeon' is not a way to reach you" in done.out
     assert "Key of anthropic (ANTHROPIC_API_KEY; it is not shown)" in done.out
     assert "Spend a day, in dollars (or none) [5]" in done.out
     assert "Start when the machine starts? [Y/n]" in done.out
@@ -291,7 +291,7 @@ def _typed(words: list[str], answers: Sequence[str | Callable[[], str]], folder:
     [
         (("ops", "--say", "x", "--at", "noonish", "--model", "scripted:demo"), 'these work: "07:00", "weekdays 07:00"'),
         (("ops", "--say", "x", "--at", "0 7 31 2 *", "--model", "scripted:demo"), "these work"),
-        (("../ops", "--say", "x", "--model", "scripted:demo"), "is no name for an agent"),
+        (("../ops", "--say", "x", "--model", "scripted:demo"), "is not a name for an agent"),
         (("007", "--say", "x", "--model", "scripted:demo"), "a letter first"),
         (("ops", "--say", " ", "--model", "scripted:demo"), "--say is empty"),
         (("ops", "--say", "x", "--model", "antropic:claude"), "nothing was written"),

@@ -58,7 +58,7 @@ def test_a_file_in_the_folder_starts_nothing_until_it_is_trusted_and_again_when_
     listed = wakeful("mcp")
     assert "no MCP servers" in listed.out and "wakeful trust .mcp.json" in listed.err
     refused = wakeful(*run)
-    assert refused.code == 2 and "which you have not trusted" in refused.err
+    assert refused.code == 2 and "which is not trusted yet" in refused.err
     assert not started.exists(), "nothing was started"
     assert wakeful("trust", ".mcp.json").code == 0
     assert "shop" in wakeful("mcp").out

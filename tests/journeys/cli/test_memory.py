@@ -44,7 +44,7 @@ def test_memory_is_listed_shown_corrected_and_forgotten(wakeful: Wakeful, home: 
     shown = wakeful("memory", "show", "ops", ref[:12], *store).out
     assert "memory/self.md" in shown and "used 1 times" in shown and "The backup server is orca." in shown
     edited = wakeful("memory", "edit", "ops", ref, "The backup server is beluga.", *store).out
-    assert "says this now" in edited
+    assert "has the new text" in edited
     assert json.loads(wakeful("memory", "show", "ops", ref, "--json", *store).out)["edited_by"] == ME
     assert "forgotten: Server" in wakeful("memory", "forget", "ops", ref, *store).out
     assert "remembers nothing with these words" in wakeful("memory", "list", "ops", "--find", "beluga", *store).out

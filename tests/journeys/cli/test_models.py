@@ -380,7 +380,7 @@ def test_doctor_makes_a_tiny_call_only_when_it_is_asked_to(wakeful: Wakeful, cla
     [
         ("[providers.openai\n", "is not TOML"),
         (f'[providers.openai]\napi_key = "{KEY}"\n', "api_key holds a key"),
-        (f'[providers.openai]\nkey_env = "{KEY}"\n', "key_env holds no name of a variable"),
+        (f'[providers.openai]\nkey_env = "{KEY}"\n', "key_env does not hold the name of a variable"),
         ('[providers.openai]\nbase_ulr = "x"\n', "Did you mean base_url?"),
         ("[providers.openai.profile]\nimagse = true\n", "Did you mean images?"),
     ],
@@ -403,4 +403,4 @@ def test_an_address_in_a_variable_that_is_none_is_a_misconfiguration(
     monkeypatch.setenv("GROQ_BASE_URL", "groq.test")
     done = wakeful("doctor")
     assert done.code == 1
-    assert "GROQ_BASE_URL: 'groq.test' is no address" in done.out
+    assert "GROQ_BASE_URL: 'groq.test' is not an address" in done.out

@@ -164,7 +164,7 @@ def test_rows_of_one_place_are_not_used_at_another(stage: Stage, folder: Path) -
     for words in (("approve", "--connect", socket, number), ("approve", number, "--store", "other.db")):
         assert stage.wakeful("run", "hello", "--model", "scripted:demo", "--store", "other.db").code == 0
         refused = stage.wakeful(*words)
-        assert refused.code == 2 and f"row {number} of which list? None was shown yet" in refused.err
+        assert refused.code == 2 and f"row {number} of which list? No list was shown yet" in refused.err
     number = number_of(approval, rows(stage.wakeful("approvals", "--connect", socket, "--json")))
     assert stage.told("approvals", "show", "--connect", socket, number)["approval_id"] == approval
     assert stage.told("approve", f"--connect={socket}", number)["approval"]["approval_id"] == approval

@@ -47,7 +47,7 @@ def test_stats_shows_sizes_and_what_could_be_freed_and_compact_frees_it(wakeful:
     assert done.code == 0
     assert "details of turns" in done.out and "were freed" in done.out
     again = wakeful("store", "compact", "--store", store)
-    assert again.out == "nothing was removed: nothing has reached its age\n"
+    assert again.out == "nothing was removed: nothing has expired\n"
     assert json.loads(wakeful("store", "stats", "--store", store, "--json").out)["size_bytes"] < as_data["size_bytes"]
 
 
@@ -70,7 +70,7 @@ def test_a_turn_whose_details_expired_is_shown_and_replay_says_so(wakeful: Wakef
 
 def test_verify_names_what_is_not_what_was_written_and_ends_with_1(wakeful: Wakeful, store: str) -> None:
     whole = wakeful("store", "verify", "--store", store)
-    assert (whole.code, whole.out) == (0, "2 logs of home/wakeful.db: everything is what was written\n")
+    assert (whole.code, whole.out) == (0, "2 logs of home/wakeful.db: every row is as it was written\n")
     connection = apsw.Connection(str(Path(store)))
     connection.execute(
         "UPDATE appends SET body = zeroblob(40) WHERE id = (SELECT max(id) FROM appends WHERE id >> 40 = 1)"

@@ -90,7 +90,7 @@ def test_tasks_are_listed_shown_read_and_stopped_without_a_runtime(wakeful: Wake
     assert "phase      waiting (awaiting_external_change)" in shown
     assert wakeful("task", "output", command.task_id).out.splitlines()[0] == "on"
     told = wakeful("task", "stop", command.task_id, "--reason", "takes too long")
-    assert told.out.startswith(f"task {command.task_id} is to end\n")
+    assert told.out.startswith(f"task {command.task_id} was asked to stop\n")
     assert wakeful("task", "stop", child.task_id).code == 0
 
     asyncio.run(all_ended(home, folder / "work"))

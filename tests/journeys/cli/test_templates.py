@@ -59,16 +59,16 @@ def test_a_template_that_is_there_is_never_written_over_and_a_bad_one_is_refused
     assert again[0] == again[1] and again[0].code == 0, "the same twice is the same once"
     (desk / "AGENTS.md").write_text("Be quick.\n")
     other = wakeful("template", "add", str(desk))
-    assert other.code == 2 and "it says something else" in other.err
+    assert other.code == 2 and "another template is called" in other.err
     assert (user / ".agents" / "templates" / "desk" / "AGENTS.md").read_text() == "Be kind.\n"
     assert wakeful("template", "add", str(desk), "--name", "quick").code == 0
     for arguments, why in (
         (("https://github.com/o/r/tree/main/desk",), "nothing is fetched from there"),
-        (("http://elsewhere.example/desk",), "names no template"),
+        (("http://elsewhere.example/desk",), "is not the name of a template"),
         ((str(desk), "--name", "wakeful-mine"), "are the runtime's"),
         ((str(desk), "--name", "a b"), "cannot be the id"),
         ((str(user),), "has no AGENTS.md"),
-        (("missing",), "is no folder"),
+        (("missing",), "is not a folder"),
     ):
         refused = wakeful("template", "add", *arguments)
         assert (refused.code, refused.out) == (2, "") and why in refused.err and "Hint: " in refused.err, refused

@@ -33,10 +33,10 @@ def test_a_trigger_is_made_used_rotated_and_revoked(wakeful: Wakeful, home: Path
     told = wakeful("trigger", "deliver", token, "--body", "build 7 is red", "-H", "Idempotency-Key: 7")
     assert told.code == 0 and told.out.startswith("accepted: msg_") and told.out.endswith("for agent ops\n")
     again = wakeful("trigger", "deliver", url.strip(), "--body", "build 7 is red", "-H", "Idempotency-Key: 7")
-    assert again.code == 0 and again.out.startswith("duplicate: it came before, as msg_")
+    assert again.code == 0 and again.out.startswith("duplicate: it was delivered before, as msg_")
     other = wakeful("trigger", "deliver", token, "--body", "build 7 is green", "-H", "Idempotency-Key: 7")
     assert other.code == 1 and "refused (key_reused)" in other.out
-    assert "has another address (number 2)" in wakeful("trigger", "rotate", "ops/ci").out
+    assert "has a new address (number 2)" in wakeful("trigger", "rotate", "ops/ci").out
     old = json.loads(wakeful("trigger", "deliver", token, "--json").out)
     assert (old["outcome"], old["reason"]) == ("refused", "unknown_trigger")
     assert wakeful("trigger", "revoke", "ops/ci", "--reason", "not used").out == "trigger ops/ci is revoked\n"
@@ -58,7 +58,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(wakeful: Wakeful, home:
         (("create", "ops", "cd", "--signature", "hub_sha256"), "give both: --signature hub_sha256 --signing-env"),
         (("create", "ops", "cd", "--signing-env", "CI_SECRET"), "--signing-env was given alone"),
         (("url", "ops/cd"), "there is no trigger 'ops/cd'"),
-        (("deliver", "wkt_1", "-H", "nothing"), "is no header"),
+        (("deliver", "wkt_1", "-H", "nothing"), "is not a header"),
     ):
         refused = wakeful("trigger", *line)
         assert refused.code != 0 and words in refused.err, (line, refused)

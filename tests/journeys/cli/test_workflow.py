@@ -102,7 +102,7 @@ def test_the_example_runs_waits_for_a_person_and_goes_on_in_another_process(
     waiting = json.loads(wakeful("approvals", "--json").out)
     question = waiting[0]["approval_id"]
     assert f"wakeful approvals reject {short(question)}" in done.err
-    assert "'no' is none of the choices" in wakeful("approvals", "answer", question, "no").err
+    assert "'no' is not one of the choices" in wakeful("approvals", "answer", question, "no").err
     assert wakeful("approvals", "answer", question, "yes").code == 0
     # The saved workflow may be gone: the run has its own copy.
     wakeful("workflow", "delete", "refund")

@@ -176,10 +176,10 @@ def test_what_is_wrong_is_said_in_words_for_its_sender(client: HomeClient) -> No
 
     assert said("POST", "/agents/clerk/messages", {"text": "hi", "txt": 1}) == "there is no field 'txt' here"
     assert said("POST", "/agents/clerk/messages", {}) == "text is missing"
-    assert said("POST", "/agents/clerk/messages", []) == "the body is no JSON object"
+    assert said("POST", "/agents/clerk/messages", []) == "the body is not a JSON object"
     assert said("POST", "/agents/clerk/messages") == "the body is missing"
     assert said("GET", "/agents?nonsense=1") == "there is no field 'nonsense' here"
-    assert said("PUT", "/agents/list", {}) == "PUT /agents/list is not taken"
+    assert said("PUT", "/agents/list", {}) == "PUT /agents/list is not allowed"
     assert client.ask("PUT", "/store/stats", {}).headers["allow"] == "GET, HEAD"
 
 

@@ -44,7 +44,7 @@ async def test_a_call_is_approved_rejected_edited_and_allowed_for_good(home: Ser
         await screen.until('{"cents": 33}')
         screen.console.composer.text = '{"cents": '
         await screen.press("enter")
-        await screen.until("the arguments are no JSON")
+        await screen.until("the arguments are not JSON")
         assert decided(client, third)["status"] == "pending", "nothing changed"
         await screen.press("e")
         screen.console.composer.text = '{"cents": 3}'

@@ -146,7 +146,7 @@ async def test_inversion_a_header_that_is_no_key_is_stored_and_sent() -> None:
 
 @pytest.mark.parametrize("header", [("x-a", "one\r\nx-api-key: two"), ("x a", "one"), ("", "one"), ("x", "\u2603")])
 def test_a_header_that_would_become_another_is_refused(header: tuple[str, str]) -> None:
-    with pytest.raises(InvalidConfig, match="is no HTTP header"):
+    with pytest.raises(InvalidConfig, match="is not an HTTP header"):
         ModelSettings(extra_headers=dict([header]))
 
 

@@ -69,7 +69,7 @@ def test_words_answer_a_question_and_a_choice_is_known_as_people_write_it() -> N
         "answer", "Tomorrow"
     )
     refused = decided_by("never", is_question=True, choices=("Today", "Tomorrow"))
-    assert refused == UnfitWords("that is none of the choices: Today, Tomorrow")
+    assert refused == UnfitWords("that is not one of the choices: Today, Tomorrow")
 
 
 def test_words_about_an_approval_say_what_they_decide() -> None:
@@ -77,9 +77,9 @@ def test_words_about_an_approval_say_what_they_decide() -> None:
     assert decided_by("reject: too much", is_question=False, choices=()) == DecidingWords("reject", "too much")
     for words in ("yes", "approved", "ok go", "rejecting it"):
         assert decided_by(words, is_question=False, choices=()) == (
-            UnfitWords("begin with approve or reject; your note follows")
+            UnfitWords("begin with approve or reject, then your note")
         )
-    assert decided_by("", is_question=False, choices=()) == UnfitWords("write your words behind the code")
+    assert decided_by("", is_question=False, choices=()) == UnfitWords("write your answer after the code")
 
 
 def test_words_from_a_phone_are_from_outside_and_a_choice_that_an_agent_offered_is_not() -> None:

@@ -81,9 +81,9 @@ def test_metadata_of_somebody_outside_becomes_no_binding_even_under_those_names(
 
 
 def test_a_kind_that_a_surface_does_not_take_is_refused_with_those_it_takes() -> None:
-    assert "system_tick is not taken in here" in refused(CHANNEL._replace(kind="system_tick"))
+    assert "system_tick is not accepted here" in refused(CHANNEL._replace(kind="system_tick"))
     assert "brief_ack is a record of what people were told" in refused(CHANNEL._replace(kind="brief_ack"))
-    assert "admits by" in refused(TASK._replace(admission="public_unauthenticated"))
+    assert "public_unauthenticated is not accepted here" in refused(TASK._replace(admission="public_unauthenticated"))
     assert "interject cannot be set" in refused(CHANNEL._replace(priority="interject"))
 
 

@@ -62,9 +62,9 @@ def test_an_agent_keeps_what_it_was_given() -> None:
 def test_an_agent_does_not_change() -> None:
     agent = make()
     for name in ("name", "tools", "anything"):
-        with pytest.raises(AttributeError, match="does not change"):
+        with pytest.raises(AttributeError, match="is immutable"):
             setattr(agent, name, "other")
-    with pytest.raises(AttributeError, match="does not change"):
+    with pytest.raises(AttributeError, match="is immutable"):
         del agent.name
 
 

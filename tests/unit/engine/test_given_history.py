@@ -192,13 +192,13 @@ def test_results_and_words_in_one_anthropic_message_keep_their_order() -> None:
     ("history", "place", "said"),
     [
         (CHAT[:2], "history[1]", "'c1' of look_up has no result"),
-        (CHAT[2:], "history[0]", "a tool result for 'c1', which nobody called before it"),
-        ([CHAT[0], CHAT[2], CHAT[1]], "history[1]", "which nobody called before it"),
+        (CHAT[2:], "history[0]", "a tool result for 'c1', but no call before it has this id"),
+        ([CHAT[0], CHAT[2], CHAT[1]], "history[1]", "but no call before it has this id"),
         ([*CHAT, CHAT[2]], "history[4]", "a second tool result for 'c1'"),
         ([*CHAT, CHAT[1]], "history[4]", "a second tool call with the id 'c1'"),
         (ANTHROPIC[:2], "history[1]", "has no result"),
-        (RESPONSES[3:], "history[0]", "which nobody called"),
-        (CONVERSATION[2:], "history[0]", "which nobody called"),
+        (RESPONSES[3:], "history[0]", "but no call before it has this id"),
+        (CONVERSATION[2:], "history[0]", "but no call before it has this id"),
     ],
 )
 def test_a_call_or_a_result_without_its_partner_is_refused_by_its_place(history: Any, place: str, said: str) -> None:
@@ -211,13 +211,13 @@ def test_a_call_or_a_result_without_its_partner_is_refused_by_its_place(history:
 @pytest.mark.parametrize(
     ("history", "said"),
     [
-        ("words", "a list of messages is needed, not a str"),
-        ({"role": "user"}, "a list of messages is needed, not a dict"),
+        ("words", "expected a list of messages, not a str"),
+        ({"role": "user"}, "expected a list of messages, not a dict"),
         (["words"], r"history\[0\]: a bare string"),
         ([{"role": "wizard", "content": "x"}], r"history\[0\]: 'wizard' is not a role"),
-        ([{"content": "x"}], r"history\[0\]: no message of a known kind"),
+        ([{"content": "x"}], r"history\[0\]: not a known kind of message"),
         ([{"type": "file_search_call"}], r"history\[0\]: an item of type 'file_search_call'"),
-        ([object()], r"history\[0\]: a builtins\.object is no message"),
+        ([object()], r"history\[0\]: a builtins\.object is not a known kind of message"),
         ([{"role": "user", "content": [{"type": "input_audio"}]}], r"history\[0\]\.content\[0\]: .*'input_audio'"),
         ([{"role": "user", "content": [{"type": "input_image", "file_id": "f1"}]}], r"content\[0\]: .*elsewhere"),
         ([{"role": "user", "content": [{"type": "image_url", "image_url": "data:image/png;base64,!"}]}], "not base64"),

@@ -39,13 +39,13 @@ def test_a_server_of_the_owners_file_is_found_and_none_is_started(own: Path) -> 
 def test_a_file_of_the_workspace_counts_only_as_it_was_trusted(own: Path, workspace: Path) -> None:
     file = workspace / ".mcp.json"
     named(file, build="make-server")
-    with pytest.raises(InvalidConfig, match="which you have not trusted") as error:
+    with pytest.raises(InvalidConfig, match="which is not trusted yet") as error:
         find_server("build", workspace)
     assert f"wakeful trust {file}" in error.value.hint
     trust(workspace)
     assert find_server("build", workspace).server.where == "make-server"
     named(file, build="other-server")
-    with pytest.raises(InvalidConfig, match="which you have not trusted"):
+    with pytest.raises(InvalidConfig, match="which is not trusted yet"):
         find_server("build", workspace)
     trust(file)
     assert find_server("build", workspace).server.where == "other-server"

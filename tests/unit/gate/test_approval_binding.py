@@ -283,7 +283,7 @@ async def test_a_call_that_was_cut_off_after_its_approval_is_not_run_again_as_an
     if changed == "nothing":
         assert len(ran) == 2 and not result.unknown
     else:
-        assert len(ran) == 1 and "not any more what was approved" in result.unknown[0].reason
+        assert len(ran) == 1 and "no longer what was approved" in result.unknown[0].reason
     await check_replay(store, result)
 
 

@@ -43,8 +43,8 @@ def test_arguments_that_fit_have_no_violations_and_others_have() -> None:
     ("changed", "found"),
     [
         ({"cents": True}, Violation("cents", "must be integer, not boolean")),
-        ({"cents": -1}, Violation("cents", "must keep minimum 0")),
-        ({"order": ""}, Violation("order", "must keep minLength 1")),
+        ({"cents": -1}, Violation("cents", "must satisfy minimum 0")),
+        ({"order": ""}, Violation("order", "must satisfy minLength 1")),
         ({"tags": ["a", 5]}, Violation("tags[1]", "must be string, not integer")),
         ({"mode": "warp"}, Violation("mode", 'must be one of ["fast", "slow"]')),
         ({"to": {}}, Violation("to.street", "is required")),

@@ -68,7 +68,7 @@ def test_one_broken_provider_leaves_the_others_as_they_are(tmp_path: Path) -> No
     text = '[providers.groq]\nbase_url = "nowhere"\n[providers.acme]\nkey_env = "X"\n'
     states = {each.name: each for each in provider_states(environ(tmp_path, text))}
     assert {name for name, each in states.items() if each.status == "misconfigured"} == {"groq", "acme"}
-    assert "'nowhere' is no address" in states["groq"].note
+    assert "'nowhere' is not an address" in states["groq"].note
     assert "has no address" in states["acme"].note
     assert states.keys() == {"scripted", "acme", *BUILT_IN}
     assert "GROQ_API_KEY" in key_variables(environ(tmp_path)), "broken or not, its key is not for children"

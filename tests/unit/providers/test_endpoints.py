@@ -172,12 +172,12 @@ def test_a_file_in_the_current_folder_redirects_nothing(tmp_path: Path, monkeypa
     [
         ({"api_key": KEY}, "holds a key"),
         ({"bas_url": "x"}, "Did you mean base_url"),
-        ({"base_url": "api.acme.test"}, "is no address"),
+        ({"base_url": "api.acme.test"}, "is not an address"),
         ({"base_url": f"https://me:{KEY}@acme.test"}, "holds a user or a password"),
         ({"base_url": 7}, "Write a text"),
         ({"auth": "cookie"}, "Write bearer"),
         ({"key_env": [1]}, "name of a variable"),
-        ({"headers": {"a": 1}}, "headers is no table"),
+        ({"headers": {"a": 1}}, "headers is not a table"),
         ({"key_required": "yes"}, "true or false"),
     ],
 )

@@ -212,8 +212,8 @@ def test_prices_stand_in_the_settings_file_beside_their_provider(tmp_path: Path)
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ([], "prices is no table"),
-        ({"m": 5}, "prices is no table"),
+        ([], "prices is not a table"),
+        ({"m": 5}, "prices is not a table"),
         ({"m": {"input": 1}}, "prices.m: output is missing"),
         ({"m": {"input": 1, "output": 2, "cached": 1}}, "there is no price 'cached'"),
         ({"m": {"input": "much", "output": 2}}, "prices.m.input is 'much'"),

@@ -94,7 +94,7 @@ async def test_a_file_whose_name_is_no_text_is_a_problem_of_that_file(tmp_path: 
         assert [agent.agent for agent in await rt.agents()] == ["ops"]
         assert [Path(each.place).name for each in rt.problems()] == ["a\\xff.yaml", "z\\xff.yaml"]
         assert {(each.message, each.hint) for each in rt.problems()} == {
-            ("the name of the file is no UTF-8 text", "Rename it.")
+            ("the name of the file is not UTF-8 text", "Rename it.")
         }
         assert await rt.reload() == rt.problems()
 
@@ -226,7 +226,7 @@ async def test_the_name_of_a_deleted_agent_in_a_file_is_a_problem_of_that_file(t
     async with Runtime(tmp_path) as rt:
         await rt.create({"name": "helper", "model": "scripted:demo"})
         await rt.delete("helper")
-        with pytest.raises(AgentNameTaken, match="was deleted: its name is not given again"):
+        with pytest.raises(AgentNameTaken, match="was deleted, and cannot be used again"):
             await rt.create({"name": "helper", "model": "scripted:demo"})
     path = written(tmp_path, "helper", "one")
     for definition in (path.read_text(), '{"name": "helper", "model": 5}'):

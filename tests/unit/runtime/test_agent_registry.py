@@ -334,7 +334,7 @@ async def test_a_deleted_agent_is_gone_its_home_is_moved_aside_and_its_name_is_t
         assert await rt.timers() == []
         (aside,) = (tmp_path / "rt" / "agents" / ".deleted").iterdir()
         assert (aside / "mine.md").read_text() == "kept"
-        with pytest.raises(AgentNameTaken, match="its name is not given again"):
+        with pytest.raises(AgentNameTaken, match="cannot be used again"):
             await rt.create({"name": "ops", "model": "scripted:demo"})
     async with open_store(tmp_path / "rt" / "wakeful.db") as store:
         assert len(await store.turns()) == 1, "what it did can still be read"

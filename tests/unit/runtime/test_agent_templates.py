@@ -70,11 +70,11 @@ async def test_a_template_is_an_id_or_an_absolute_path_and_brings_skills(tmp_pat
 
 REFUSED = [
     ("nobody-has-it", "there is no template 'nobody-has-it'"),
-    ("../clerk", "'../clerk' names no template"),
+    ("../clerk", "'../clerk' is not the name of a template"),
     ("kept", "there is no template 'kept'"),
-    ("http://example.org/x", "names no template"),
+    ("http://example.org/x", "is not the name of a template"),
     ("https://github.com/ada/agents/tree/main/clerk", "is on GitHub, and nothing is fetched from there yet"),
-    ("https://example.org/ada/agents/tree/main/clerk", "names no template"),
+    ("https://example.org/ada/agents/tree/main/clerk", "is not the name of a template"),
 ]
 
 
@@ -93,12 +93,12 @@ async def test_a_template_that_cannot_be_had_makes_neither_an_agent_nor_a_home(
 
 
 BAD_SKILLS = [
-    ({"skill_refs": ["builtin:nobody-wrote-it"]}, "is not one of the runtime's"),
-    ({"skill_refs": ["sums"]}, "names no skill"),
+    ({"skill_refs": ["builtin:nobody-wrote-it"]}, "is not a builtin skill"),
+    ({"skill_refs": ["sums"]}, "is not a reference to a skill"),
     ({"skill_refs": ["/nowhere/sums"]}, "has no SKILL.md"),
     ({"skill_refs": ["https://github.com/ada/skills/tree/main/sums"]}, "is on GitHub"),
     ({"skill_refs": ["builtin:wakeful-notes", "builtin:wakeful-notes"]}, "two skills are called 'wakeful-notes'"),
-    ({"skills": []}, "has no list skill_refs"),
+    ({"skills": []}, "must hold a list, skill_refs"),
 ]
 
 

@@ -313,8 +313,8 @@ async def test_what_a_child_would_tell_its_operator_goes_to_its_parent() -> None
         told = [each for each in await of_kind(store, "ops", MessageAdmitted) if each.task_id == row.task_id]
         assert [each.message_kind for each in told] == ["internal_followup"] * 2
         first, second = (each.item.text for each in told)
-        assert first.startswith(f"Task {row.task_id} has something to tell: Dig a hole.")
-        assert second.startswith(f"Task {row.task_id} waits for your word: Dig a hole.")
+        assert first.startswith(f"Task {row.task_id} reports: Dig a hole.")
+        assert second.startswith(f"Task {row.task_id} waits for your answer: Dig a hole.")
         assert "pipe" not in first + second and "What now" not in first + second, "it quotes nobody"
         assert [brief.kind for brief in await rt.briefs("ops")] == ["result", "result"], "nobody else was told"
         (shown,) = await rt.children("ops")

@@ -56,7 +56,7 @@ async def test_an_entry_says_what_a_person_makes_of_it(tmp_path: Path, home: Pat
         (deploys,) = await memory.list("Tuesdays")
         await memory.edit(deploys.source_ref, "Deploys are on Mondays.")
         assert (home / "memory" / "self.md").read_text() == "# Deploys\nDeploys are on Mondays.\n\n# Tone\nBe brief.\n"
-        for text, wrong in (("  ", "without words"), ("x" * 100_001, "100001 characters")):
+        for text, wrong in (("  ", "entry is empty"), ("x" * 100_001, "100001 characters")):
             with pytest.raises(InvalidRequest, match=wrong):
                 await memory.edit(deploys.source_ref, text)
         with pytest.raises(AgentNotFound):
@@ -82,7 +82,7 @@ async def test_words_with_another_heading_make_it_another_entry(tmp_path: Path, 
         assert file.read_text() == "# Whales\n\n## North\nThey are belugas.\n# South\nNone.\n\n# Tone\nBe brief.\n"
         assert {each.title for each in await memory.list()} == {"North", "South", "Tone"}
         before = file.read_bytes()
-        with pytest.raises(InvalidRequest, match="a heading without words"):
+        with pytest.raises(InvalidRequest, match="a heading without text"):
             await memory.edit(edited.source_ref, "# North\n\n")
         assert file.read_bytes() == before
 

@@ -147,7 +147,7 @@ async def test_what_a_surface_may_not_set_is_refused_by_name_and_nothing_is_stor
         ):
             with pytest.raises(InvalidValue, match=field):
                 await rt.receive("clerk", "Hello.", **wrong)  # type: ignore[arg-type]
-        with pytest.raises(InvalidValue, match="300,000 bytes are more than 256,000"):
+        with pytest.raises(InvalidValue, match="it has 300,000 bytes; the limit is 256,000"):
             await rt.receive("clerk", "x" * 300_000, channel="chat")
         with pytest.raises(MessageNotFound, match="there is no message msg_none"):
             await rt.message("msg_none")
@@ -168,7 +168,7 @@ async def test_a_line_with_a_value_that_no_message_has_is_refused_by_name_and_no
         ({"priority": "soon"}, "priority: 'soon' is none of interject, next, normal, background"),
         ({"thread": 5}, "thread: 5 is not a text"),
         ({"key": 5}, "key: 5 is not a text"),
-        ({"context": {5: "case"}}, "context: the name 5 is no text"),
+        ({"context": {5: "case"}}, "context: the name 5 is not a text"),
         ({"correlation_id": 5}, "correlation_id: 5 is not a text"),
         ({"causation_id": ""}, "causation_id: 0 characters"),
     ]
@@ -196,7 +196,7 @@ async def test_a_sender_that_claims_what_is_not_its_own_is_refused_by_name_count
             ({"delivery_surface": "cli_prompt"}, "delivery_surface: the runtime decides it"),
             ({"work_item_id": "wi_1"}, "work_item_id: only the runtime ties a message to work"),
             ({"task_id": "task_1"}, "task_id: only the runtime ties a message to work"),
-            ({"kind": "operator_prompt"}, "kind: 'operator_prompt' is not taken in here"),
+            ({"kind": "operator_prompt"}, "kind: 'operator_prompt' is not accepted here"),
             ({"origin": {"kind": "operator"}}, "origin: a sender cannot set it"),
             ({"turn_id": "turn_1"}, "turn_id: a sender cannot set it"),
         ):

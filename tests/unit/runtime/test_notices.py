@@ -88,7 +88,7 @@ async def test_a_paused_agent_is_told_of_while_it_is_paused(tmp_path: Path) -> N
             await rt.settled()
             (notice,) = await rt.notices()
             assert (notice.kind, notice.cause, notice.state) == ("failure", "agent.state_changed", "delivered")
-            assert "the code of agent 'ops' is not here" in notice.text
+            assert "the code of agent 'ops' was not supplied" in notice.text
 
 
 async def test_a_command_is_given_the_notice_on_its_standard_input(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ async def test_a_cursor_that_is_gone_says_how_to_start_again(tmp_path: Path) -> 
         await rt.compact()
         left = await everything(rt)
         assert [each.presentation.summary for each in left] == ["message from the operator: 2", "two"]
-        with pytest.raises(CursorGone, match="have reached their age and left") as gone:
+        with pytest.raises(CursorGone, match="have expired") as gone:
             await everything(rt, after=old)
         again = gone.value.hint.partition("after ")[2].partition(";")[0]
         assert await everything(rt, after=again) == left

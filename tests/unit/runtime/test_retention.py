@@ -427,7 +427,7 @@ def test_the_owners_file_says_how_long_things_are_kept(tmp_path: Path) -> None:
     for line, words in {
         "turn = 7": "Did you mean turns?",
         'turns = "7 days"': "Write a number",
-        "turns = -1": "Write a number from 0 on",
+        "turns = -1": "Write a number, 0 or more",
         "turns = true": "Write a number",
     }.items():
         file.write_text(f"[retention]\n{line}\n")

@@ -220,7 +220,7 @@ async def test_an_agent_whose_code_is_not_here_keeps_its_messages_and_the_others
         await rt.settled()
         found = {agent.agent: agent for agent in await rt.agents()}
         assert (found["clerk"].control, found["clerk"].cause) == ("paused", "configuration")
-        assert found["clerk"].reason.startswith("the code of agent 'clerk' is not here (here: other)")
+        assert found["clerk"].reason.startswith("the code of agent 'clerk' was not supplied (supplied: other)")
     async with Runtime(tmp_path, agents=[clerk("hello")]) as rt:
         await rt.settled()
         (turn,) = [turn for turn in await _turns(tmp_path) if turn.agent == "clerk"]
@@ -249,7 +249,7 @@ async def test_follow_shows_an_agents_events_once_and_in_order(tmp_path: Path) -
 
 
 async def test_a_runtime_says_what_is_wrong_with_what_it_is_given(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="has no place for what it knows"):
+    with pytest.raises(InvalidRequest, match="needs a home or a store"):
         Runtime()
     with pytest.raises(InvalidRequest, match="a home and a store"):
         Runtime(tmp_path, store=tmp_path / "runs.db")
@@ -266,7 +266,7 @@ async def test_a_runtime_says_what_is_wrong_with_what_it_is_given(tmp_path: Path
         """Look it up."""
         return ctx.deps["a"]
 
-    with pytest.raises(InvalidConfig, match="needs deps, and nobody is there to hand them over"):
+    with pytest.raises(InvalidConfig, match="needs deps, and a runtime has none to give it"):
         async with Runtime(tmp_path, agents=[Agent("clerk", scripted(["x"]), tools=[look], deps_type=dict[str, int])]):
             pass
 

@@ -250,7 +250,7 @@ async def test_a_task_goes_on_and_can_be_stopped_where_repositories_cannot_be_lo
         assert await rt.stop_task(row.task_id) in ("cancelling", "failed")
         (row,) = await house.until_over()
         assert row.status == "failed"
-        assert "repositories could not be looked at" in row.result_summary
+        assert "repositories could not be checked" in row.result_summary
 
 
 async def test_settings_that_a_person_writes_while_a_task_runs_are_kept_beside_those_that_are_put_back(
@@ -434,7 +434,7 @@ async def test_a_running_task_is_waited_for_by_its_id_and_one_that_has_ended_is_
         await rt.settled()
         assert await rt._here.engine.store.open_waits("ops") == []
         assert (await rt.answer(await rt.send("ops", "Again."))).output == "told"
-        assert f"'{row.task_id}' is no running task of yours; running are: none." in heard[-1]
+        assert f"'{row.task_id}' is not one of your running tasks; running are: none." in heard[-1]
         assert await rt._here.engine.store.open_waits("ops") == [], "nobody waits for what has been told"
 
 

@@ -253,7 +253,7 @@ async def test_a_clock_that_jumps_by_over_an_hour_is_a_fact(tmp_path: Path) -> N
         ({}, InvalidRequest, "neither a time nor a cron line"),
         ({"cron": "0 7 * * *", "catch_up": "two"}, InvalidRequest, "catch_up='two'"),
         ({"cron": "0 7 * * *", "thread": "t" * 513}, InvalidRequest, "thread has 513 characters"),
-        ({"cron": "0 7 * * *", "thread": "\ud800"}, InvalidRequest, "thread is no text that can be written down"),
+        ({"cron": "0 7 * * *", "thread": "\ud800"}, InvalidRequest, "thread holds half of a surrogate pair"),
         ({"cron": "0 7 * * *", "name": "n" * 201}, InvalidRequest, "name has 201 characters"),
         ({"cron": "0 7 * * *", "check": " "}, InvalidRequest, "the timer's check is blank"),
         ({"cron": "0 7 * * *", "check": "c" * 70_000}, InvalidRequest, "check has 70,000 characters"),

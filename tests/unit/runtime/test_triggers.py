@@ -303,7 +303,7 @@ async def test_what_cannot_be_a_trigger_is_refused_with_what_would_be_right(tmp_
         with pytest.raises(InvalidRequest, match="there is no trigger 'ops/cd'"):
             await rt.trigger_url("ops/cd")
         assert len(await rt.triggers()) == 2
-    with pytest.raises(InvalidRequest, match=r"public_url='hooks.example.org' is no address"):
+    with pytest.raises(InvalidRequest, match=r"public_url='hooks.example.org' is not an address"):
         Runtime(tmp_path, public_url="hooks.example.org")
 
 

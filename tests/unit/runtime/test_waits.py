@@ -137,10 +137,10 @@ async def test_a_timer_begins_a_turn_of_an_agent_that_waits_for_nothing(tmp_path
         (call("wait_for", reason="x", wake="moon"), "operator_input"),
         (call("wait_for", reason="x", wake="timer", deadline_ms=-5), "deadline_ms"),
         (call("sleep", reason="x", duration_ms=3_600_001), "duration_ms"),
-        (call("cancel_wait", wait_id="wait_9"), "no open wait of yours; open are: none"),
+        (call("cancel_wait", wait_id="wait_9"), "not one of your open waits; open are: none"),
         (
             call("wait_for", reason="x", wake="task_result", resource="task_9"),
-            "no running task of yours; running are: none",
+            "not one of your running tasks; running are: none",
         ),
         (call("wait_for", reason="x", wake="task_result"), "no task of yours is running"),
     ],

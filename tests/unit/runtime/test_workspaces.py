@@ -125,7 +125,7 @@ async def test_a_path_is_attached_and_used_and_stays_so_over_a_restart(house: Ho
         assert (used.execution.workspace_anchor, used.cwd) == (str(anchor), str(anchor))
         inside = await rt.use_workspace("ops", house.repo, cwd=".")
         assert inside.cwd == str(house.repo)
-        with pytest.raises(InvalidRequest, match="is no folder in"):
+        with pytest.raises(InvalidRequest, match="is not a folder in"):
             await rt.use_workspace("ops", house.repo, cwd="..")
         used = await rt.use_workspace("ops", workspace_id=used.active_workspace_id)
     async with house.runtime(agent) as rt:
@@ -192,7 +192,7 @@ async def test_bad_input_is_told_what_is_wrong_and_changes_nothing(house: House)
         with pytest.raises(InvalidRequest, match="is in no git repository"):
             (house.root / "plain").mkdir()
             await rt.use_workspace("ops", house.root / "plain", mode="isolated")
-        with pytest.raises(InvalidRequest, match="agent_home is used as it is"):
+        with pytest.raises(InvalidRequest, match="agent_home takes no mode"):
             await rt.use_workspace("ops", workspace_id="agent_home", mode="isolated")
         after = await rt.workspaces("ops")
     assert after.active_workspace_entry == before.active_workspace_entry

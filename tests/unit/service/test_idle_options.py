@@ -40,8 +40,8 @@ def about(match: str) -> GatePolicy:
             "sandbox= has no effect without a workspace: there are no commands to confine.",
         ),
         ({"tools": [], "injected_tool_args": {"why": "A reason."}}, "injected_tool_args has no effect without tools."),
-        ({"policy": about("lok")}, "the rule deny lok is about none of its tools."),
-        ({"hooks": [careful]}, "the hook careful is about refnud, which is none of its tools."),
+        ({"policy": about("lok")}, "the rule deny lok matches none of its tools."),
+        ({"hooks": [careful]}, "the hook careful is for refnud, which matches none of its tools."),
         ({"budget": Budget(per_tool={"lok": 3})}, "Budget(per_tool=...) names lok, which is none of its tools."),
         (
             {"compaction": CompactionPolicy(threshold=0.5)},
@@ -57,7 +57,7 @@ async def test_an_option_without_effect_is_said(options: dict[str, Any], words: 
 
 async def test_a_hook_of_the_run_is_held_to_the_same() -> None:
     result = await run(Agent("clerk", scripted(["done"]), tools=[look]), "go", hooks=[careful])
-    assert result.warnings == ("Agent 'clerk': the hook careful is about refnud, which is none of its tools.",)
+    assert result.warnings == ("Agent 'clerk': the hook careful is for refnud, which matches none of its tools.",)
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ async def test_a_turn_that_is_taken_up_again_does_not_repeat_it(tmp_path: Path) 
     first = await run(agent, "go", store=tmp_path / "runs.db", key="one")
     again = await run(agent, "go", store=tmp_path / "runs.db", key="one", approver=lambda asked: True)
     assert (first.status, again.status) == ("approval_required", "completed")
-    assert first.warnings == again.warnings == ("Agent 'clerk': the rule deny lok is about none of its tools.",)
+    assert first.warnings == again.warnings == ("Agent 'clerk': the rule deny lok matches none of its tools.",)

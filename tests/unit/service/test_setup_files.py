@@ -101,5 +101,5 @@ def test_secrets_are_replaced_where_that_is_asked_for_and_others_stay(tmp_path: 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a b"])
 def test_a_name_that_is_no_name_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidRequest, match="no name for an agent"):
+    with pytest.raises(InvalidRequest, match="not a name for an agent"):
         agent_file(tmp_path, name)

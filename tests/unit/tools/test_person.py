@@ -55,7 +55,7 @@ async def test_a_question_waits_stands_in_the_result_and_its_answer_goes_to_the_
 
 async def test_an_answer_that_is_none_of_the_choices_is_refused_and_so_is_an_approval(store: SqliteStore) -> None:
     (question,) = (await run(curious(), "go", store=store, key="k")).questions
-    with pytest.raises(InvalidValue, match="'blue' is none of the choices"):
+    with pytest.raises(InvalidValue, match="'blue' is not one of the choices"):
         await say(store, question, Answer("blue"))
     with pytest.raises(InvalidValue, match="is a question: it can be answered or rejected"):
         await say(store, question, Approve())

@@ -63,4 +63,4 @@ def depth_of(raw: bytes) -> int:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")

@@ -67,7 +67,7 @@ def schedule_of(line: str, zone: tzinfo, now: int) -> Schedule:
     try:
         found = next_due(schedule, now)
     except CronSimError as error:
-        raise NoDueTime(f"{line!r} is no cron line: {str(error)[:1].lower()}{str(error)[1:]}") from None
+        raise NoDueTime(f"{line!r} is not a cron line: {str(error)[:1].lower()}{str(error)[1:]}") from None
     if found is None:
         raise NoDueTime(f"{line!r} has no due time in the next 50 years")
     return schedule

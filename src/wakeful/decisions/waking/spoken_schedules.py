@@ -35,11 +35,11 @@ def cron_of(said: str) -> str:
     if (clock := _CLOCK.match(words)) is not None:
         hour, minute = int(clock["hour"]), int(clock["minute"])
         if hour > 23 or minute > 59:
-            raise NotASchedule(f"{said!r}: there is no {clock['hour']}:{clock['minute']} on a clock")
+            raise NotASchedule(f"{said!r}: {clock['hour']}:{clock['minute']} is not a time of day")
         return f"{minute} {hour} * * {_days(clock['days'], said)}"
     if _CRON.match(words):
         return words
-    raise NotASchedule(f"{said!r} is no time that is understood here")
+    raise NotASchedule(f"{said!r} is not a time that wakeful understands")
 
 
 def _every(count: int, unit: str, said: str) -> str:
@@ -61,7 +61,7 @@ def _days(words: str, said: str) -> str:
     for each in re.split(r"\s*(?:,|and)\s*|\s+", words):
         day = _DAYS.get(each[:3])
         if day is None or not _is_day(each):
-            raise NotASchedule(f"{said!r}: {each!r} is no day")
+            raise NotASchedule(f"{said!r}: {each!r} is not a day of the week")
         found.append(day)
     return ",".join(str(day) for day in dict.fromkeys(found))
 

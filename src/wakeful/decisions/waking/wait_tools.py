@@ -137,13 +137,13 @@ def wait_of(name: str, arguments: Mapping[str, Any], now: int) -> WaitTerms | Wa
 
 def no_such_wait(wait_id: str, waits: Iterable[str]) -> WaitRefusal:
     listed = ", ".join(sorted(waits)) or "none"
-    return WaitRefusal("not_found", f"{wait_id!r} is no open wait of yours; open are: {listed}", "wait_id")
+    return WaitRefusal("not_found", f"{wait_id!r} is not one of your open waits; open are: {listed}", "wait_id")
 
 
 def no_such_task(resource: str | None, running: Iterable[str]) -> WaitRefusal:
     """`resource` is None where any task would do, and none runs."""
     listed = ", ".join(sorted(running)) or "none"
-    what = "no task of yours is running" if resource is None else f"{resource!r} is no running task of yours"
+    what = "no task of yours is running" if resource is None else f"{resource!r} is not one of your running tasks"
     words = what if resource is None else f"{what}; running are: {listed}"
     words += ". A task that has ended tells you so in a message: if you have not seen it, end your turn and it comes"
     return WaitRefusal("not_found", words, "wake" if resource is None else "resource")

@@ -81,7 +81,7 @@ def _standard(secret: str, raw: bytes, headers: Mapping[str, str], now: int) -> 
         if not value:
             return SignatureProblem("signature_missing", f"there is no {name}")
     if _SECONDS.fullmatch(moment) is None:
-        return SignatureProblem("invalid_header", f"{TIME_HEADER} is no number of seconds")
+        return SignatureProblem("invalid_header", f"{TIME_HEADER} is not a number of seconds")
     key = _key(secret)
     if key is None:
         return SignatureProblem("secret_missing", "the secret begins with whsec_ and what follows is not base64")

@@ -32,7 +32,7 @@ def value_at(source: str, value: Any, path: str) -> Any:
             try:
                 value = json.loads(value)
             except (ValueError, RecursionError):
-                raise UnresolvedInput(source, path, f"there is a text where {step!r} was looked for") from None
+                raise UnresolvedInput(source, path, f"{step!r} was looked up in a text") from None
         if isinstance(value, dict) and step in value:
             value = value[step]
         elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):

@@ -70,7 +70,7 @@ def misfit(value: Any, schema: Any, root: Schema) -> str | None:
         wanted = " or ".join(str(kind) for kind in _listed(error.validator_value) or [error.validator_value])
         words = f"must be {wanted}, not {kind_of(error.instance)}"
     else:
-        words = f"must keep {error.validator} {json.dumps(error.validator_value, ensure_ascii=False, default=str)}"
+        words = f"must satisfy {error.validator} {json.dumps(error.validator_value, ensure_ascii=False, default=str)}"
     place = path_of(error.absolute_path)
     return (f"{place} {words}" if place else words)[:_MAX_WORDS]
 

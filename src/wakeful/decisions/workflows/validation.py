@@ -66,7 +66,7 @@ def validate(graph: WorkflowGraph, types: Types) -> tuple[GraphProblem, ...]:
 def _too_large(graph: WorkflowGraph) -> Iterator[GraphProblem]:
     for path, count, most in (("nodes", len(graph.nodes), MAX_NODES), ("edges", len(graph.edges), MAX_EDGES)):
         if count > most:
-            yield _problem("too_large", path, f"there are {count} {path}, and a workflow has {most} at most")
+            yield _problem("too_large", path, f"{count} {path} are too many; a workflow has at most {most}")
     size = len(graph.model_dump_json())
     if size > MAX_GRAPH_BYTES:
         words = f"it is {size} bytes long as JSON, and a workflow has {MAX_GRAPH_BYTES} at most"
@@ -105,7 +105,7 @@ class _Check:
         for index, node in self.nodes.values():
             yield from self._missing(index, node)
         for cycle in cycles(self.graph):
-            words = f"these nodes wait for each other: {' -> '.join((*cycle, cycle[0]))}; a workflow has no way back"
+            words = f"these nodes wait for each other: {' -> '.join((*cycle, cycle[0]))}; a workflow cannot have cycles"
             yield _problem("cycle", self._cycle_path(cycle), words, nodes=cycle)
         yield from self._outputs()
 
@@ -225,7 +225,7 @@ class _Check:
 
 
 def _unknown_input(path: str, node: str, name: str, takes: ParameterSchema) -> GraphProblem:
-    return _problem("unknown_input", path, f"{node} takes no {name!r}; it takes: {_names(takes.named)}")
+    return _problem("unknown_input", path, f"{node} has no input {name!r}; it takes: {_names(takes.named)}")
 
 
 def _problem(code: GraphCode, path: str, message: str, nodes: tuple[str, ...] = ()) -> GraphProblem:

@@ -57,7 +57,7 @@ def _shown(block: Any, at: str) -> Shown:
         case "file" | "input_file" | "document":
             return _file(block, at)
         case _:
-            raise refused(at, f"a block of type {kind!r} cannot be taken over")
+            raise refused(at, f"a block of type {kind!r} cannot be converted")
 
 
 def thinking(block: Mapping[str, Any]) -> Thinking | None:
@@ -145,7 +145,7 @@ def _source(source: Mapping[str, Any], at: str, default: str) -> dict[str, Any]:
         return _located(source["url"], at, default)
     if source.get("type") == "base64":
         return {"data": decoded(source.get("data"), at), "media_type": source.get("media_type") or default}
-    raise refused(at, f"a source of type {source.get('type')!r} cannot be taken over: the bytes are elsewhere")
+    raise refused(at, f"a source of type {source.get('type')!r} cannot be converted: the bytes are elsewhere")
 
 
 def _inline(block: Mapping[str, Any], at: str, default: str) -> dict[str, Any]:

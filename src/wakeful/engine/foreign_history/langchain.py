@@ -39,7 +39,7 @@ def read(message: Any, at: str) -> Iterator[UserItem | AssistantItem | ToolItem]
                 is_error=_get(fields, "status") == "error",
             )
         case _:
-            raise refused(at, f"a message of type {kind!r} cannot be taken over")
+            raise refused(at, f"a message of type {kind!r} cannot be converted")
 
 
 def _reply(fields: Any, content: Any, at: str) -> Iterator[AssistantPart]:

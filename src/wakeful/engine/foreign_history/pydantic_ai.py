@@ -47,7 +47,7 @@ def _request(part: Any, at: str) -> UserItem | ToolItem:
                 return UserItem(parts=words, origin="runtime")
             return _result(part, words, True, at)
         case kind:
-            raise refused(at, f"a part of kind {kind!r} cannot be taken over")
+            raise refused(at, f"a part of kind {kind!r} cannot be converted")
 
 
 def _reply(part: Any, at: str) -> AssistantPart:
@@ -61,7 +61,7 @@ def _reply(part: Any, at: str) -> AssistantPart:
         case "tool-call":
             return call(_get(part, "tool_call_id"), _get(part, "tool_name"), _get(part, "args"), at)
         case kind:
-            raise refused(at, f"a part of kind {kind!r} cannot be taken over")
+            raise refused(at, f"a part of kind {kind!r} cannot be converted")
 
 
 def _result(part: Any, parts: tuple[Shown, ...], is_error: bool, at: str) -> ToolItem:
@@ -96,7 +96,7 @@ def _piece(piece: Any, at: str) -> Shown:
                 Image(data=data, media_type=media) if media.startswith("image/") else File(data=data, media_type=media)
             )
         case _:
-            raise refused(at, f"content of kind {kind!r} cannot be taken over")
+            raise refused(at, f"content of kind {kind!r} cannot be converted")
 
 
 def _file(url: Any, media: Any) -> File:

@@ -28,7 +28,7 @@ def from_response_item(entry: Mapping[str, Any], at: str) -> Iterator[AnyItem]:
         case "web_search_call":
             yield AssistantItem(provider="openai", server_tools=(WEB_SEARCH,))
         case kind:
-            raise refused(at, f"an item of type {kind!r} cannot be taken over")
+            raise refused(at, f"an item of type {kind!r} cannot be converted")
 
 
 def from_message(message: Mapping[str, Any], at: str) -> Iterator[AnyItem]:

@@ -81,14 +81,14 @@ def rules_about_nothing(agent: Agent[Any, Any], tools: Sequence[str]) -> Iterato
     """Rules about tools that neither the agent nor an agent that it calls has; `tools` are its own, by name."""
     for rule in agent.policy.rules if agent.policy is not None else ():
         if rule.match != ANY and not any(any_named((rule.match,), name) for name in tools):
-            yield f"Agent {agent.name!r}: the rule {rule.decision} {rule.match} is about none of its tools."
+            yield f"Agent {agent.name!r}: the rule {rule.decision} {rule.match} matches none of its tools."
 
 
 def hooks_about_nothing(agent: Agent[Any, Any], more: Iterable[Hook], tools: Sequence[str]) -> Iterator[str]:
     """Hooks of the agent and of the run about tools that are not there."""
     for hook in (*agent.hooks, *more):
         if hook.match != ANY and not any(any_named((hook.match,), name) for name in tools):
-            yield f"Agent {agent.name!r}: the hook {hook.name} is about {hook.match}, which is none of its tools."
+            yield f"Agent {agent.name!r}: the hook {hook.name} is for {hook.match}, which matches none of its tools."
 
 
 def idle_options(agent: Agent[Any, Any], *, has_tools: bool) -> Iterator[str]:

@@ -141,7 +141,7 @@ def check_window(agent: Agent[Any, Any], model: Model | None) -> None:
         return
     raise ContextWindowUnknown(
         f"Agent {agent.name!r}: budget_awareness={agent.budget_awareness!r} needs the context window of "
-        f"{model.ref}, which nobody knows",
+        f"{model.ref}, which is not known",
         "name a model whose window is known, give its profile a context_window, or leave budget_awareness out",
     )
 

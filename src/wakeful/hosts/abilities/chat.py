@@ -86,7 +86,7 @@ class ChatAbility:
         except Exception as error:
             raise RunRefused(*failure_of(error, HANDLER_FAILED), getattr(error, "hint", "")) from error
         if not isinstance(said, Mapping):
-            raise RunRefused(INVALID_RESULT, f"an object is needed, not a {type(said).__name__}")
+            raise RunRefused(INVALID_RESULT, f"expected an object, not a {type(said).__name__}")
         return {**said, "session_id": message.session_id, "agent": message.agent}
 
     async def _handler(self, message: ChatInput) -> Callable[[ChatInput], Any] | None:

@@ -222,7 +222,7 @@ def _action_of(decision: Any) -> tuple[PendingAction, dict[str, Any]]:
 
 
 def _gate_failed(ability: Ability, why: str) -> AbilityRefused:
-    return AbilityRefused(GATE_FAILED, f"{ability.name} was not run: nobody could say whether it may: {why}")
+    return AbilityRefused(GATE_FAILED, f"{ability.name} was not run: its permission could not be checked: {why}")
 
 
 async def _check_permission(ability: Ability, given: Any) -> None:
@@ -233,7 +233,7 @@ async def _check_permission(ability: Ability, given: Any) -> None:
             PERMISSION_DENIED, f"the permission check of {ability.name} raised {type(error).__name__}: {error}"
         ) from error
     if permitted is not True:
-        raise AbilityRefused(PERMISSION_DENIED, f"{ability.name} is not permitted to whoever asked")
+        raise AbilityRefused(PERMISSION_DENIED, f"{ability.name} is not permitted to the caller")
 
 
 class AbilityExecutor:

@@ -71,13 +71,13 @@ def _problem(entry: Any, taken: Collection[str]) -> str | None:
     if name in taken:
         return f"there is a tool {name!r} already"
     if not isinstance(words, str) or not words.strip():
-        return "its description is no text"
+        return "its description is not a text"
     if not isinstance(schema, Mapping):
-        return "its parameters are no JSON Schema"
+        return "its parameters are not a JSON Schema"
     try:
         compile_schema(plain(dict(schema)))
     except (NotJson, InvalidConfig) as error:
-        return f"its parameters are no JSON Schema: {error}"
+        return f"its parameters are not a JSON Schema: {error}"
     return None
 
 

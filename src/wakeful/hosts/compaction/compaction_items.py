@@ -74,7 +74,7 @@ def normalise_item(raw: "CompactionItem | Mapping[str, Any]", position: int = 0,
 def normalise_items(raws: Any, *, at: str = "items") -> tuple[CompactionItem, ...]:
     """Items from outside, in order; an error names the place, `items[2].type`."""
     if isinstance(raws, str | bytes | Mapping) or not isinstance(raws, Iterable):
-        raise InvalidValue(INVALID, at, f"a list of items is needed, not a {type(raws).__name__}")
+        raise InvalidValue(INVALID, at, f"expected a list of items, not a {type(raws).__name__}")
     return tuple(normalise_item(raw, place, at=f"{at}[{place}]") for place, raw in enumerate(raws))
 
 

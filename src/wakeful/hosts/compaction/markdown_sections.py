@@ -63,7 +63,7 @@ def join_markdown(items: Iterable[CompactionItem]) -> str:
     pieces = []
     for place, item in enumerate(items):
         if item.type not in (PREAMBLE, SECTION, SUMMARY, POINTER) or not isinstance(item.content, str):
-            raise InvalidValue(INVALID, f"items[{place}].type", f"{item.type!r} is no piece of a Markdown document")
+            raise InvalidValue(INVALID, f"items[{place}].type", f"{item.type!r} is not a piece of a Markdown document")
         pieces.append(item.content)
     return "".join(pieces)
 
@@ -71,7 +71,7 @@ def join_markdown(items: Iterable[CompactionItem]) -> str:
 def summarise_section(section: CompactionItem, summary: str) -> CompactionItem:
     """The section with a summary in the place of its text."""
     if not summary.strip():
-        raise InvalidValue(INVALID, "content", "a summary that says nothing stands for nothing")
+        raise InvalidValue(INVALID, "content", "a summary must not be empty")
     return _in_its_place(section, SUMMARY, summary, {})
 
 
@@ -106,7 +106,7 @@ def split_markdown_overflow(items: Iterable[CompactionItem], most_bytes: int, de
 
 def _in_its_place(section: CompactionItem, kind: str, words: str, more: dict[str, Any]) -> CompactionItem:
     if section.type not in (SECTION, SUMMARY, POINTER):
-        raise InvalidValue(INVALID, "type", f"{section.type!r} is no section")
+        raise InvalidValue(INVALID, "type", f"{section.type!r} is not a section")
     heading = str(section.metadata.get("heading", ""))
     gap = "" if heading.endswith("\n") else "\n"
     content = f"{heading}{gap}\n{words.strip()}\n\n"

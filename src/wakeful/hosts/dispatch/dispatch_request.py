@@ -140,11 +140,11 @@ class DispatchRequest(_Schematic):
         if isinstance(raw, DispatchRequest):
             return raw
         if not isinstance(raw, Mapping):
-            raise InvalidValue(INVALID_INPUT, "", f"an object is needed, not a {type(raw).__name__}")
+            raise InvalidValue(INVALID_INPUT, "", f"expected an object, not a {type(raw).__name__}")
         fields = _said(raw)
         given = fields.get("task", {})
         if not isinstance(given, Mapping):
-            raise InvalidValue(INVALID_INPUT, "task", f"an object is needed, not a {type(given).__name__}")
+            raise InvalidValue(INVALID_INPUT, "task", f"expected an object, not a {type(given).__name__}")
         task = _said(given)
         for name in FALLBACKS:
             beside = fields.pop(name, None)
@@ -220,7 +220,7 @@ class ExecutionMetrics(_Schematic):
     def normalise(cls, raw: Mapping[str, Any], executor_id: str) -> "ExecutionMetrics":
         """The usable measurements. Bad values are left out; raises InvalidValue if it is not a JSON object."""
         if not isinstance(raw, Mapping):
-            raise InvalidValue(INVALID_RESULT, "execution_metrics", f"an object is needed, not a {type(raw).__name__}")
+            raise InvalidValue(INVALID_RESULT, "execution_metrics", f"expected an object, not a {type(raw).__name__}")
         kept: dict[str, Any] = {}
         for name, value in raw.items():
             if name in _NUMBERS:

@@ -347,7 +347,7 @@ def _fields(said: Any) -> Mapping[str, Any]:
     if isinstance(said, DispatchResult):
         return said.to_wire()
     if not isinstance(said, Mapping):
-        raise InvalidValue(INVALID_RESULT, "", f"an object is needed, not a {type(said).__name__}")
+        raise InvalidValue(INVALID_RESULT, "", f"expected an object, not a {type(said).__name__}")
     return said
 
 

@@ -57,7 +57,7 @@ class ConversationRequest(Value):
         if isinstance(raw, ConversationRequest):
             return raw
         if not isinstance(raw, Mapping):
-            raise InvalidValue(INVALID, "", f"an object is needed, not a {type(raw).__name__}")
+            raise InvalidValue(INVALID, "", f"expected an object, not a {type(raw).__name__}")
         fields = dict(raw)
         fields["messages"] = normalise_all(fields.get("messages", ()))
         fields["tools"] = tuple(_tool(tool, index) for index, tool in enumerate(fields.get("tools", ())))

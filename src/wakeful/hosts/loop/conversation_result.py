@@ -162,7 +162,7 @@ class ConversationResult(Value):
         if isinstance(raw, ConversationResult):
             return raw
         if not isinstance(raw, Mapping):
-            raise InvalidValue(INVALID, "", f"an object is needed, not a {type(raw).__name__}")
+            raise InvalidValue(INVALID, "", f"expected an object, not a {type(raw).__name__}")
         for name in REQUIRED:
             if name not in raw:
                 raise InvalidValue(INVALID, name, "is missing")

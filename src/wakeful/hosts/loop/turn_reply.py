@@ -183,7 +183,7 @@ def _parameters(given: Any) -> tuple[dict[str, Any] | None, str]:
     try:
         parameters: dict[str, Any] = plain(dict(given))
     except NotJson as error:
-        return None, f"the parameters are no JSON: {error}"
+        return None, f"the parameters are not JSON: {error}"
     return parameters, ""
 
 

@@ -56,12 +56,12 @@ class BundleImporter:
 
     async def _imported(self, index: int, spec: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(spec, Mapping):
-            raise InvalidValue(SPEC_INVALID, "", f"an object is needed, not a {type(spec).__name__}")
+            raise InvalidValue(SPEC_INVALID, "", f"expected an object, not a {type(spec).__name__}")
         bundle, source = spec.get("bundle"), spec.get("source")
         if (bundle is None) == (source is None):
             raise InvalidValue(SPEC_INVALID, "bundle", "either a bundle or a source is needed, and not both")
         if bundle is not None and not isinstance(bundle, Mapping):
-            raise InvalidValue(SPEC_INVALID, "bundle", f"an object is needed, not a {type(bundle).__name__}")
+            raise InvalidValue(SPEC_INVALID, "bundle", f"expected an object, not a {type(bundle).__name__}")
         if source is not None and (not isinstance(source, str) or not source.strip()):
             raise InvalidValue(SPEC_INVALID, "source", "the path of a JSON file is needed")
         rule = conflict_rule(given, spec)
@@ -106,7 +106,7 @@ def _claimed(answer: Any) -> dict[str, Any]:
 def _read(path: Path) -> Mapping[str, Any]:
     try:
         if not path.is_file():
-            raise InvalidValue(SOURCE_UNREADABLE, "source", f"{path} is no file that can be read")
+            raise InvalidValue(SOURCE_UNREADABLE, "source", f"{path} is not a readable file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except PermissionError as error:
@@ -118,7 +118,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         bundle = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InvalidValue(SOURCE_INVALID_JSON, "source", f"{path} is no JSON: {error}") from None
+        raise InvalidValue(SOURCE_INVALID_JSON, "source", f"{path} is not JSON: {error}") from None
     if not isinstance(bundle, Mapping):
         raise InvalidValue(SOURCE_INVALID_SHAPE, "source", f"{path} holds a {type(bundle).__name__}, not an object")
     return bundle

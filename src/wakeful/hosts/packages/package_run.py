@@ -55,11 +55,11 @@ class PackageRunRequest(Value):
     def normalise(cls, raw: Mapping[str, Any], new_id: Callable[[str], str]) -> "PackageRunRequest":
         """Raises InvalidValue with the code of what is missing. `new_id` makes `runtime_run_...`."""
         if not isinstance(raw, Mapping):
-            raise InvalidValue(INVALID_REQUEST, "", f"an object is needed, not a {type(raw).__name__}")
+            raise InvalidValue(INVALID_REQUEST, "", f"expected an object, not a {type(raw).__name__}")
         fields = {name: value for name, value in raw.items() if value is not None}
         for name in ("package", "workflow", "options"):
             if not isinstance(fields.setdefault(name, {}), Mapping):
-                raise InvalidValue(INVALID_REQUEST, name, f"an object is needed, not a {type(fields[name]).__name__}")
+                raise InvalidValue(INVALID_REQUEST, name, f"expected an object, not a {type(fields[name]).__name__}")
         package, workflow = dict(fields["package"]), fields["workflow"]
         if not _word(package.get("slug")) and _word(package.get("id")):
             package["slug"] = package["id"]
@@ -93,7 +93,7 @@ class PackageRunResult(Value):
         """Raises InvalidValue `runtime_package_run_invalid_result`. The id is the run's, whatever a handler said."""
         fields = raw.model_dump() if isinstance(raw, PackageRunResult) else raw
         if not isinstance(fields, Mapping):
-            raise InvalidValue(INVALID_RESULT, "", f"an object is needed, not a {type(raw).__name__}")
+            raise InvalidValue(INVALID_RESULT, "", f"expected an object, not a {type(raw).__name__}")
         given = {name: value for name, value in fields.items() if value is not None}
         return validated(cls, {**given, "run_id": run_id}, INVALID_RESULT)
 

@@ -177,4 +177,4 @@ def _place(cursor: str | int | None) -> int:
     try:
         return max(0, int(cursor or 0))
     except ValueError:
-        raise InvalidValue("runtime_package_run_invalid_cursor", "cursor", f"{cursor!r} is no cursor") from None
+        raise InvalidValue("runtime_package_run_invalid_cursor", "cursor", f"{cursor!r} is not a cursor") from None

@@ -60,7 +60,7 @@ def read_decision(raw: Any) -> MediatorDecision:
         raise Unusable("said replace_result without a result")
     error = raw.get("error")
     if error is not None and not isinstance(error, str):
-        raise Unusable(f"said error={error!r}, which is no text")
+        raise Unusable(f"said error={error!r}, which is not a text")
     return MediatorDecision(
         str(action),
         error or "",
@@ -122,5 +122,5 @@ def _object(raw: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     try:
         copy: dict[str, Any] = plain(dict(value))
     except NotJson as error:
-        raise Unusable(f"said a {name} that is no JSON: {error}") from None
+        raise Unusable(f"said a {name} that is not JSON: {error}") from None
     return copy

@@ -190,7 +190,7 @@ def normalised(returned: Any, tool: RuntimeToolDeclaration) -> dict[str, Any]:
         given: dict[str, Any] = plain({key: value for key, value in returned.items() if key != "runtime"})
     except NotJson as error:
         return failed(
-            tool.name, f"the executor's result is no JSON: {error}", "invalid_tool_result", runtime=tool.runtime
+            tool.name, f"the executor's result is not JSON: {error}", "invalid_tool_result", runtime=tool.runtime
         )
     if given.get("type") == APPROVAL or given.get("status") == APPROVAL:
         return _asking(given, tool)

@@ -68,7 +68,7 @@ def refused_settings(settings: ModelSettings) -> str | None:
         if camel_case(name) not in known:
             near = get_close_matches(camel_case(name), known, n=1)
             meant = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}"
-            return f"settings.gemini.{name} is no field of Gemini's API; {meant} Other fields go into extra_body"
+            return f"settings.gemini.{name} is not a field of Gemini's API; {meant} Other fields go into extra_body"
     return None
 
 

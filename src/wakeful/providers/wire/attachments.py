@@ -98,7 +98,7 @@ class Attachments:
             if self._wire == "gemini":
                 return None if profile.audio else _UNDECLARED + "audio"
             if self._wire != "openai_chat":
-                return f"the wire format {self._wire} takes no audio"
+                return f"the wire format {self._wire} does not support audio"
             if not profile.audio:
                 return _UNDECLARED + "audio"
             if by_url or plain_type(part) not in AUDIO:
@@ -108,24 +108,26 @@ class Attachments:
             if not profile.images:
                 return _UNDECLARED + "images"
             formats = GEMINI_IMAGES if self._wire == "gemini" else IMAGES
-            return None if by_url or plain_type(part) in formats else f"{plain_type(part)} is no format that it takes"
+            return (
+                None if by_url or plain_type(part) in formats else f"{plain_type(part)} is not a format that it takes"
+            )
         if not profile.files:
             return _UNDECLARED + "files"
         return self._against_file(part, kind)
 
     def _against_video(self) -> str | None:
         if self._wire != "gemini":
-            return f"the wire format {self._wire} takes no video"
+            return f"the wire format {self._wire} does not support video"
         return None if self._profile.video else _UNDECLARED + "video"
 
     def _against_file(self, part: Image | File, kind: Kind) -> str | None:
         by_url = part.url is not None
         unknown = by_url and plain_type(part) == UNKNOWN_TYPE  # nobody said what is there
         if self._wire == "openai_responses":
-            return None if unknown or kind in ("pdf", "text", "document") else f"{plain_type(part)} is not taken"
+            return None if unknown or kind in ("pdf", "text", "document") else f"{plain_type(part)} is not supported"
         if self._wire == "openai_chat" and by_url:
-            return "Chat Completions takes no files by URL; give its bytes"
-        return None if unknown or kind == "pdf" else f"{plain_type(part)} is not taken here"
+            return "Chat Completions does not support files by URL; give its bytes"
+        return None if unknown or kind == "pdf" else f"{plain_type(part)} is not supported here"
 
     def _takes(self) -> str:
         profile = self._profile

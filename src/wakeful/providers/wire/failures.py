@@ -215,7 +215,7 @@ def _words(peer: Peer, kind: FailureKind, said: ProviderWords, how: str) -> str:
     if kind == "contract_error" and model and is_about_the_model(said):
         near = _near(model, [name for name in peer.known_models() if name != model])
         meant = f". Did you mean {' or '.join(near)}?" if near else ""
-        return f"{peer.who} knows no model {model!r} ({how}){told}{meant}"
+        return f"{peer.who} does not know the model {model!r} ({how}){told}{meant}"
     return f"{peer.who} {how}{told}"
 
 

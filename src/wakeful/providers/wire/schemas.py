@@ -165,7 +165,7 @@ class _Emission:
         if schema is True:
             return {}
         if not isinstance(schema, dict):
-            self.note(path, f"{json.dumps(schema)} is no schema; anything is accepted")
+            self.note(path, f"{json.dumps(schema)} is not a schema; anything is accepted")
             return {}
         schema = {key: value for key, value in schema.items() if not self.is_silent(key, path)}
         schema = self.rewritten(schema, path)

@@ -129,7 +129,7 @@ def check_archive(path: Path, rules: Callable[[dict[str, Any]], Callable[[str], 
             is_allowed = rules(header)
             continue
         if manifest is not None:
-            raise _foreign(path, f"something stands behind its end: {name!a}")
+            raise _foreign(path, f"there is something after its end: {name!a}")
         if name == MANIFEST:
             manifest = _json(path, file, info, MANIFEST_BYTES)
             continue
@@ -241,7 +241,7 @@ def _json(path: Path, file: _Member, info: tarfile.TarInfo, most: int) -> dict[s
     except (ValueError, RecursionError):
         raise _foreign(path, f"{info.name!a} in it is not JSON") from None
     if not isinstance(found, dict):
-        raise _foreign(path, f"{info.name!a} in it is no object")
+        raise _foreign(path, f"{info.name!a} in it is not an object")
     return found
 
 
@@ -261,5 +261,5 @@ def _checked_name(
 
 def _foreign(path: Path, why: str) -> NotABackup:
     return NotABackup(
-        f"{path} is no backup of wakeful: {why}; nothing was restored", "Name a file that wakeful backup wrote."
+        f"{path} is not a backup of wakeful: {why}; nothing was restored", "Name a file that wakeful backup wrote."
     )

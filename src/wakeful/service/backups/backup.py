@@ -172,7 +172,7 @@ def _add_folder(
                 except FileNotFoundError:
                     continue
                 except NotADirectoryError:
-                    left.append(f"{within}: no plain file")
+                    left.append(f"{within}: not a plain file")
             else:
                 _add(archive, within, each, left, folder)
     finally:
@@ -190,7 +190,7 @@ def _add(archive: ArchiveWriter, name: str, path: str | Path, left: list[str], i
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            left.append(f"{name}: no plain file")
+            left.append(f"{name}: not a plain file")
             return
         is_program = bool(found.st_mode & stat.S_IXUSR)
         with _settled(file) as settled:

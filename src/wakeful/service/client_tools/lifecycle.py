@@ -195,7 +195,7 @@ def _settled(answer: Any, request_id: str) -> RequestEnding:
 def _named(result: Any) -> str:
     """The request that an answer from outside names."""
     if not isinstance(result, Mapping):
-        raise InvalidValue("invalid_runtime_tool_result", "", f"an object is needed, not a {type(result).__name__}")
+        raise InvalidValue("invalid_runtime_tool_result", "", f"expected an object, not a {type(result).__name__}")
     named = result.get("request_id")
     return named if isinstance(named, str) else ""
 

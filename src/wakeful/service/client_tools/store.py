@@ -229,6 +229,6 @@ def micros(time: Any) -> int:
     try:
         read = datetime.fromisoformat(time)
     except (TypeError, ValueError):
-        raise InvalidValue(INVALID_REQUEST, "time", f"{time!r} is no ISO 8601 time") from None
+        raise InvalidValue(INVALID_REQUEST, "time", f"{time!r} is not an ISO 8601 time") from None
     read = read if read.tzinfo is not None else read.replace(tzinfo=UTC)
     return int(read.timestamp() * 1_000_000)

@@ -75,7 +75,7 @@ async def rebuilt_agent(
         if model is None:
             raise NeverBegan(
                 f"{who} was admitted and never began, so how it is configured was not stored",
-                UNCHANGED + "say it again: --agent FILE, --tools module:AGENT, or --model provider:model",
+                UNCHANGED + "give it again: --agent FILE, --tools module:AGENT, or --model provider:model",
             )
         return Agent(row.agent_name, model, tools=tools, workspace=workspace, profile=cast(Profile | None, profile))
     if _is_of_runtime(config):

@@ -53,10 +53,10 @@ async def delete_agent(engine: Engine, name: str, *, by: str, reason: str = "", 
     if row.source != "api" or place is not None:
         where = place or ("a file" if row.source == "file" else "a program")
         raise DefinedInCode(
-            f"agent {name!r} is defined in {where}", f"Take it out there, and put it away: wakeful agent archive {name}"
+            f"agent {name!r} is defined in {where}", f"Remove it there, then archive it: wakeful agent archive {name}"
         )
     if row.kind == "default":
-        raise InvalidRequest(f"{name!r} is the default agent", f"Put it away instead: wakeful agent archive {name}")
+        raise InvalidRequest(f"{name!r} is the default agent", f"Archive it instead: wakeful agent archive {name}")
     for tries_left in reversed(range(MOST_TRIES)):
         await agent_named(engine.store, name)
         _check_nothing_open(name, "deleted", await _open_matters(engine.store, name, hints=True))

@@ -72,7 +72,7 @@ async def addressed(store: RuntimeAgents, name: str) -> RuntimeAgentRow:
     row = await agent_named(store, name)
     if row.ownership == "parent_supervised":
         raise InvalidRequest(
-            f"{name} is a private child of {row.parent}: nobody else speaks to it",
+            f"{name} is a private child of {row.parent}: only {row.parent} can send it messages",
             f"Send {row.parent} a message; it speaks to its child with task_input.",
         )
     return row
@@ -123,7 +123,7 @@ async def send_message(
         raise InvalidRequest("the message is empty", f'Say something: wakeful send {agent} "hello"')
     await _may_receive(engine, agent)
     if sender is not None and not sender.strip():
-        raise InvalidValue("invalid_sender", "sender", "it is blank", "Name somebody, or leave it out.")
+        raise InvalidValue("invalid_sender", "sender", "it is blank", "Give a name, or leave it out.")
     if supersede and priority == "interject":
         problem = "an interjection is read by the turn that runs, and supersede stops that turn"
         raise InvalidValue("invalid_priority", "priority", problem, "Give one of the two.")
@@ -308,7 +308,7 @@ async def arm_for_agent(engine: Engine, agent: str, **terms: Any) -> TimerRow:
         problem = f"timezone={terms['timezone']!r} has no effect on a single time"
         raise InvalidRequest(problem, "Leave it out: at= has its own zone. It is for a cron line.")
     if not terms["say"].strip():
-        raise InvalidRequest("the timer says nothing, so it would wake nobody", 'Give words: say="Check the backups."')
+        raise InvalidRequest("the timer has no message, so it would wake no one", 'Give one: say="Check the backups."')
     if not terms["thread"].strip():
         raise InvalidRequest("the timer's thread is blank", 'Name one, or "fresh" for one of its own each time.')
     return await arm_timer(engine, agent, TimerTerms(**terms))

@@ -328,7 +328,7 @@ def _check_answer(asked: ActionRequired, answer: Answer) -> None:
         raise InvalidValue(
             "invalid_decision",
             "answer",
-            f"{answer.content!r} is none of the choices",
+            f"{answer.content!r} is not one of the choices",
             f"give one of: {', '.join(asked.choices)}",
         )
 
@@ -402,7 +402,7 @@ async def _declaration(store: Store, row: ActionRow) -> ToolDeclaration:
     declaration = (await _config(store, row)).tool(row.tool_name)
     if declaration is None:
         raise InvalidValue(
-            "invalid_decision", "decision", f"{row.tool_name} is not there any more", "it can still be rejected"
+            "invalid_decision", "decision", f"the tool {row.tool_name} is no longer there", "it can still be rejected"
         )
     return declaration
 

@@ -67,9 +67,11 @@ async def add_channel(
     if kind not in SERVERS:
         raise InvalidRequest(f"there is no kind of channel {kind!r}", f"Give one of: {', '.join(SERVERS)}.")
     if re.fullmatch(NAME, name) is None:
-        raise InvalidRequest(f"{name!r} is no name for a channel", "Give a word, such as: phone")
+        raise InvalidRequest(f"{name!r} is not a name for a channel", "Give a word, such as: phone")
     if token_env is not None and _VARIABLE.fullmatch(token_env) is None:
-        raise InvalidRequest("token_env is no name of a variable", "Put the token in secrets.env, and name it here.")
+        raise InvalidRequest(
+            "token_env is not the name of a variable", "Put the token in secrets.env, and name it here."
+        )
     if kind == "telegram" and token_env is None:
         hint = "Write TELEGRAM_TOKEN=... in secrets.env of the home, then: --token-env TELEGRAM_TOKEN"
         raise InvalidRequest("a Telegram bot needs its token", hint)
@@ -231,7 +233,7 @@ def _opened(engine: Engine, name: str, by: str) -> Fact:
 def _checked_scopes(given: Sequence[str]) -> tuple[ChannelScope, ...]:
     unknown = [scope for scope in given if scope not in SCOPES]
     if unknown or not given:
-        told = f"there is no scope {unknown[0]!r}" if unknown else "a channel without a scope decides nothing"
+        told = f"there is no scope {unknown[0]!r}" if unknown else "a channel needs a scope"
         raise InvalidRequest(told, f"Give one or more of: {', '.join(SCOPES)}.")
     return tuple(scope for scope in SCOPES if scope in given)
 
@@ -241,9 +243,9 @@ def _checked_server(server: str, allow_private: bool) -> str:
     parts = urlsplit(server)
     host = parts.hostname or ""
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.username is not None:
-        raise InvalidRequest(f"{server!r} is no address of a server", "Give one such as: https://ntfy.example.org")
+        raise InvalidRequest(f"{server!r} is not the address of a server", "Give one such as: https://ntfy.example.org")
     if parts.scheme == "http" and not allow_private and not (host == "localhost" or is_loopback(host)):
         raise InvalidRequest(
-            f"{server} would be spoken to without TLS", "Give an https address, or add --allow-private to accept it."
+            f"{server} is an address without TLS", "Give an https address, or add --allow-private to accept it."
         )
     return server.rstrip("/")

@@ -146,7 +146,9 @@ async def _target(store: Turns, turn_id: str | None, thread_id: str | None, agen
     """The turn that is meant: one by its id, or of a thread its oldest open one, or its last."""
     if (turn_id is None) == (thread_id is None):
         given = f"turn_id={turn_id!r}, thread_id={thread_id!r}"
-        raise InvalidValue("invalid_target", "turn_id", f"{given}: a turn or a thread", "give exactly one of the two")
+        raise InvalidValue(
+            "invalid_target", "turn_id", f"{given}: exactly one of the two is needed", "give a turn or a thread"
+        )
     if turn_id is not None:
         return await store.turn(turn_id)
     assert thread_id is not None

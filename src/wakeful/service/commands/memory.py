@@ -20,9 +20,9 @@ from wakeful.views.memory_records import MemoryRecord
 async def edit_memory(engine: Engine, agent: str, ref: str, text: str, *, by: str) -> MemoryRecord:
     """Have an entry say something else. Raises InvalidRequest for an unknown entry, and for no words or too many."""
     if not text.strip():
-        raise InvalidRequest("an entry without words", f"To take it out: wakeful memory forget {agent} {ref}")
+        raise InvalidRequest("the entry is empty", f"To remove it: wakeful memory forget {agent} {ref}")
     if len(text) > MAX_ENTRY:
-        raise InvalidRequest(f"an entry of {len(text)} characters", f"Give at most {MAX_ENTRY}.")
+        raise InvalidRequest(f"the entry has {len(text)} characters", f"Give at most {MAX_ENTRY}.")
     _, entry = await entry_of(engine.store, agent, ref)
     key = entry.key
     if entry.kind in FILES:  # words with another heading make it another entry
@@ -57,7 +57,7 @@ async def _change_file(engine: Engine, agent: str, entry: MemoryEntry, words: st
             "Nothing was changed. Save the file as UTF-8, and edit the entry then.",
         ) from None
     except ValueError as problem:
-        raise InvalidRequest(f"an entry of {problem}", "Nothing was changed. Give words below the heading.") from None
+        raise InvalidRequest(f"the entry is {problem}", "Nothing was changed. Give text below the heading.") from None
     if now is None:
         raise InvalidRequest(f"{file} has changed meanwhile", f"Look again: wakeful memory list {agent}")
     return now

@@ -54,7 +54,7 @@ async def grant(
     """
     amount = checked_money("grant: usd", usd)
     if amount is None or nanodollars(amount) == 0:
-        raise InvalidConfig(f"a grant of {usd!r} dollars", "give an amount above 0, for example 5")
+        raise InvalidConfig(f"a grant cannot be {usd!r} dollars", "give an amount above 0, for example 5")
     known = [row for row in await spending(engine) if row.scope == scope]
     kind, _, name = scope.partition(":")
     if kind == "agent" and not known and not await _is_known(engine, name):

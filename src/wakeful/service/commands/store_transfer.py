@@ -127,7 +127,7 @@ def _read(path: Path) -> tuple[list[StoredLog], list[bytes]]:
                 if (len(logs), len(blobs)) != (line["agents"], line["blobs"]):
                     raise ValueError("lines are missing before it")
             else:
-                raise ValueError("nothing known stands there")
+                raise ValueError("the line is of no known kind")
         except (ValueError, KeyError, TypeError) as error:
             raise _wrong(path, number, error) from None
     if not ended:
@@ -144,7 +144,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 except ValueError as error:
                     raise _wrong(path, number, error) from None
                 if not isinstance(line, dict):
-                    raise _wrong(path, number, ValueError("an object belongs there"))
+                    raise _wrong(path, number, ValueError("the line is not a JSON object"))
                 yield number, line
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error

@@ -87,7 +87,7 @@ async def _checked(
         return _refused(row, "revoked", "the trigger was revoked")
     most = MOST_BYTES if row.mode == "wake_hint" else MAX_BODY_BYTES
     if len(raw) > most:
-        return _refused(row, "too_large", f"the body has {len(raw):,} bytes; {most:,} are the most")
+        return _refused(row, "too_large", f"the body has {len(raw):,} bytes; the limit is {most:,}")
     secret = environ.get(row.signing_env) if row.signing_env is not None else None
     who = check_signature(row.signature, secret, raw, headers, engine.clock.now())
     if isinstance(who, SignatureProblem):
@@ -217,7 +217,7 @@ async def _message(engine: Engine, delivery: _Delivery) -> MessageAdmitted:
     authority, derived_from = found.authority, found.derived_from
     if body is None:
         authority, derived_from = ("operator_instruction" if row.say else "runtime_instruction"), None
-    words = row.say or ("" if body is not None else f"The trigger {row.name!r} was called. It carried nothing.")
+    words = row.say or ("" if body is not None else f"The trigger {row.name!r} was called, with an empty body.")
     parts = [each for each in (words, body) if isinstance(each, str) and each]
     said = UserItem(parts=storable(tuple(Text(each) for each in _apart(parts))))
     data = body if isinstance(body, JsonBody) else None

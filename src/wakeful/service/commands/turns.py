@@ -134,7 +134,7 @@ async def resume_turn(
     if row is None:
         raise TurnNotFound(
             f"there is no turn {turn_id} in {engine.store.location}",
-            f"see which there are: wakeful resume --list --store {engine.store.location}",
+            f"list the unfinished turns: wakeful resume --list --store {engine.store.location}",
         )
     agent = next((agent for agent in agents if agent.name == row.agent_name), None)
     if not row.is_open:

@@ -48,7 +48,7 @@ class AgentQuery:
     private: bool = False
     """Those as well that belong to another agent or to a single run."""
     archived: bool = False
-    """Those as well that were put away."""
+    """Archived agents as well."""
     after: str | None = None
     """The last agent of the page before."""
     limit: int | None = None

@@ -43,7 +43,7 @@ class ModelOfAgent:
 
 @dataclass(frozen=True, slots=True)
 class AgentRemoval:
-    """An agent that is to be put away or deleted."""
+    """An agent that is to be archived or deleted."""
 
     agent: str
     by: str = ""

@@ -100,7 +100,7 @@ async def page_of_agents(
     CursorGone for one that never was."""
     last = None if after is None else await store.get_row(RUNTIME_AGENTS, after)
     if after is not None and last is None:
-        raise CursorGone(f"there was no agent {after!r} to go on behind", "Begin again with the oldest.")
+        raise CursorGone(f"there is no agent {after!r} to continue after", "Begin again with the oldest.")
     found: list[RuntimeAgentRow] = []
     while True:
         page = await store.runtime_agents(after=last, limit=None if limit is None else STEP)

@@ -70,7 +70,7 @@ async def _turn_with(store: Store, artifact_id: str) -> TurnRow | None:
 
 
 def _ambiguous(artifact_id: str, ids: Sequence[str]) -> ArtifactNotFound:
-    return ArtifactNotFound(f"{artifact_id!r} stands for several artifacts", " or ".join(ids[:NAMED]))
+    return ArtifactNotFound(f"{artifact_id!r} matches several artifacts", " or ".join(ids[:NAMED]))
 
 
 async def _of_turn(store: Store, row: TurnRow, keys: Iterable[str]) -> tuple[list[Artifact], EventReader]:

@@ -70,7 +70,7 @@ def check_owner_file(path: Path, providers: CheckPart, keys: Callable[[], frozen
     except ForTheCaller as problem:
         found = _LINE.search(problem.message)
         line = int(found[1]) if found is not None else None
-        hint = problem.hint or "Mend the line, then check again."
+        hint = problem.hint or "Fix the line, then check again."
         return [FileProblem(place=str(path), line=line, message=problem.message, hint=hint)]
     lines = toml_lines(text)
 

@@ -39,7 +39,7 @@ async def memory_entries(
     Raises CursorGone for an entry that is forgotten, or that is no answer to the words any more.
     """
     memory = await memory_of_agent(store, agent)
-    gone = CursorGone(f"agent {agent!r} has no entry {after} to go on behind", "Begin again without a cursor.")
+    gone = CursorGone(f"agent {agent!r} has no entry {after} to continue after", "Begin again without a cursor.")
     if find is not None:
         most = limit if after is None else MOST_RANKED
         answer = await memory.search(find, EVERYTHING, most)

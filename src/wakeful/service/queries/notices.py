@@ -20,7 +20,7 @@ async def notices_of(store: Store, agent: str | None, limit: int, after: str | N
         raise InvalidRequest(f"limit={limit}", f"Give 1 to {MOST:,}.")
     last = None if after is None else await store.notice(after)
     if after is not None and last is None:
-        raise CursorGone(f"there is no notice {after} to go on behind", "Begin again with the newest.")
+        raise CursorGone(f"there is no notice {after} to continue after", "Begin again with the newest.")
     rows = await store.notices(agent, limit=limit, after=last)
     if agent is not None and not rows:
         await check_known(store, agent)

@@ -186,7 +186,7 @@ class FeedReader(SharedTail[FeedRow, FeedEntry]):
         tag, _, number = cursor.removeprefix("feed-").partition("-")
         if tag != self._tag or not (number.isascii() and number.isdigit()) or len(number) > 18:
             raise CursorGone(
-                f"{cursor!r} is no cursor of the feed of {self._store.location}", "Begin again without a cursor."
+                f"{cursor!r} is not a cursor of the feed of {self._store.location}", "Begin again without a cursor."
             )
         await self._check(int(number))
         return int(number)
@@ -196,7 +196,7 @@ class FeedReader(SharedTail[FeedRow, FeedEntry]):
         left = left_upto(await self._store.retention.retention_mark(FEED.name))
         if position < left:
             raise CursorGone(
-                "rows of the feed behind this cursor have reached their age and left",
+                "rows of the feed after this cursor have expired",
                 f"Begin again without a cursor, or after {self.cursor(left)}; the logs of agents have everything.",
             )
         newest = await self._store.newest_of_feed(limit=1)

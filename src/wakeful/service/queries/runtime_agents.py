@@ -89,14 +89,16 @@ def outside_arrival(
     """A message that a program hands over for somebody outside. Raises InvalidValue unless it is one of the two."""
     if (channel is None) == (webhook is None):
         given = f"channel={channel!r}, webhook={webhook!r}"
-        raise InvalidValue("invalid_origin", "channel", f"{given}: one of the two", "Say which one it came from.")
+        raise InvalidValue(
+            "invalid_origin", "channel", f"{given}: exactly one of the two is needed", "Say which one it came from."
+        )
     if not (channel if channel is not None else webhook or "").strip():
         field = "channel" if channel is not None else "webhook"
         raise InvalidValue(f"invalid_{field}", field, "its name is blank", "Say where the message came from.")
     if channel is not None:
         if verified or event_type is not None:
             field = "verified" if verified else "event_type"
-            raise InvalidValue(f"invalid_{field}", field, "it is a webhook's", "Leave it out, or give webhook=.")
+            raise InvalidValue(f"invalid_{field}", field, "only a webhook has it", "Leave it out, or give webhook=.")
         origin: ChannelOrigin | WebhookOrigin = ChannelOrigin(channel_id=channel, sender_id=sender)
         return Arrival(
             "http_public_enqueue",
@@ -109,7 +111,7 @@ def outside_arrival(
         )
     assert webhook is not None
     if sender is not None:
-        raise InvalidValue("invalid_sender", "sender", "it is a channel's", "Leave it out, or give channel=.")
+        raise InvalidValue("invalid_sender", "sender", "only a channel has it", "Leave it out, or give channel=.")
     origin = WebhookOrigin(source=webhook, event_type=event_type)
     return Arrival(
         "http_webhook",

@@ -26,7 +26,7 @@ async def tasks_of(
     store = engine.store
     last = await store.task(after) if after is not None else None
     if after is not None and last is None:
-        raise CursorGone(f"there is no task {after} to go on behind", "Begin again with the newest.")
+        raise CursorGone(f"there is no task {after} to continue after", "Begin again with the newest.")
     if agent is None:
         if over:
             raise InvalidRequest("tasks that ended are listed by agent", "Name it: wakeful task list AGENT --all")

@@ -21,7 +21,7 @@ async def work_items_of(
     """
     last = None if after is None else await store.work_item(after)
     if after is not None and (last is None or last.agent_id != agent):
-        raise CursorGone(f"agent {agent!r} has no work item {after} to go on behind", "Begin again with the newest.")
+        raise CursorGone(f"agent {agent!r} has no work item {after} to continue after", "Begin again with the newest.")
     state: WorkItemState = "completed" if completed else "open"
     items = await store.work_items_by_birth(agent, state, limit=limit, after=last)
     if not items:
@@ -60,7 +60,7 @@ async def briefs_of(store: Store, agent: str, *, limit: int = 100, after: str | 
     """What an agent told its people, the newest first. Raises CursorGone for a brief that is not there."""
     last = None if after is None else await store.brief(after)
     if after is not None and (last is None or last.agent_id != agent):
-        raise CursorGone(f"agent {agent!r} has no brief {after} to go on behind", "Begin again with the newest.")
+        raise CursorGone(f"agent {agent!r} has no brief {after} to continue after", "Begin again with the newest.")
     rows = await store.briefs(agent, limit=limit, after=last)
     if not rows:
         await check_known(store, agent)

@@ -43,7 +43,7 @@ def ask_process(
     try:
         found = json.loads(data) if data else None
     except ValueError:
-        raise NoAnswer(f"the daemon at {path} answered with something else than JSON", "wakeful daemon logs") from None
+        raise NoAnswer(f"the daemon at {path} answered with something other than JSON", "wakeful daemon logs") from None
     if answer.status >= 400:
         words = told_error(data)
         raise ControlRefused(

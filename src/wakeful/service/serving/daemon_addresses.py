@@ -54,7 +54,7 @@ def address_named(said: str) -> DaemonAddress:
     flag = f" --connect {quote(said)}"
     if "://" in said:
         if not said.startswith(WEB) or not is_usable_url(said):
-            raise InvalidRequest(f"{said} is no address of a daemon", "Write it like this: http://127.0.0.1:7717")
+            raise InvalidRequest(f"{said} is not the address of a daemon", "Write it like this: http://127.0.0.1:7717")
         return DaemonAddress(said.rstrip("/"), os.environ.get(TOKEN, ""), flag=flag)
     if "/" in said:
         return DaemonAddress(str(Path(said).expanduser()), flag=flag)

@@ -299,7 +299,7 @@ def _clean_up() -> None:
     """Files of a process that is gone. Raises DaemonConflict where another program has the socket."""
     path, record = socket_path(), read_record()
     if path.exists() and not path.is_socket():
-        raise DaemonConflict(f"{path} is no socket", "Move it away; the daemon listens there.")
+        raise DaemonConflict(f"{path} is not a socket", "Move it away; the daemon listens there.")
     if path.exists() and is_listening(path):
         raise DaemonConflict(
             f"another program listens at {path}", "Stop that program, or use another home: WAKEFUL_HOME"

@@ -65,7 +65,7 @@ def checked_options(
 ) -> ServeOptions:
     """Raises InvalidRequest with what would be right. Nothing is started by it."""
     if access not in ACCESS:
-        raise InvalidRequest(f"there is no access {access!r}", f"Give one of: {', '.join(ACCESS)}.")
+        raise InvalidRequest(f"--access {access} is not known", f"Give one of: {', '.join(ACCESS)}.")
     if listen is not None and (host is not None or port is not None):
         raise InvalidRequest("--listen was given with --host or --port", "Give --listen HOST:PORT alone.")
     if listen is not None:
@@ -73,7 +73,7 @@ def checked_options(
     elif host is None:
         host = _host_of(access)
     if port is not None and not 0 <= port <= 65535:
-        raise InvalidRequest(f"there is no port {port}", "Give one from 1 to 65535; 0 takes any that is free.")
+        raise InvalidRequest(f"{port} is not a port", "Give one from 1 to 65535; 0 takes any that is free.")
     if host == NOWHERE:
         host = None
     if host is not None and access == "local" and not _is_loopback(host):
@@ -192,7 +192,7 @@ def _listen(said: str) -> tuple[str, int | None]:
     host, _, port = said.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit():
-        raise InvalidRequest(f"--listen {said} is no address", "Give HOST:PORT, such as 127.0.0.1:7717, or none.")
+        raise InvalidRequest(f"--listen {said} is not an address", "Give HOST:PORT, such as 127.0.0.1:7717, or none.")
     return host, int(port)
 
 
@@ -215,7 +215,7 @@ def _advertised(advertise: str | None, access: str) -> str:
         return ""
     parts = urlsplit(advertise)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise InvalidRequest(f"--advertise {advertise} is no address", "Give one such as https://hooks.example.org")
+        raise InvalidRequest(f"--advertise {advertise} is not an address", "Give one such as https://hooks.example.org")
     return advertise.rstrip("/")
 
 

@@ -92,7 +92,7 @@ def _answered(path: Path, answer: "httpx2.Response", data: bytes) -> Any:
     try:
         found = json.loads(data) if data else None
     except ValueError:
-        raise NoAnswer(f"the daemon at {path} answered with something else than JSON", "wakeful daemon logs") from None
+        raise NoAnswer(f"the daemon at {path} answered with something other than JSON", "wakeful daemon logs") from None
     if answer.status_code >= 400:
         words = found.get("error", {}) if isinstance(found, dict) else {}
         raise ControlRefused(

@@ -60,7 +60,7 @@ class SqliteBlobs:
     async def get(self, digest: str) -> bytes:
         name = digest.removeprefix("sha256:")
         if _NAME.fullmatch(name) is None:  # it would become a path
-            raise StoreDamaged(f"{digest!r:.200} is no name of a blob", "A blob is named by its sha256.")
+            raise StoreDamaged(f"{digest!r:.200} is not the name of a blob", "A blob is named by its sha256.")
         data = await self._read(lambda: self._row(name))
         if data is None:
             path = self._file(name)

@@ -154,7 +154,7 @@ def _refuse_stopped(entry: LogEntry, rows: AtHand, what: str) -> None:
 def _known(entry: LogEntry, rows: AtHand) -> RuntimeAgentRow:
     row = agent_row(entry, rows)
     if row is None or row.deleted_at is not None:
-        raise EventRefused(f"{entry.agent_id} is no agent of a runtime", "Create it first.")
+        raise EventRefused(f"{entry.agent_id} is not an agent of a runtime", "Create it first.")
     return row
 
 

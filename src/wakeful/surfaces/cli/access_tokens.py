@@ -23,7 +23,7 @@ def create(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Create a token for a caller over the network. It is shown now and never again."""
+    """Create a token for a caller over the network. It is shown once."""
     made = create_token(name, tuple(scope or ("operate",)), by=f"local:{os.getuid()}")
     if json:
         out(json_text(made.model_dump(mode="json"), indent=2))
@@ -46,6 +46,6 @@ def listed(json: JsonOption = False, wide: WideOption = False) -> None:
 
 
 def revoke(name: NameArgument, json: JsonOption = False) -> None:
-    """Revoke a token. It opens nothing from the next request on."""
+    """Revoke a token. Requests with it are refused from now on."""
     gone = revoke_token(name)
-    out(json_text(gone.model_dump(mode="json"), indent=2) if json else f"token {plain(gone.name)} opens nothing now")
+    out(json_text(gone.model_dump(mode="json"), indent=2) if json else f"token {plain(gone.name)} is revoked")

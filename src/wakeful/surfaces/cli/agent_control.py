@@ -35,9 +35,9 @@ LoggedReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", hel
 def listed(
     agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="One agent. Default: all agents.")] = None,
     private: Annotated[
-        bool, typer.Option("--private", help="Also those that belong to another agent or to a single run.")
+        bool, typer.Option("--private", help="Include agents that belong to another agent or to a single run.")
     ] = False,
-    archived: Annotated[bool, typer.Option("--archived", help="Also those that were put away.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Include archived agents.")] = False,
     json: JsonOption = False,
     wide: WideOption = False,
     store: StoreOption = None,

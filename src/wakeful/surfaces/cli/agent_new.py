@@ -130,7 +130,7 @@ def _loaded(path: Path) -> bool:
     report = ask(RELOAD, ReloadRequest(), place)
     wrong = [each for each in report.problems if each.place == str(path)]
     if wrong:
-        raise Failure("\n".join(problem_lines(wrong)), f"the file is written; mend it: {path}")
+        raise Failure("\n".join(problem_lines(wrong)), f"the file is written; fix it: {path}")
     return report.loaded
 
 

@@ -95,7 +95,7 @@ def model(
 ) -> None:
     """Show an agent's model, or change it for turns that begin from now on."""
     if clear and model is not None:
-        raise WrongRequest(f"--clear and {model}: one of the two", "leave one out")
+        raise WrongRequest(f"--clear and {model} were both given", "leave one out")
     place = place_to_ask(store, NEW_STORE)
     if clear or model is not None:
         found = ask(SET_MODEL, ModelOfAgent(agent, model), place)
@@ -113,7 +113,7 @@ def archive(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Put an agent away. It is in no listing and does nothing until wakeful agent resume."""
+    """Archive an agent. It leaves the lists and does nothing until wakeful agent resume."""
     place = place_to_ask(store, NEW_STORE)
     record = ask(ARCHIVE_AGENT, AgentRemoval(agent, reason=reason), place)
     if json:
@@ -129,7 +129,7 @@ def delete(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Delete an agent that was created here. Its log stays; its name is not given again."""
+    """Delete an agent that was created here. Its log stays; its name cannot be used again."""
     ask(DELETE_AGENT, AgentRemoval(agent, reason=reason), place_to_ask(store, NEW_STORE))
     out(json_text({"agent": agent, "deleted": True}, indent=2) if json else f"agent {plain(agent)} is deleted")
 

@@ -94,7 +94,7 @@ def _told(notice: ApprovalNotice) -> str:
     to = f"{plain(notice.to)}, " if notice.to else ""
     at = f" at {moment(int(notice.settled_at * 1e6))}" if notice.settled_at is not None else ""
     if notice.state == "not_sent":
-        return "not sent; to be told on a phone: wakeful channel add ntfy"
+        return "not sent; to get notices on a phone: wakeful channel add ntfy"
     why = f": {one_line(notice.error, 200)}" if notice.error and notice.state != "delivered" else ""
     return f"{to}{notice.state.replace('_', ' ')}{at}{why}"
 

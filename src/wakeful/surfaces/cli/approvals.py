@@ -126,7 +126,7 @@ def reask(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Have an agent of a runtime ask again about a call that nobody decided about in time."""
+    """Have an agent of a runtime ask again about a call whose approval expired."""
     sent = ask(REASK, ApprovalReask(approval), place_to_ask(store))
     if json:
         out(json_text(sent.model_dump(mode="json"), indent=2))

@@ -18,11 +18,15 @@ SHOWN = 12
 def backup(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="A file that is not there yet. Default: wakeful-DATE.tar.gz, here."),
+        typer.Argument(
+            metavar="FILE", help="The file to write; it must not exist. Default: wakeful-DATE.tar.gz, here."
+        ),
     ] = None,
     final: Annotated[
         bool,
-        typer.Option("--final", help="Retire this home: it starts no more. For a move; stop the daemon first."),
+        typer.Option(
+            "--final", help="Retire this home, so that it cannot start again. For a move; stop the daemon first."
+        ),
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -37,12 +41,12 @@ def backup(
         return
     held = f"{counted(len(report.agents), 'agent')}, {counted(report.files, 'file')}"
     out(f"wrote {plain(report.file)}: {size(report.size_bytes)}, {held}")
-    _listed("not in it, put them in place after a restore:", report.secrets)
+    _listed("not in the backup; put these in place after a restore:", report.secrets)
     _listed("left out:", report.left_out)
     _listed("running now, lost in a restored home:", report.running_tasks)
     _listed("damaged in this home, and in the file as it is (wakeful doctor); keep older backups:", report.damaged)
     if report.retired:
-        out(f"retired {plain(report.home)}: it starts no more")
+        out(f"retired {plain(report.home)}: it cannot start again")
     out(f"to restore it: WAKEFUL_HOME=NEW_FOLDER wakeful restore {plain(report.file)}")
 
 

@@ -51,7 +51,7 @@ def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the channel.")] = "phone",
     server: Annotated[
         str | None,
-        typer.Option("--server", metavar="URL", help="Another server than the public one."),
+        typer.Option("--server", metavar="URL", help="The server, if not the public one."),
     ] = None,
     token_env: Annotated[
         str | None,
@@ -81,7 +81,7 @@ def pair(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Pair the phone that shows a code. Without a code: have one sent."""
+    """Pair the phone that shows a code. Without a code, the phone is sent one."""
     place = place_to_ask(store)
     if code is None:
         made = ask(OPEN_PAIRING, ChannelName(name), place)
@@ -111,7 +111,7 @@ def test(name: NameArgument, json: JsonOption = False, store: StoreOption = None
 
 
 def remove(name: NameArgument, json: JsonOption = False, store: StoreOption = None) -> None:
-    """Remove a channel. Nothing is sent there any more, and nothing that comes from there counts."""
+    """Remove a channel. Nothing more is sent to its phone, and nothing from there is accepted."""
     record = ask(REMOVE_CHANNEL, ChannelName(name), place_to_ask(store))
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))

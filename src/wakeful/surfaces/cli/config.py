@@ -24,7 +24,7 @@ def show(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="One setting or one table, such as budget or log.level.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Those too that have their default.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include settings that have their default.")] = False,
     json: JsonOption = False,
     wide: WideOption = False,
 ) -> None:
@@ -51,7 +51,7 @@ def show(
 
 
 def path(json: JsonOption = False) -> None:
-    """Print the path of wakeful.toml, whether it is there yet or not. wakeful check checks what you write."""
+    """Print the path of wakeful.toml, whether it exists or not. wakeful check checks what you write."""
     where = settings_path()
     out(json_text({"path": str(where), "exists": where.is_file()}, indent=2) if json else str(where))
 

@@ -59,7 +59,7 @@ def run(
 ) -> None:
     """Hand work to a target and wait for its result. The built-in target, local, runs it as a turn of an agent.
 
-    With --agent NAME the daemon runs it, as a turn of that agent of its own; Ctrl-C, or --no-wait, leaves it to it.
+    With --agent NAME the daemon runs it, as a new turn of that agent; Ctrl-C, or --no-wait, leaves it to the daemon.
     """
     living = named_agent(agent)
     if living is not None:

@@ -93,10 +93,10 @@ def command(
     autostart: Annotated[
         bool | None, typer.Option("--autostart/--no-autostart", help="Start the daemon when the machine starts.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Take the defaults for everything that is not given.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Use the defaults for everything that is not given.")] = False,
     base_url: Annotated[
         str | None,
-        typer.Option("--base-url", metavar="URL", help="The address of the provider, where it is another one."),
+        typer.Option("--base-url", metavar="URL", help="The address of the provider, if not its usual one."),
     ] = None,
     check: Annotated[bool, typer.Option("--check/--no-check", help="Ask the model for one word first.")] = True,
     start: Annotated[bool, typer.Option("--start/--no-start", help="Start the daemon.")] = True,
@@ -105,7 +105,7 @@ def command(
         bool,
         typer.Option(
             "--replace",
-            help="Replace files that are there (kept as *.old) and what secrets.env says otherwise.",
+            help="Replace existing files (kept as *.old) and other values in secrets.env.",
         ),
     ] = False,
     json: JsonOption = False,
@@ -146,7 +146,7 @@ def command(
     _write(home, answers, files, replace=replace)
     report = check_home(None)
     if not report.valid:
-        raise Failure("\n".join(problem_lines(report.problems)), "the files are written; mend them: wakeful check")
+        raise Failure("\n".join(problem_lines(report.problems)), "the files are written; fix them, then: wakeful check")
     status = _started(options, listen) if options is not None else None
     phone: PhoneState | None = None
     if status is not None and answers.reach.phone is not None:
@@ -322,7 +322,7 @@ def _money(said: str) -> float | None:
     except ValueError:
         amount = 0.0
     if not 0 < amount < 1e9:
-        raise WrongRequest(f"--spend {said} is no amount of dollars", "give a number such as 5, or none")
+        raise WrongRequest(f"--spend {said} is not an amount of dollars", "give a number such as 5, or none")
     return amount
 
 

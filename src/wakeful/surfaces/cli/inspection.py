@@ -51,7 +51,7 @@ def why(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Explain why a thing is as it is, with the facts that say so.
+    """Explain why something is as it is, with the facts that show it.
 
     An agent: why it runs, waits or sleeps. A call: every verdict with its reason, rules, approval, sandbox and outcome.
     A message, timer, notice or turn: where it is, and what it waits for.

@@ -94,14 +94,14 @@ def id_of(word: str, kinds: Sequence[str], place: StoreAddress, *, agent: str = 
 
 def _problem(word: str, shown: _List | None, agent: str) -> str:
     if shown is None:
-        return f"row {word} of which list? None was shown yet"
+        return f"row {word} of which list? No list was shown yet"
     if agent and shown.of != agent:
         return f"row {word} of which list? The last one was about agent {shown.of}"
     if not shown.ids:
         return f"the last list was empty, and {word} is no row of it"
     if not 1 <= int(word) <= len(shown.ids):
         many = len(shown.ids)
-        return f"the last list had {many} row{'' if many == 1 else 's'}, and {word} is none of them"
+        return f"there is no row {word}: the last list had {many} row{'' if many == 1 else 's'}"
     if time.time() - shown.at > DAY:
         return f"the list that row {word} is of is older than a day"
     return ""

@@ -181,8 +181,8 @@ def _no_such_command(given: list[str]) -> int:
     asked = " ".join(given[:2]) if given[0] in (*FAMILIES, *COMMANDS) else given[0]
     if given[0].startswith("-"):
         named = next((word for word in given if word in (*FAMILIES, *COMMANDS)), "COMMAND")
-        words = f"{given[0]} stands before the command"
-        hint = f"options stand behind it: wakeful {named} {given[0]} ...   All commands: wakeful --help"
+        words = f"{given[0]} comes before the command"
+        hint = f"options go after it: wakeful {named} {given[0]} ...   All commands: wakeful --help"
         return exit_code_of(WrongRequest(words, hint), as_json=_wants_json(given))
     if members := _members(given[0]):
         near = get_close_matches(asked, members, n=2, cutoff=NEAR) if len(given) > 1 else []

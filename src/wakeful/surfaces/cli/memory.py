@@ -29,7 +29,9 @@ RefArgument = Annotated[str, typer.Argument(metavar="REF", help="The entry, as w
 
 def listed(
     agent: AgentArgument,
-    find: Annotated[str | None, typer.Option("--find", metavar="WORDS", help="Only entries with these words.")] = None,
+    find: Annotated[
+        str | None, typer.Option("--find", metavar="WORDS", help="Only entries that match these words.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="How many are shown.")] = PAGE,
     json: JsonOption = False,
     wide: WideOption = False,
@@ -77,16 +79,16 @@ def show(
 def edit(
     agent: AgentArgument,
     ref: RefArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The words of the entry from now on.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The new text of the entry.")],
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Correct an entry. A section of a file is changed in the file; other entries are shown with these words."""
+    """Correct an entry. A section of a file is changed in the file; other entries are shown with the new text."""
     record = ask(EDIT_MEMORY, MemoryEdit(agent, ref, text), place_to_ask(store))
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     else:
-        prose(f"{record.source_ref[:12]} says this now, in searches and in prompts")
+        prose(f"{record.source_ref[:12]} has the new text, in searches and in prompts")
 
 
 def forget(

@@ -22,7 +22,7 @@ ConnectOption: TypeAlias = Annotated[
     ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, errors included.")]
-WideOption: TypeAlias = Annotated[bool, typer.Option("--wide", help="Cut nothing to fit the screen.")]
+WideOption: TypeAlias = Annotated[bool, typer.Option("--wide", help="Do not cut lines to fit the screen.")]
 ToolsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

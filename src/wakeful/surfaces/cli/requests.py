@@ -105,7 +105,7 @@ def timeout(request: RequestArgument, json: JsonOption = False, store: StoreOpti
 
 
 def cancel(request: RequestArgument, json: JsonOption = False, store: StoreOption = None) -> None:
-    """End a request as cancelled: its result is not needed any more."""
+    """End a request as cancelled: its result is no longer needed."""
     _end(END_REQUEST, RequestEnd(request, cancelled=True), place_to_ask(store), json=json)
 
 

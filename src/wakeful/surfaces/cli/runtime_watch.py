@@ -41,7 +41,7 @@ def notices(
     wide: WideOption = False,
     store: StoreOption = None,
 ) -> None:
-    """List what people were told without asking, newest first: what it was, and whether it arrived."""
+    """List notices, newest first: what each said, and whether it arrived."""
     place = place_to_ask(store)
     found = ask(LIST_NOTICES, NoticeQuery(agent, limit), place)
     remember("notices", [each.notice_id for each in found], place, [each.agent for each in found])
@@ -65,7 +65,7 @@ def notices(
         failed = dict.fromkeys(f"{plain(each.to)}: {plain(each.error)}" for each in found if each.error)
         out([f"could not be sent to {words}" for words in [*failed][:3]])
         if any(each.state == "not_sent" and each.kind in ("test", "action_required") for each in found):
-            out("not_sent: nobody is told. To be told on a phone: wakeful channel add ntfy")
+            out("not_sent: no notices are sent. To get them on a phone: wakeful channel add ntfy")
 
 
 def notify_test(

@@ -25,7 +25,7 @@ def command(
     wide: WideOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Show how the agents stand, when each wakes, what it spent today, and what needs you; those come first.
+    """Show the state of the agents, when each wakes, what it spent today, and what needs you; those come first.
 
     Of one agent: its open turns, pending approvals, unknown outcomes and tokens.
     """

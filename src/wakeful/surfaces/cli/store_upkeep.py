@@ -48,11 +48,11 @@ def stats(store: StoreOption = None, json: JsonOption = False) -> None:
 
 
 def compact(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")] = False,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Remove what has reached its age now, and give the space back. A runtime does this by itself.
+    """Remove expired data now, and give the space back. A runtime does this by itself.
 
     The section [retention] of wakeful.toml says how long things are kept. Open turns, approvals, waits and unknown
     outcomes are never touched; nor are conversations, briefs, work items and costs.
@@ -67,7 +67,7 @@ def compact(
 def verify(store: StoreOption = None, json: JsonOption = False) -> None:
     """Check every stored byte against the hash chains, and the database against its anchor.
 
-    Ends with exit code 1 when something is not what was written.
+    Ends with exit code 1 if anything differs from what was written.
     """
     report = ask(VERIFY, NoRequest(), place_to_ask(store))
     if json:
@@ -76,14 +76,14 @@ def verify(store: StoreOption = None, json: JsonOption = False) -> None:
         for each in report.damage:
             where = f"agent {plain(each.agent)}, event {each.sequence}" if each.agent else "the database"
             prose(f"{where}: {plain(each.problem)}")
-        many = f"{len(report.damage)} found" if report.damage else "everything is what was written"
+        many = f"{len(report.damage)} found" if report.damage else "every row is as it was written"
         out(f"{counted(report.agents, 'log')} of {plain(report.store)}: {many}")
     if not report.is_whole:
         raise typer.Exit(FAILED)
 
 
 def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that is not there yet.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write; it must not exist.")],
     agent: Annotated[list[str] | None, typer.Option("--agent", help="Only this agent. May be repeated.")] = None,
     store: StoreOption = None,
     json: JsonOption = False,
@@ -100,7 +100,7 @@ def take_in(
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Take in logs that were exported. A file that does not verify is refused, and nothing is written."""
+    """Import exported logs. A file that does not verify is refused, and nothing is written."""
     _told(ask(IMPORT, TransferFile(str(file)), store_to_write(store)), json, "taken in from")
 
 
@@ -114,7 +114,7 @@ def _told(report: TransferReport, json: bool, what: str) -> None:
 
 def _tell(report: RetentionReport) -> None:
     if report.is_empty:
-        out("nothing has reached its age" if report.dry_run else "nothing was removed: nothing has reached its age")
+        out("nothing has expired" if report.dry_run else "nothing was removed: nothing has expired")
         return
     rows = [
         ("details of turns", report.turns, f"{counted(report.events, 'event')} expired"),

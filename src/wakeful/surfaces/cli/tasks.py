@@ -58,7 +58,7 @@ def listed(
 
 
 def show(task: TaskArgument, json: JsonOption = False, store: StoreOption = None) -> None:
-    """Show a task: what it is, how it stands or ended, and how its child agent is doing."""
+    """Show a task: what it is, its status or how it ended, and how its child agent is doing."""
     found = ask(SHOW_TASK, TaskName(task), place_to_ask(store))
     out(json_text(found.model_dump(mode="json"), indent=2) if json else [plain(line) for line in _lines(found)])
 
@@ -71,7 +71,7 @@ def output(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Print both ends of what a task has said; of a child agent, its last words.
+    """Print both ends of a task's output; of a child agent, its last words.
 
     With --follow everything that is kept of a command's output is printed, and --json prints a line of JSON for each
     piece of it; the last line says how the task ended.
@@ -90,7 +90,7 @@ def output(
     if found.output:
         out([plain(line) for line in found.output.splitlines()])
     if found.retrieval_status != "success":
-        why = f"it is {found.status}" if found.retrieval_status == "not_ready" else "nothing of its output was kept"
+        why = f"it is {found.status}" if found.retrieval_status == "not_ready" else "its output was not kept"
         prose(f"task {found.task_id}: {why}")
     elif found.output_expired:
         prose(f"task {found.task_id}: its output has expired; these are the ends of it that the log has")
@@ -139,7 +139,7 @@ def stop(
     elif found.ended_at is not None:
         out(f"task {found.task_id} is {found.status} already")
     else:
-        out(f"task {found.task_id} is to end")
+        out(f"task {found.task_id} was asked to stop")
         prose("The runtime of this store ends it; if none is at work, the next one does.")
 
 

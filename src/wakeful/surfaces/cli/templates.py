@@ -39,7 +39,7 @@ def show(
     template: Annotated[str, typer.Argument(metavar="TEMPLATE", help="Its id, or the path of its folder.")],
     json: JsonOption = False,
 ) -> None:
-    """Print what an agent made from a template is told, and name the skills that it gets."""
+    """Print the instructions of a template, and the names of its skills."""
     named = _place(template)
     found = ask(SHOW_TEMPLATE, TemplateName(named), THIS_MACHINE if "/" in named else place_without_store())
     if json:

@@ -16,7 +16,7 @@ def command(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Run a timer now, by the same path as its due time: its check, its words, its thread. Its schedule stays."""
+    """Run a timer now, in the same way as at its due time: its check, its message, its thread. Its schedule stays."""
     place = place_to_ask(store)
     record = ask(RUN_TIMER, TimerToRun(timer), place)
     if json:

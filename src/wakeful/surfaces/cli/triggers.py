@@ -71,7 +71,8 @@ def create(
         Signature | None, typer.Option("--signature", metavar="KIND", help="hub_sha256 or standard_webhooks.")
     ] = None,
     signing_env: Annotated[
-        str | None, typer.Option("--signing-env", metavar="VARIABLE", help="Where the sender's secret is.")
+        str | None,
+        typer.Option("--signing-env", metavar="VARIABLE", help="The variable that holds the sender's secret."),
     ] = None,
     json: JsonOption = False,
     store: StoreOption = None,
@@ -93,10 +94,10 @@ def rotate(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Give a trigger another address. The one before is refused from now on."""
+    """Give a trigger a new address. The old one is refused from now on."""
     place = place_to_ask(store)
     record = ask(ROTATE_TRIGGER, TriggerChange(trigger, reason=reason), place)
-    words = f"trigger {_name(record)} has another address (number {record.generation})"
+    words = f"trigger {_name(record)} has a new address (number {record.generation})"
     _told(record, json, words, f"wakeful trigger url {_name(record)}{place.flag}")
 
 
@@ -122,7 +123,7 @@ def url(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Show the address of a trigger. Keep it secret: who has it can wake the agent. The log says that you saw it."""
+    """Show the address of a trigger. Keep it secret: anyone with it can wake the agent. The log says you saw it."""
     found = ask(SHOW_TRIGGER_URL, TriggerAddress(trigger, purpose=purpose, base=base), place_to_ask(store))
     out(json_text(found.model_dump(mode="json"), indent=2) if json else found.trigger_url)
 
@@ -153,7 +154,7 @@ def _headers(given: list[str]) -> dict[str, str]:
     for each in given:
         name, colon, value = each.partition(":")
         if not colon or not name.strip():
-            raise InvalidRequest(f"--header {each!r} is no header", "Write it as NAME:VALUE.")
+            raise InvalidRequest(f"--header {each!r} is not a header", "Write it as NAME:VALUE.")
         found[name.strip()] = value.strip()
     return found
 
@@ -165,7 +166,7 @@ def _receipt_words(receipt: DeliveryReceipt) -> str:
         case "accepted":
             return f"accepted: {became} is stored for agent {agent}"
         case "duplicate":
-            return f"duplicate: it came before, as {became} for agent {agent}"
+            return f"duplicate: it was delivered before, as {became} for agent {agent}"
         case "refused":
             return f"refused ({receipt.reason}): {plain(receipt.message)}"
 

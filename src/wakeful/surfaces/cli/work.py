@@ -14,7 +14,7 @@ from wakeful.surfaces.cli.shown_values import age_cell, json_text, one_line, out
 
 def listed(
     agent: AgentArgument,
-    completed: Annotated[bool, typer.Option("--completed", help="Those that are done, instead.")] = False,
+    completed: Annotated[bool, typer.Option("--completed", help="List completed items instead.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many at most.")] = 100,
     json: JsonOption = False,
     wide: WideOption = False,
@@ -47,7 +47,7 @@ def add(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Put an objective into an agent's queue. It works on it when nothing that comes first is left."""
+    """Add an objective to an agent's queue. The agent works on it when nothing that comes first is left."""
     place = place_to_ask(store)
     item = ask(ENQUEUE_WORK, NewWorkItem(agent, objective), place)
     if json:

@@ -70,7 +70,7 @@ def command(
     """Run a saved workflow and print its outputs: in this process, or with --agent NAME in the daemon.
 
     With --agent NAME the tools, the policy and the budget of that agent of the daemon hold, and the daemon goes on with
-    the run whatever becomes of this command.
+    the run even if this command ends.
 
     Nodes use the built-in tools and those of --tools, and the agents of --tools, --agent and imported packages. Calls
     that need approval are asked about at the terminal. Without a terminal the run is stored as pending, the command

@@ -81,7 +81,7 @@ def use(
         bool, typer.Option("--isolated", help="Work in a git worktree on a branch of its own.")
     ] = False,
     cwd: Annotated[str | None, typer.Option("--cwd", metavar="FOLDER", help="Where commands begin, inside.")] = None,
-    label: Annotated[str, typer.Option("--label", metavar="WORD", help="A word in the name of the branch.")] = "",
+    label: Annotated[str, typer.Option("--label", metavar="WORD", help="A word for the name of the branch.")] = "",
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
@@ -105,7 +105,7 @@ def detach(
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Have an agent work in a folder no more. Nothing on disk is touched."""
+    """Detach a folder from an agent. Nothing on disk is touched."""
     known = ask(DETACH_WORKSPACE, WorkspaceToDetach(agent, workspace), place_to_ask(store))
     _told(known, json, f"{plain(workspace)} is detached from agent {plain(known.agent)}")
 

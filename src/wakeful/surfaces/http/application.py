@@ -193,7 +193,7 @@ async def _told(request: Request, error: Exception) -> Response:
 async def _wrong_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     places = [_place(each) for each in error.errors()[:5]]
-    return _answer(problem(422, "invalid_request", "; ".join(places), "See /openapi.json for what is taken."))
+    return _answer(problem(422, "invalid_request", "; ".join(places), "See /openapi.json for what is accepted."))
 
 
 def _place(each: "dict[str, object]") -> str:
@@ -206,7 +206,7 @@ def _place(each: "dict[str, object]") -> str:
     if kind == "missing":
         return f"{where} is missing" if where else "the body is missing"
     if not where and kind in ("model_type", "model_attributes_type", "dataclass_type", "dict_type"):
-        return "the body is no JSON object"
+        return "the body is not a JSON object"
     return f"{where}: {message[:1].lower()}{message[1:]}" if where else message
 
 
@@ -218,7 +218,7 @@ async def _framework(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         message = f"there is nothing at {asked}"
     elif error.status_code == 405:
-        message, hint = f"{asked} is not taken", f"Use {allowed} there." if allowed else hint
+        message, hint = f"{asked} is not allowed", f"Use {allowed} there." if allowed else hint
     answer = _answer(problem(error.status_code, code, message, hint))
     if allowed:
         answer.headers["allow"] = allowed

@@ -26,7 +26,7 @@ from wakeful.surfaces.http.request_keys import IDEMPOTENCY, KEY_PATTERN
 LONGEST_NAME = 500
 WORDS = "text"
 """The field of a body that holds words to an agent."""
-SEE = "See /openapi.json for what is taken."
+SEE = "See /openapi.json for what is accepted."
 _NAME: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)])
 _KEY: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(pattern=KEY_PATTERN)])
 _KEY_HEADER = IDEMPOTENCY.lower()
@@ -154,11 +154,11 @@ def _parsed(body: bytes) -> Any:
         is_utf8 = body[:1] == b"{" and body[1:2] != b"\0"  # as almost every one
         said = _JSON.decode(body.decode("utf-8" if is_utf8 else json.detect_encoding(body), "surrogatepass"))
     except json.JSONDecodeError as error:
-        words = f"the body is no JSON: {error.msg} (character {error.pos})"
+        words = f"the body is not JSON: {error.msg} (character {error.pos})"
         wrong = {"type": "json_invalid", "loc": ("body",), "msg": words, "input": {}}
         raise RequestValidationError([wrong]) from error
     except UnicodeDecodeError as error:
-        raise HTTPException(400, "the body is no JSON: it is not UTF-8") from error
+        raise HTTPException(400, "the body is not JSON: it is not UTF-8") from error
     except ValueError as error:
         raise HTTPException(400, "the body has a number with too many digits") from error
     if b"\\u" in body:
@@ -183,7 +183,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for key, said in Counter(key for key, _ in pairs).items() if said > 1)
-        raise InvalidValue("duplicate_key", "", f"the key {twice!r} stands in one object twice", "Send it once.")
+        raise InvalidValue("duplicate_key", "", f"the key {twice!r} appears twice in one object", "Send it once.")
     return found
 
 

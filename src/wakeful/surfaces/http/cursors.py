@@ -25,7 +25,7 @@ def place_in(request: Request, cursor: str | None) -> Any:
     try:
         mark, place = json.loads(base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
     except (ValueError, TypeError):
-        raise InvalidValue("invalid_cursor", "cursor", "it is none of ours", AGAIN) from None
+        raise InvalidValue("invalid_cursor", "cursor", "this server did not issue it", AGAIN) from None
     if mark != _mark(request):
         raise InvalidValue("invalid_cursor", "cursor", "it belongs to another list, or to another question", AGAIN)
     return place

@@ -260,7 +260,7 @@ def seen_before(after: int, last: str | None) -> int:
     number = last.strip()
     if not (number.isascii() and number.isdigit()) or len(number) > MOST_DIGITS:
         raise InvalidValue(
-            "invalid_cursor", "Last-Event-ID", f"{last!r:.80} is no number of an event", "Begin with after=0."
+            "invalid_cursor", "Last-Event-ID", f"{last!r:.80} is not the number of an event", "Begin with after=0."
         )
     return int(number)
 

@@ -255,7 +255,7 @@ def cut_off() -> HttpProblem:
 
 
 def token_refused() -> HttpProblem:
-    return problem(401, "token_refused", "the token opens nothing here", "Make one: wakeful token create NAME")
+    return problem(401, "token_refused", "the token is not valid here", "Make one: wakeful token create NAME")
 
 
 def _too_large() -> HttpProblem:
@@ -314,7 +314,7 @@ def _ambiguous(scope: Scope, headers: Mapping[str, str]) -> HttpProblem | None:
     twice = next((name.decode() for name in _SINGLE if said[name] > 1), None)
     if twice is None:
         return None
-    return problem(400, "bad_http", f"the header {twice} stands there twice", "Send it once.")
+    return problem(400, "bad_http", f"the header {twice} is given twice", "Send it once.")
 
 
 def _headers(scope: Scope) -> dict[str, str]:

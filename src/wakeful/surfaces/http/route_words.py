@@ -57,13 +57,13 @@ WORDS: Mapping[str, str] = {
     "GET /agents/{agent_id}/revisions": "List the definitions that an agent has had, the newest first.",
     "GET /agents/{agent_id}/diff": "Show what changed between two definitions of an agent.",
     "PUT /agents/{agent_id}/model": "Set the model of an agent. `null` returns to the one of its definition.",
-    "POST /agents/{agent_id}/archive": "Put an agent away. It runs no more and leaves the lists; its history stays.",
+    "POST /agents/{agent_id}/archive": "Archive an agent. It stops running and leaves the lists; its history stays.",
     "POST /control/agents/{agent_id}/pause": "Pause an agent. It keeps taking messages, and runs none.",
     "POST /control/agents/{agent_id}/stop": "Stop an agent. It refuses messages until it is resumed.",
     "POST /control/agents/{agent_id}/resume": "Resume an agent that was paused or stopped.",
     "POST /control/agents/{agent_id}/notice": "Send a notice as a test, the way the notices of this agent are sent.",
     "GET /agents/usage": "List how many turns, model calls and tokens each agent has used.",
-    "GET /overview": "Show all agents on one page: how each stands, when it wakes, what it spent, what needs somebody.",
+    "GET /overview": "Show all agents on one page: how each stands, when it wakes, what it spent, what needs a person.",
     "GET /feed": "List what operators see of all agents, the oldest first. As `text/event-stream` what comes follows; "
     "the id of each entry is its cursor.",
     "GET /feed/tail": "List the newest entries of the feed, of one agent or of all.",
@@ -80,7 +80,7 @@ WORDS: Mapping[str, str] = {
     # channels
     "GET /channels": "List the channels that notices and answers go through.",
     "POST /control/channels": "Add a channel.",
-    "DELETE /channels/{channel_id}": "Remove a channel. Its phones decide nothing any more.",
+    "DELETE /channels/{channel_id}": "Remove a channel. Its phones can no longer decide anything.",
     "POST /control/channels/{channel_id}/pairing": "Begin to pair a phone with a channel.",
     "POST /control/channels/{channel_id}/pair": "Pair a phone by the code that it shows.",
     "POST /control/channels/{channel_id}/test": "Send a test message through a channel.",
@@ -100,7 +100,7 @@ WORDS: Mapping[str, str] = {
     "POST /agents/{agent_id}/workspaces": "Let an agent work in a folder of the server's machine.",
     "PUT /agents/{agent_id}/workspace": "Say where an agent works from its next turn on. Give exactly one of `path` "
     "and `workspace_id`.",
-    "DELETE /agents/{agent_id}/workspaces/{workspace_id}": "Take a workspace from an agent. The folder stays.",
+    "DELETE /agents/{agent_id}/workspaces/{workspace_id}": "Detach a workspace from an agent. The folder stays.",
     "POST /agents/{agent_id}/worktrees/{worktree_id}/cleanup": "Look again at a worktree that was kept, and remove it "
     "if nothing in it would be lost.",
     # triggers
@@ -119,7 +119,7 @@ WORDS: Mapping[str, str] = {
     "POST /approvals/{approval_id}/answer": "Answer a question, or give a call its result without running it.",
     "POST /approvals/{approval_id}/always": "Approve a call, and make a rule that approves calls like it.",
     "POST /approvals/{approval_id}/reask": "Ask again about an approval whose time ran out.",
-    "GET /unknown": "List the calls whose outcome nobody knows after a crash.",
+    "GET /unknown": "List the calls whose outcome is unknown after a crash.",
     "POST /calls/{call_id}/outcome": "Say whether a call with an unknown outcome happened.",
     "GET /calls/{call_id}/why": "Explain why a call was allowed, asked about or refused.",
     "GET /requests": "List the calls that wait for a client to run them, with their real arguments.",

@@ -1,4 +1,4 @@
-"""The agents of a runtime, as `Runtime` has them: made, read, changed, paused, put away; their tasks and children."""
+"""The agents of a runtime, as `Runtime` has them: made, read, changed, paused, archived; their tasks and children."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ class LivingAgents:
     async def agents(self, *, private: bool = False, archived: bool = False) -> "list[AgentRecord]":
         """The public agents of the store, the oldest first: what each is, and how it stands.
 
-        With `private`, also those that belong to another agent; with `archived`, also those that were put away.
+        With `private`, also those that belong to another agent; with `archived`, also archived agents.
         """
         from wakeful.service.queries.agent_records import agent_records
 

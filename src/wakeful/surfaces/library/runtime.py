@@ -84,15 +84,19 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
         agents may then ask for their address. `clock` and `ids` are for tests.
         """
         if home is None and store is None:
-            raise InvalidRequest("Runtime() has no place for what it knows", "Give it a folder: Runtime('agents-home')")
+            raise InvalidRequest(
+                "Runtime() needs a home or a store", "Give it a folder for its home: Runtime('agents-home')"
+            )
         if home is not None and store is not None:
-            raise InvalidRequest("Runtime() was given a home and a store", "Give one: the store of a home is in it.")
+            raise InvalidRequest(
+                "Runtime() was given a home and a store", "Give one of them: a home has its own store."
+            )
         if min(max_turns, max_threads, max_starts) < 1:
             given = f"max_turns={max_turns}, max_threads={max_threads}, max_starts={max_starts}"
             raise InvalidRequest(f"{given}: nothing could run", "Give 1 or more.")
         if public_url is not None and not public_url.startswith(("http://", "https://")):
             raise InvalidRequest(
-                f"public_url={public_url!r} is no address", "Give a whole one: https://hooks.example.org"
+                f"public_url={public_url!r} is not an address", "Give a whole one: https://hooks.example.org"
             )
         self._public_url = public_url or ""
         self._home = Path(fspath(home)) if home is not None else None

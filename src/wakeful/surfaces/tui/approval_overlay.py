@@ -208,7 +208,7 @@ def decision_fields(how: str, fields: Record) -> Record:
             try:
                 given = json.loads(words)
             except ValueError as error:
-                raise ValueError(f"the arguments are no JSON: {error}") from None
+                raise ValueError(f"the arguments are not JSON: {error}") from None
             if not isinstance(given, dict):
                 raise ValueError("arguments are a JSON object")
             return {"arguments": given}

@@ -308,12 +308,12 @@ class ActionsOverlay(Overlay):
     heading = "Actions"
     actions: ClassVar[Mapping[str, tuple[str, str]]] = {
         "p": ("/pause", "pause it: everything is kept, nothing runs"),
-        "r": ("/resume", "let it go on"),
+        "r": ("/resume", "resume it"),
         "s": ("/stop", "stop it: messages are refused until it is resumed"),
         "w": ("/attach ", "let it work in another folder"),
         "u": ("/use ", "work in a folder from now on"),
         "x": ("/exit", "leave the folder: back to its own home"),
-        "d": ("/detach ", "take a folder away from it"),
+        "d": ("/detach ", "detach a folder from it"),
         "g": ("/prompt", "the system prompt of its newest turn"),
         "y": ("/why", "why it does not go on"),
     }

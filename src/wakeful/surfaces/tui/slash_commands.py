@@ -35,12 +35,12 @@ COMMANDS: Final = {
     "why": SlashCommand("/why", "why it does not go on"),
     "prompt": SlashCommand("/prompt", "the system prompt of the newest turn"),
     "pause": SlashCommand("/pause", "pause the agent"),
-    "resume": SlashCommand("/resume", "let it go on"),
+    "resume": SlashCommand("/resume", "resume it"),
     "stop": SlashCommand("/stop", "stop the agent"),
     "attach": SlashCommand("/attach PATH", "let it work in a folder"),
     "use": SlashCommand("/use PATH|ID", "work there from now on"),
     "exit": SlashCommand("/exit", "back to its own home"),
-    "detach": SlashCommand("/detach ID", "take a folder away"),
+    "detach": SlashCommand("/detach ID", "detach a folder"),
     "quit": SlashCommand("/quit", "leave; agents go on", "Ctrl+Q"),
 }
 WITH_WORDS: Final = frozenset(("agent", "display", "attach", "use", "detach", "now", "output"))
@@ -66,9 +66,9 @@ def read_line(line: str) -> TypedLine:
         hint = f"Did you mean /{near[0]}?" if near else "/help shows all. A message that begins with / is typed //."
         raise InvalidRequest(f"there is no command /{name}", hint)
     if name in WITH_WORDS and not words:
-        raise InvalidRequest(f"/{name} needs more words", COMMANDS[name].usage)
+        raise InvalidRequest(f"/{name} needs more arguments", COMMANDS[name].usage)
     if name not in WITH_WORDS and words:
-        raise InvalidRequest(f"/{name} takes no words", f"A message that begins with / is typed //{name} {words}")
+        raise InvalidRequest(f"/{name} takes no arguments", f"A message that begins with / is typed //{name} {words}")
     return TypedLine(name, words)
 
 
@@ -102,7 +102,7 @@ async def act(client: HomeClient, agent: str, name: str, words: str) -> ActionRe
             return ActionReport(f"{agent} works in its own home from its next turn on")
         case "detach":
             await client.detach(agent, words)
-            return ActionReport(f"{words} was taken from {agent}")
+            return ActionReport(f"{words} is detached from {agent}")
         case "why":
             return ActionReport(str((await client.why(agent))["sentence"]), f"Why: {agent}")
         case _:

@@ -158,7 +158,7 @@ def _not_looked_after(problem: OSError, hint: str) -> ToolReported:
     return ToolReported(
         ToolError(
             kind="repository_check_failed",
-            message=f"the repositories in the workspace could not be looked at: {problem}",
+            message=f"the repositories in the workspace could not be checked: {problem}",
             details={"problem": str(problem)},
             recovery_hint=hint,
         )

@@ -295,7 +295,7 @@ def _neither(path: str) -> str:
 def _changed_meanwhile(path: str) -> ToolReported:
     return refused(
         "changed_meanwhile",
-        f"{path!r} was changed by somebody else while this call ran; nothing was written",
+        f"{path!r} was changed by another program while this call ran; nothing was written",
         "Read the file again, then make the change.",
         retryable=True,
         path=path,

@@ -223,7 +223,7 @@ class Connection:
                 problem = AnswerLost(self._with_last_words("its connection ended"))
             else:
                 said = without_secrets(_short(str(error)), self.server)
-                problem = BadAnswer(f"it answered, and not as it should: {said}")
+                problem = BadAnswer(f"its answer is not valid: {said}")
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             problem = AnswerLost(self._with_last_words("its connection ended"))
         if isinstance(problem, SessionGone):

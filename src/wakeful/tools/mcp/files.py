@@ -22,9 +22,9 @@ def read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise InvalidConfig(f"{path} cannot be read: {error}", "mend the file, or move it away") from None
+        raise InvalidConfig(f"{path} cannot be read: {error}", "repair the file, or move it away") from None
     if not isinstance(data, dict):
-        raise InvalidConfig(f"{path} holds a {type(data).__name__}, not an object", "mend the file, or move it away")
+        raise InvalidConfig(f"{path} holds a {type(data).__name__}, not an object", "repair the file, or move it away")
     return data
 
 

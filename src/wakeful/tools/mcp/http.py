@@ -24,7 +24,7 @@ ERROR_BYTES = 64 * 1024
 TALKATIVE = ("httpcore2", "httpx2", "mcp.client.auth", "mcp.client.streamable_http")
 """Their lines show addresses with their queries, headers as they come, and failed logins with all they hold."""
 SHORT = {"connect": 10.0, "read": 30.0, "write": 30.0, "pool": 10.0}
-WORDS_FOR = {401: "it wants to know who asks", 403: "it does not let this client in", 429: "it is asked too often"}
+WORDS_FOR = {401: "it requires a login or a key", 403: "it refuses access", 429: "its rate limit was reached"}
 
 
 def _code() -> int:

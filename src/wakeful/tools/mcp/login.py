@@ -79,6 +79,6 @@ def _understood(line: str, path: str) -> tuple[str, str, BrowserGrant | None]:
         return "404 Not Found", "There is nothing here.", None
     given = {name: values[0] for name, values in parse_qs(asked.query).items()}
     if "code" not in given:
-        return "200 OK", "It was not granted. You can close this window.", BrowserGrant("", given.get("state"))
-    words = "wakeful has been let in. You can close this window."
+        return "200 OK", "Access was not granted. You can close this window.", BrowserGrant("", given.get("state"))
+    words = "wakeful is logged in. You can close this window."
     return "200 OK", words, BrowserGrant(given["code"], given.get("state"), given.get("iss"))

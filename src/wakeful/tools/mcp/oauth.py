@@ -149,7 +149,7 @@ class Login(httpx2.Auth):
             except WakefulError as problem:
                 words = problem.message
             except (OAuthFlowError, ValidationError):
-                words = "it could not be logged in to"
+                words = "the login failed"
             finally:
                 await flow.aclose()
             self._provider = self._made()  # somebody may log in meanwhile: the next request looks again
@@ -167,7 +167,7 @@ def _provider(server: HttpServer, principal: str, folder: Path, ask: Ask | None)
     async def show(url: str) -> None:
         if ask is None:
             raise NotReached(
-                f"nobody has let wakeful in there for {principal!r}: wakeful mcp login {server.name}"
+                f"wakeful is not logged in there for {principal!r}: wakeful mcp login {server.name}"
                 + ("" if principal == OWNER else f" --principal {principal}")
             )
         asked.append(url)

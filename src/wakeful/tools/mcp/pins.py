@@ -108,7 +108,7 @@ class Pins:
             or not isinstance(servers, dict)
             or not all(map(_is_server, servers.values()))
         ):
-            raise InvalidConfig(f"{self.path} holds no pins of this version", "mend the file, or move it away")
+            raise InvalidConfig(f"{self.path} holds no pins of this version", "repair the file, or move it away")
         return data
 
 

@@ -211,7 +211,7 @@ def check_classes(name: str, classes: Mapping[str, str]) -> dict[str, Permission
     for pattern, given in classes.items():
         if given not in by_name:
             raise InvalidConfig(
-                f"the MCP server {name!r}: {given!r} for {pattern!r} is no permission class",
+                f"the MCP server {name!r}: {given!r} for {pattern!r} is not a permission class",
                 f"give one of: {', '.join(known)}",
             )
     return {pattern: by_name[given] for pattern, given in classes.items()}

@@ -179,7 +179,7 @@ def from_mcp(
             f"from_mcp({name!r}): command is a text", "give a list: command=['npx', '-y', 'the-server']"
         )
     if not timeout > 0:
-        raise InvalidConfig(f"from_mcp({name!r}): timeout={timeout!r} is no number of seconds")
+        raise InvalidConfig(f"from_mcp({name!r}): timeout={timeout!r} is not a number of seconds")
     server: Server
     if url is None:
         for given, what in ((headers, "headers"), (oauth, "oauth"), (allow_private, "allow_private")):

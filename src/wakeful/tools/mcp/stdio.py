@@ -162,7 +162,7 @@ async def _read(
                 except ValueError:
                     tail.garbage += 1
                     if tail.garbage >= limits.garbage_lines:
-                        tail.note = f"it wrote {tail.garbage:,} lines that are no messages"
+                        tail.note = f"it wrote {tail.garbage:,} lines that are not messages"
                         return
                     continue
                 await incoming.send(SessionMessage(message))

@@ -23,7 +23,7 @@ def event_detail(event: RuntimeEvent) -> str:
         case "message.admitted":
             return one_line(has.get("prompt_preview", ""))
         case "event.expired":
-            return f"{has.get('event_type')}, of which what it said is gone"
+            return f"{has.get('event_type')}, whose details were removed"
         case "turn.started":
             return one_line(f"{has.get('agent_name')} on {has.get('model_ref')}")
         case "context.resolved":

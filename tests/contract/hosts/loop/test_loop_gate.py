@@ -266,8 +266,8 @@ def _raises(context: dict[str, Any]) -> Any:
         (lambda context: {}, "none of"),
         (lambda context: {"action": "replace_result"}, "without a result"),
         (lambda context: {"action": "replace_result", "result": "text"}, "not an object"),
-        (lambda context: {"action": "replace_result", "result": {"x": object()}}, "no JSON"),
-        (lambda context: {"action": "reject", "error": 3}, "no text"),
+        (lambda context: {"action": "replace_result", "result": {"x": object()}}, "not JSON"),
+        (lambda context: {"action": "reject", "error": 3}, "not a text"),
     ],
 )
 @pytest.mark.parametrize("as_hook", [False, True])

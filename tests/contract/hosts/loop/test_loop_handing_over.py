@@ -125,7 +125,7 @@ async def test_parameters_that_are_not_the_models_are_in_the_request() -> None:
         ({"tool_call_id": "c9"}, "tool_call_id='c9'"),
         ({"status": "runtime_tool_completed"}, "status="),
         ({"parameters": {"q": 3}}, "do not fit"),
-        ({"timeout_at": "soon"}, "no ISO 8601 time"),
+        ({"timeout_at": "soon"}, "not an ISO 8601 time"),
         ({"colour": "red"}, "is none"),
     ],
 )

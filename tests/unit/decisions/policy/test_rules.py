@@ -196,7 +196,7 @@ def test_a_person_may_also_say_never() -> None:
         ({"match": "x", "decision": "maybe"}, "allow"),
         ({"match": "x", "decision": "deny", "approvers": ["ann"]}, "belong to an ask"),
         ({"match": "x", "decision": "allow", "always_ask": True}, "belong to an ask"),
-        ({"match": "x", "decision": "ask", "origin": "always", "approvers": ["ann"]}, "names nobody to ask"),
+        ({"match": "x", "decision": "ask", "origin": "always", "approvers": ["ann"]}, "has no approvers"),
         ({"match": "x", "decision": "deny", "arguments": {"n": 1}}, "string"),
         ({"match": "x", "decision": "deny", "matches": "y"}, "not permitted"),
     ],

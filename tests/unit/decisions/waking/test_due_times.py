@@ -80,10 +80,10 @@ def test_a_line_for_every_hour_keeps_its_beat() -> None:
     [
         ("* * * *", "4 fields, and a cron line has 5"),
         ("* * * * * *", "6 fields, and a cron line has 5"),
-        ("61 * * * *", "is no cron line: bad minute"),
-        ("0 0 30 2 *", "is no cron line: bad day-of-month"),
+        ("61 * * * *", "is not a cron line: bad minute"),
+        ("0 0 30 2 *", "is not a cron line: bad day-of-month"),
         ("", "has 0 fields"),
-        ("0 7 * * someday", "is no cron line: bad day-of-week"),
+        ("0 7 * * someday", "is not a cron line: bad day-of-week"),
     ],
 )
 def test_a_line_that_cannot_be_due_is_refused_with_the_line(line: str, problem: str) -> None:

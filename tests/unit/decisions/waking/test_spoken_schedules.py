@@ -30,11 +30,11 @@ def test_what_is_said_is_a_cron_line(said: str, cron: str) -> None:
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ("noonish", "no time that is understood"),
-        ("", "no time that is understood"),
-        ("25:00", "there is no 25:00"),
-        ("mo 07:00", "'mo' is no day"),
-        ("funday 07:00", "'funday' is no day"),
+        ("noonish", "not a time that wakeful understands"),
+        ("", "not a time that wakeful understands"),
+        ("25:00", "25:00 is not a time of day"),
+        ("mo 07:00", "'mo' is not a day of the week"),
+        ("funday 07:00", "'funday' is not a day of the week"),
         ("every 7 minutes", "does not divide an hour evenly"),
         ("every 0 hours", "does not divide a day evenly"),
         ("every 5 hours", "does not divide a day evenly"),

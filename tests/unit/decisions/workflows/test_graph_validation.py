@@ -64,7 +64,7 @@ def test_a_workflow_has_no_way_back_not_even_to_itself_and_an_end_to_its_size() 
     largest = line(*(f"n{at}" for at in range(MAX_NODES)))
     assert MAX_NODES == 64 and [each.code for each in validate(largest, TYPES)] == ["missing_required_input"]
     assert [str(each) for each in validate(line(*(f"n{at}" for at in range(MAX_NODES + 1))), TYPES)] == [
-        "too_large at nodes: there are 65 nodes, and a workflow has 64 at most"
+        "too_large at nodes: 65 nodes are too many; a workflow has at most 64"
     ]
     open_tool = NodeType(kind="tool", ref="any", input_schema={"type": "object", "additionalProperties": True})
     most = {

@@ -59,7 +59,7 @@ def test_an_item_has_its_shape_and_an_id_that_follows_from_it() -> None:
 def test_items_from_outside_are_named_by_their_place() -> None:
     with pytest.raises(InvalidValue, match=r"^invalid_compaction_item: items\[1\]\.type: "):
         normalise_items([{"type": "a", "content": ""}, {"type": "", "content": ""}])
-    with pytest.raises(InvalidValue, match="a list of items is needed"):
+    with pytest.raises(InvalidValue, match="expected a list of items"):
         normalise_items("text")
 
 

@@ -87,9 +87,9 @@ def test_what_stands_for_a_section_keeps_its_heading_line_and_a_pointer_points_s
 
 def test_a_summary_that_says_nothing_and_a_piece_that_is_none_are_refused() -> None:
     section = split_markdown("# a\n")[0]
-    with pytest.raises(InvalidValue, match="says nothing"):
+    with pytest.raises(InvalidValue, match="must not be empty"):
         summarise_section(section, " ")
-    with pytest.raises(InvalidValue, match="is no section"):
+    with pytest.raises(InvalidValue, match="is not a section"):
         point_to_section(made(PREAMBLE, "x", 0), "there")
     with pytest.raises(InvalidValue, match=r"items\[0\]\.type"):
         join_markdown([made("message:text", "x", 0)])

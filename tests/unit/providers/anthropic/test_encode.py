@@ -366,9 +366,9 @@ def test_pictures_in_results() -> None:
     ("part", "profile", "why"),
     [
         (Image(data=b"x"), replace(BARE, images=False), "it is not known to take images"),
-        (Image(data=b"x", media_type="image/tiff"), BARE, "image/tiff is no format that it takes"),
-        (File(name="z.zip", data=b"\xff\xfe", media_type="application/zip"), BARE, "application/zip is not taken"),
-        (File(name="z.csv", url="https://example.com/z.csv", media_type="text/csv"), BARE, "text/csv is not taken"),
+        (Image(data=b"x", media_type="image/tiff"), BARE, "image/tiff is not a format that it takes"),
+        (File(name="z.zip", data=b"\xff\xfe", media_type="application/zip"), BARE, "application/zip is not supported"),
+        (File(name="z.csv", url="https://example.com/z.csv", media_type="text/csv"), BARE, "text/csv is not supported"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_in_a_prompt_and_named_in_a_result(

@@ -78,7 +78,7 @@ def test_vendor_fields_go_where_they_belong_in_either_spelling() -> None:
 
 
 def test_a_field_that_gemini_does_not_have_is_an_error_with_the_one_that_was_meant() -> None:
-    with pytest.raises(ModelFailure, match=r"settings\.gemini\.topk is no field.*did you mean 'topK'") as raised:
+    with pytest.raises(ModelFailure, match=r"settings\.gemini\.topk is not a field.*did you mean 'topK'") as raised:
         body(settings={"gemini": {"topk": 40}})
     assert raised.value.kind == "contract_error"
 
@@ -151,5 +151,5 @@ def test_sound_video_and_documents_are_shown_as_the_vendor_s_types_have_them(kin
 
 def test_a_picture_format_that_gemini_does_not_take_is_refused_by_name() -> None:
     asked = UserItem(parts=(Image(data=b"gif", media_type="image/gif"),))
-    with pytest.raises(ModelFailure, match=r"image/gif is no format that it takes.*WebP, HEIC"):
+    with pytest.raises(ModelFailure, match=r"image/gif is not a format that it takes.*WebP, HEIC"):
         body(history=History([asked]))

@@ -290,7 +290,7 @@ def test_a_prompt_the_model_cannot_see_is_refused_and_not_thinned_out(part: Imag
 
 
 def test_a_file_by_url_is_refused_because_chat_would_not_fetch_it() -> None:
-    with pytest.raises(ModelFailure, match="takes no files by URL; give its bytes"):
+    with pytest.raises(ModelFailure, match="does not support files by URL; give its bytes"):
         sent(UserItem(parts=(File(name="a.pdf", url="https://example.com/a.pdf", media_type="application/pdf"),)))
 
 

@@ -124,7 +124,7 @@ def test_an_unknown_model_is_told_with_near_names() -> None:
     peer = PEER._replace(model_ref="acme:gpt-5.5-prp")
     body = json.dumps(openai("The model `gpt-5.5-prp` does not exist", code="model_not_found")).encode()
     failure = from_status("acme", "acme:gpt-5.5-prp", 404, {}, body, peer=peer)
-    assert "knows no model 'gpt-5.5-prp'" in failure.message
+    assert "does not know the model 'gpt-5.5-prp'" in failure.message
     assert "Did you mean gpt-5.5-pro" in failure.message
 
 

@@ -212,7 +212,7 @@ async def test_a_grant_lets_a_run_go_on_before_its_window_turns(system: Engine) 
 
 
 async def test_a_grant_is_refused_when_it_is_nothing_or_its_window_is_unclear(system: Engine) -> None:
-    with pytest.raises(InvalidConfig, match="a grant of '0'"):
+    with pytest.raises(InvalidConfig, match="a grant cannot be '0'"):
         await grant(system, "runtime", "0", "day")
     with pytest.raises(InvalidConfig, match="name the limit to raise"):
         await grant(system, "runtime", "1")
@@ -289,7 +289,7 @@ async def test_a_model_without_a_price_is_refused_in_a_window_unless_its_tokens_
     model = Unpriced()
     result = await run_turn(system, RunRequest(agent(model, day("5")), "go"))
     assert (result.status, result.stop_reason, model.asked) == ("failed", "routing_not_possible", 0)
-    assert "nobody knows what it costs" in result.message
+    assert "its price is not known" in result.message
     await agrees(system.store, result.turn_id)
     paid = Paid()
     other = agent(model, day("5")).changed(fallbacks=[paid])

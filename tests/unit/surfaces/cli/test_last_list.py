@@ -40,7 +40,7 @@ def test_each_place_has_its_own_lists(tmp_path: Path) -> None:
     assert id_of("1", ["approvals"], StoreAddress(HERE.path, True, near)) == "appr_here"
     assert id_of("1", ["approvals"], StoreAddress(str(link), False)) == "appr_file"
     assert id_of("1", ["approvals"], StoreAddress("", False, far)) == "appr_far"
-    with pytest.raises(WrongRequest, match="None was shown yet"):
+    with pytest.raises(WrongRequest, match="No list was shown yet"):
         id_of("1", ["approvals"], StoreAddress("", False, other))
 
 
@@ -53,7 +53,7 @@ def test_a_row_that_was_not_there_is_refused(word: str, why: str) -> None:
 
 
 def test_without_a_list_and_with_one_of_yesterday_a_number_means_nothing(state: Path) -> None:
-    with pytest.raises(WrongRequest, match="None was shown yet"):
+    with pytest.raises(WrongRequest, match="No list was shown yet"):
         id_of("1", ["timers"], HERE)
     remember("timers", ["timer_1"], HERE)
     (file,) = (state / "wakeful").iterdir()
@@ -63,7 +63,7 @@ def test_without_a_list_and_with_one_of_yesterday_a_number_means_nothing(state: 
     with pytest.raises(WrongRequest, match="older than a day"):
         id_of("1", ["timers"], HERE)
     file.write_text("{")
-    with pytest.raises(WrongRequest, match="None was shown yet"):
+    with pytest.raises(WrongRequest, match="No list was shown yet"):
         id_of("1", ["timers"], HERE)
 
 
@@ -77,7 +77,7 @@ def test_a_key_that_is_a_number_stays_a_key() -> None:
 def test_digits_that_are_no_row_may_be_the_beginning_of_an_id() -> None:
     remember("artifacts", ["sha256:4021aa"], HERE)
     assert id_of("4021", ["artifacts"], HERE) == "4021"
-    with pytest.raises(WrongRequest, match="the last list had 1 row, and 402 is none of them"):
+    with pytest.raises(WrongRequest, match="there is no row 402: the last list had 1 row"):
         id_of("402", ["artifacts"], HERE)
 
 

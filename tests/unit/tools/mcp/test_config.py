@@ -77,12 +77,12 @@ def test_a_file_that_lies_in_the_folder_starts_nothing(tmp_path: Path) -> None:
         ({"command": "x", "args": "-y"}, "args is a str, not a list"),
         ({"command": "x", "env": {"A": 1}}, "env.A holds a int, not a text"),
         ({"command": "x", "env": {"A": "${NOT_SET}"}}, "wants the variable NOT_SET"),
-        ({"command": "x", "classes": {"*": "anything"}}, "'anything' for '\\*' is no permission class"),
+        ({"command": "x", "classes": {"*": "anything"}}, "'anything' for '\\*' is not a permission class"),
         ({"url": "ftp://x"}, "no usable URL"),
         ({"url": "https://user:word@x"}, "holds a user or password"),
         ({"url": "https://x", "headers": {"A": "b\r\nC: d"}}, "cannot be sent"),
         ({"url": "https://x", "protocol": "2024-11-05"}, "no such revision"),
-        ({"command": "x", "timeout": 0}, "no number of seconds"),
+        ({"command": "x", "timeout": 0}, "not a number of seconds"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(entry: Any, words: str) -> None:

@@ -127,7 +127,7 @@ async def test_an_error_on_the_way_is_that_calls_own(httpserver: HTTPServer, sou
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(401, "HTTP 401: it wants to know who asks"), (403, "HTTP 403"), (429, "HTTP 429: it is asked too often")],
+    [(401, "HTTP 401: it requires a login or a key"), (403, "HTTP 403"), (429, "HTTP 429: its rate limit was reached")],
 )
 async def test_a_refusal_before_the_call_is_no_unknown_outcome(
     httpserver: HTTPServer, source_at: MakeSource, status: int, words: str

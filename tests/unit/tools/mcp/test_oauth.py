@@ -130,7 +130,7 @@ async def test_a_login_that_is_refused_leaves_nothing_behind(source: McpSource, 
     async def refuse(url: str) -> BrowserGrant:
         return gate.authorize(url, granted=False)
 
-    with pytest.raises(NotReached, match="could not be logged in to"):
+    with pytest.raises(NotReached, match="the login failed"):
         await log_in(source, refuse)
     assert names(await source.offer()) == []
     assert "access" not in "".join(path.read_text() for path in (tmp_path / "tokens").iterdir())
@@ -140,7 +140,7 @@ async def test_an_answer_that_belongs_to_another_login_is_refused(source: McpSou
     async def swapped(url: str) -> BrowserGrant:
         return BrowserGrant(gate.authorize(url).code, "another-state")
 
-    with pytest.raises(NotReached, match="could not be logged in to"):
+    with pytest.raises(NotReached, match="the login failed"):
         await log_in(source, swapped)
     assert gate.grants == []
 

@@ -306,7 +306,7 @@ async def test_lines_that_are_no_messages_are_passed_over(odd: MakeOdd) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "words"), [("only_garbage", "lines that are no messages"), ("no_newline", "a message of more than")]
+    ("mode", "words"), [("only_garbage", "lines that are not messages"), ("no_newline", "a message of more than")]
 )
 async def test_a_server_that_says_nothing_but_nonsense_is_given_up(odd: MakeOdd, mode: str, words: str) -> None:
     tool = named(await odd(mode, limits=ServerLimits(message_bytes=1_000_000)).source.offer(), "mcp.odd/reads")
