@@ -146,7 +146,7 @@ async def run_timer(engine: Engine, named: str, *, by: str) -> TimerRow:
     So it goes the way of every due time, and the schedule of the first one stays. Raises InvalidRequest where no timer
     is meant, or more than one.
     """
-    row = _meant(await engine.store.timers(), named)
+    row = meant_timer(await engine.store.timers(), named)
     behind: Authority | None = row.derived_from
     if behind is None and row.armed_by == "agent":
         behind = "runtime_instruction"  # the agent's own words, whoever has them said now
@@ -162,7 +162,8 @@ async def run_timer(engine: Engine, named: str, *, by: str) -> TimerRow:
     return await arm_timer(engine, row.agent_id, terms)
 
 
-def _meant(rows: Sequence[TimerRow], named: str) -> TimerRow:
+def meant_timer(rows: Sequence[TimerRow], named: str) -> TimerRow:
+    """The one that an id, the beginning of it, a name, or an agent with no other means. Raises InvalidRequest."""
     armed = [row for row in rows if row.state == "armed"]
     scheduled = [row for row in armed if row.cron is not None]
     ways = (

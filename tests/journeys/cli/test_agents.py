@@ -125,7 +125,7 @@ def test_timers_and_notices_are_listed(wakeful: Wakeful, home: Path) -> None:
     timer = asyncio.run(arm())
     listed = wakeful("timer", "list").out
     assert "look" in listed and "0 7 * * * UTC" in listed
-    assert wakeful("timer", "cancel", timer).code == 0
+    assert wakeful("timer", "cancel", "look").code == 0, "by the name that the list shows"
     assert json.loads(wakeful("timer", "list", "ops", "--json").out)[0]["state"] == "cancelled"
     assert wakeful("timer", "cancel", timer).code != 0
     assert wakeful("notices").out == "no notices\n"

@@ -31,6 +31,7 @@ from wakeful.tools.web_search import WebSearch
 
 UNCHANGED = "nothing was changed; "
 AGENT = "AGENT"
+RUN_IT = UNCHANGED + "start what runs the agent, and it goes on: wakeful daemon start, or your program"
 
 
 class ToolsNotSupplied(ToolMissing):
@@ -42,16 +43,6 @@ class ToolsNotSupplied(ToolMissing):
             UNCHANGED + "name it with --tools module:name",
         )
         self.names = tuple(names)
-
-
-class BegunByRuntime(AgentMissing):
-    """A turn that a runtime began, with tools that nothing else gives: by itself it cannot go on."""
-
-    def __init__(self, who: str) -> None:
-        super().__init__(
-            f"{who} was begun by a runtime, with tools that only a runtime has",
-            UNCHANGED + "start what runs the agent, and it goes on: wakeful daemon start, or your program",
-        )
 
 
 class NeverBegan(AgentMissing):
@@ -79,7 +70,7 @@ async def rebuilt_agent(
             )
         return Agent(row.agent_name, model, tools=tools, workspace=workspace, profile=cast(Profile | None, profile))
     if _is_of_runtime(config):
-        raise BegunByRuntime(who)
+        raise AgentMissing(f"{who} was begun by a runtime, with tools that only a runtime has", RUN_IT)
     if config.output_schema is not None:
         raise AgentMissing(
             f"{who} has to answer with a type that only your program knows",

@@ -194,12 +194,14 @@ async def _timers(opened: OpenStore, asked: AgentName) -> "list[TimerRecord]":
 async def _cancel_timer(opened: OpenStore, asked: TimerName) -> "TimerRecord":
     from wakeful.contracts.errors import TimerNotFound
     from wakeful.ports.timers import TIMERS
-    from wakeful.runtime.timers import cancel_timer
+    from wakeful.runtime.timers import cancel_timer, meant_timer
     from wakeful.service.queries.record_names import meant_row
     from wakeful.service.queries.runtime_agents import timer_record
 
     row = await meant_row(opened.store, TIMERS, asked.timer, "timer_", "timers", TimerNotFound)
-    timer_id = asked.timer if row is None else row.timer_id
+    rows = await opened.store.timers() if row is None else []
+    is_name = any(asked.timer in (each.name, each.agent_id) for each in rows)
+    timer_id = meant_timer(rows, asked.timer).timer_id if is_name else asked.timer if row is None else row.timer_id
     return timer_record(await cancel_timer(opened.engine, timer_id, by=asked.by, reason=asked.reason))
 
 

@@ -135,7 +135,7 @@ def send(
 
 
 def _held(agent: str, place: StoreAddress) -> list[str]:
-    """That the agent keeps the message and does not run, and the command that lets it."""
+    """Lines about a message that is kept because its agent does not run, with the command that lets it run."""
     with suppress(AgentNotFound):  # it runs in a program of its own
         (record,) = ask(LIST_AGENTS, AgentQuery(agent), place)
         if record.control == "paused":

@@ -59,7 +59,7 @@ ELSEWHERE = {
         'An agent closes its items itself. Tell it: wakeful send AGENT "Complete the work item ID."',
     ),
 }
-"""What people look for a command for, and how it is done."""
+"""Commands that people expect and that are not there, with the way in which it is done."""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -32,9 +32,9 @@ _PARSER_WORDS = (
 
 
 _NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
-"""What a system refuses wherever the file is."""
+"""Refusals of the system that are told of any file."""
 _NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
-"""What it says of a home that cannot be made; of any other file it is a slip of ours."""
+"""Refusals that are told of a home that cannot be made; of any other file they are a bug of ours."""
 
 
 class Failure(WakefulError):

@@ -17,7 +17,7 @@ from wakeful.hosts.packages.workflows import settle_package
 from wakeful.service import Agent, Engine, Store, TurnRow
 from wakeful.service.code_loader import LoadedCode, code_options, load
 from wakeful.service.commands.agent_rebuild import (
-    BegunByRuntime,
+    RUN_IT,
     NeverBegan,
     ToolsNotSupplied,
     code_needed,
@@ -280,7 +280,7 @@ async def _with_own(system: Engine, row: TurnRow, supplied: SuppliedCode) -> lis
 
 def _with_command(missing: WakefulError, row: TurnRow, place: StoreAddress) -> NeedsPerson:
     """The same words, and the line to type."""
-    if isinstance(missing, BegunByRuntime):
+    if missing.hint == RUN_IT:
         return NeedsPerson(missing.message, missing.hint)
     if isinstance(missing, ToolsNotSupplied):
         options = " ".join(f"--tools MODULE:{name.rpartition('/')[2]}" for name in missing.names)

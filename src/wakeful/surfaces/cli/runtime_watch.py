@@ -104,7 +104,7 @@ def timers(
 
 
 def cancel_timer(
-    timer: Annotated[str, typer.Argument(metavar="TIMER", help="The timer's id, or its beginning.")],
+    timer: Annotated[str, typer.Argument(metavar="TIMER", help="A timer's id or name, or an agent with one timer.")],
     reason: LoggedReasonOption = "",
     json: JsonOption = False,
     store: StoreOption = None,
@@ -115,6 +115,8 @@ def cancel_timer(
         out(json_text(record.model_dump(mode="json"), indent=2))
         return
     out(f"timer {short(record.timer_id)} of agent {plain(record.agent)} is cancelled")
+    if record.armed_by == "file":
+        out("it stands in the agent's file: take it out there, or the next start sets it again")
 
 
 def stop(
