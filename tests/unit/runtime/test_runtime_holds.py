@@ -146,6 +146,38 @@ async def test_a_turn_that_was_paused_by_name_stays_paused(tmp_path: Path) -> No
         assert (await rt.answer(sent)).output == "done"
 
 
+@pytest.mark.parametrize("what", ["agent", "turn"])
+async def test_a_turn_under_way_that_is_resumed_by_name_rests_until_everything_runs(tmp_path: Path, what: str) -> None:
+    """It would go on without asking, beside agents that all rest."""
+    work, asked = Work(), list[str]()
+
+    def reply(request: Any) -> Any:
+        asked.append("asked")
+        return {"calls": [{"name": "step"}]} if len(asked) == 1 else "done"
+
+    async with Runtime(tmp_path, agents=[Agent("busy", scripted(reply), tools=[work.tool])], clock=FixedClock()) as rt:
+        sent = await rt.send("busy", "Work.")
+        await work.began.wait()
+        await rt.pause("busy")
+        await rt.pause_all()
+        engine = rt._here.engine
+        (turn,) = [row async for row in engine.store.open_turns()]
+        if what == "agent":
+            await rt.resume("busy")
+        else:
+            await unpause_turn(engine, turn.turn_id, requested_by="ann")
+        work.goes_on.set()
+        await rt.settled()
+        assert len(asked) == 1, "everything is paused"
+        await rt.resume_all()
+        await rt.settled()
+        if what == "turn":
+            assert len(asked) == 1, "its agent is paused"
+            await rt.resume("busy")
+            await rt.settled()
+        assert (await rt.answer(sent)).output == "done"
+
+
 async def test_running_commands_are_ended(tmp_path: Path) -> None:
     """One that a call waits for, and one that has become a task."""
     (tmp_path / "work").mkdir()
