@@ -14,6 +14,7 @@ from pathlib import Path
 from wakeful.contracts.errors import AgentMissing, EventRefused, ForTheCaller
 from wakeful.engine.named_servers import check_servers
 from wakeful.engine.run_request import Engine
+from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.runtime.agent_definitions import read_definition
 from wakeful.service.agent_supply import AgentSupply
 from wakeful.service.commands.agents import RUNTIME, resume_agent
@@ -34,14 +35,18 @@ class ParkedAgents:
     async def note(self, agent_id: str) -> None:
         """An agent was paused because it could not be run. Is it its definition that is not right?"""
         row = await self.engine.store.runtime_agent(agent_id)
-        is_parked = row is not None and (row.control, row.cause) == ("paused", "configuration")
-        if row is not None and is_parked and not await self._is_right(agent_id):
-            self._waiting[agent_id] = row.changed_at
+        if row is not None:
+            await self._note(row)
 
     async def recall(self) -> None:
         """What a runtime before this one has paused."""
         for row in await self.engine.store.held_agents():
-            await self.note(row.agent_id)
+            await self._note(row)
+
+    async def _note(self, row: RuntimeAgentRow) -> None:
+        is_parked = (row.control, row.cause) == ("paused", "configuration")
+        if is_parked and not await self._is_right(row.agent_id):
+            self._waiting[row.agent_id] = row.changed_at
 
     async def look(self) -> None:
         """Let those run whose definition is right by now."""
