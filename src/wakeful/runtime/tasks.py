@@ -139,10 +139,19 @@ class RuntimeTasks:
     @contextlib.contextmanager
     def running(self, command: TaskCommand) -> Iterator[None]:
         self._foreground.append(command)
+        looking = asyncio.get_running_loop().create_task(self._end_if_held(command))
         try:
             yield
         finally:
+            looking.cancel()
             self._foreground.remove(command)
+
+    async def _end_if_held(self, command: TaskCommand) -> None:
+        """A command that was about to begin when everything was paused or stopped is ended like those that ran."""
+        with contextlib.suppress(ForTheCaller):  # the store cannot be read: nothing more of the turn will be done
+            hold = await self._store.runtime_hold()
+            if hold is not None and hold.control != "running":
+                await command.stop(STOP_GRACE_SECONDS)
 
     async def same_command(self, turn_id: str, spec: CommandSpec) -> TaskRow | None:
         turn = await self._store.turn(turn_id)

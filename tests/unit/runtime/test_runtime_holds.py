@@ -8,6 +8,8 @@ import pytest
 
 from wakeful import Agent, Runtime, tool
 from wakeful.errors import AgentStopped
+from wakeful.processes.supervised_command import SupervisedCommand
+from wakeful.sandbox.confinement import Sandbox
 from wakeful.service.commands.steering import pause_turn, unpause_turn
 from wakeful.testing import FixedClock, scripted
 
@@ -202,3 +204,18 @@ async def test_running_commands_are_ended(tmp_path: Path) -> None:
         assert await rt._here.engine.store.open_tasks() == []
         assert rt._here.tasks._foreground == []
         assert "ended" not in log.read_text()
+
+
+async def test_a_command_that_has_just_begun_when_everything_is_paused_is_ended(tmp_path: Path) -> None:
+    """It was let through before, and was not known to its runtime when that ended what ran."""
+    where = Sandbox(tmp_path)
+    async with Runtime(tmp_path / "home", agents=[Agent("ops", scripted(["yes"]))]) as rt:
+        command = await SupervisedCommand.start(where, ["sleep", "600"], where.root)
+        try:
+            await rt.pause_all()
+            async with asyncio.timeout(60):
+                with rt._here.tasks.running(command):
+                    ended = await command.ended()
+        finally:
+            await command.end()
+    assert ended.exit_status != 0
