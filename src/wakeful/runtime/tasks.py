@@ -30,7 +30,7 @@ from wakeful.decisions.task_ends import (
 )
 from wakeful.engine.run_request import Engine
 from wakeful.ports import WakeRow
-from wakeful.ports.tasks import ChildOfTask, Settle, TaskCommand, TaskOrder, TaskRow
+from wakeful.ports.tasks import ChildOfTask, RunningCommand, Settle, TaskCommand, TaskOrder, TaskRow
 from wakeful.processes.output_segments import FIRST, read_output
 from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.processes.supervised_command import STOP_GRACE_SECONDS, SupervisedCommand, find
@@ -67,7 +67,7 @@ class RuntimeTasks:
         """Of the tasks that run; a future, because one is looked for after a restart."""
         self._stopping: set[str] = set()
         """Tasks whose command was asked to end from here."""
-        self._foreground: list[TaskCommand] = []
+        self._foreground: list[RunningCommand] = []
         """Commands that a call waits for."""
         self._being_made: set[str] = set()
         """Tasks that are on disk, and whose command is just told to outlive this process."""
@@ -137,7 +137,7 @@ class RuntimeTasks:
     # --- the board of tools ----------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def running(self, command: TaskCommand) -> Iterator[None]:
+    def running(self, command: RunningCommand) -> Iterator[None]:
         self._foreground.append(command)
         looking = asyncio.get_running_loop().create_task(self._end_if_held(command))
         try:
@@ -146,7 +146,7 @@ class RuntimeTasks:
             looking.cancel()
             self._foreground.remove(command)
 
-    async def _end_if_held(self, command: TaskCommand) -> None:
+    async def _end_if_held(self, command: RunningCommand) -> None:
         """A command that was about to begin when everything was paused or stopped is ended like those that ran."""
         with contextlib.suppress(ForTheCaller):  # the store cannot be read: nothing more of the turn will be done
             hold = await self._store.runtime_hold()

@@ -219,3 +219,27 @@ async def test_a_command_that_has_just_begun_when_everything_is_paused_is_ended(
         finally:
             await command.end()
     assert ended.exit_status != 0
+
+
+async def test_a_batch_of_commands_is_ended(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+
+    def reply(request: Any) -> Any:
+        if request.history[-1].role == "tool":
+            return request.history[-1].text
+        items = [{"cmd": "touch began; sleep 600; touch ended"}, {"cmd": "touch next"}]
+        return {"calls": [{"name": "exec_command_batch", "arguments": {"items": items}}]}
+
+    agent = Agent("ops", scripted(reply), workspace=work)
+    async with Runtime(tmp_path / "home", agents=[agent]) as rt:
+        sent = await rt.send("ops", "Begin.")
+        async with asyncio.timeout(60):
+            while not (work / "began").exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            await rt.pause_all()
+            await rt.settled()
+        assert sorted(path.name for path in work.iterdir() if path.name in ("began", "ended", "next")) == ["began"]
+        await rt.resume_all()
+        await rt.settled()
+        assert "everything was paused or stopped" in (await rt.answer(sent)).output
