@@ -114,7 +114,15 @@ class Tasks(Rows, Protocol):
         return await self.list_rows(TASKS, TASKS_OF_AGENT, agent_id, after=_place(after), limit=limit, backwards=True)
 
 
-class TaskCommand(Protocol):
+class RunningCommand(Protocol):
+    """A command that a call waits for."""
+
+    async def stop(self, grace: float) -> None:
+        """Ask it to end; what has not after so many seconds is killed."""
+        ...
+
+
+class TaskCommand(RunningCommand, Protocol):
     """A command under its supervisor, whichever process started it."""
 
     @property
@@ -128,10 +136,6 @@ class TaskCommand(Protocol):
 
     async def promote(self, folder: str) -> None:
         """Let it outlive this process."""
-        ...
-
-    async def stop(self, grace: float) -> None:
-        """Ask it to end; what has not after so many seconds is killed."""
         ...
 
     async def send_input(self, data: bytes) -> int:
@@ -195,8 +199,8 @@ class TaskBoard(ChildBoard, Protocol):
         """Where tasks have their folders: no command may see it."""
         ...
 
-    def running(self, command: TaskCommand) -> AbstractContextManager[None]:
-        """A command that is no task yet, for as long as its call waits for it: it can be ended from outside."""
+    def running(self, command: RunningCommand) -> AbstractContextManager[None]:
+        """A command that is no task, for as long as its call waits for it: it can be ended from outside."""
         ...
 
     async def same_command(self, turn_id: str, spec: CommandSpec) -> TaskRow | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
-from wakeful.contracts.errors import EventRefused
+from wakeful.contracts.errors import AgentMissing, EventRefused, ForTheCaller
 from wakeful.contracts.events import ProviderParked, ProviderUnparked, TurnFailed
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.models import FailureKind
@@ -44,6 +44,7 @@ class ProviderParking:
 
     engine: Engine
     agent_of: Callable[[str], Awaitable[Agent[Any, Any]]]
+    """An agent as it is run now. Raises AgentMissing, or what is wrong with its definition."""
     ask: Callable[[Model], Awaitable[object]]
     """Asks a model for one word. Raises ModelFailure."""
     resume: Callable[[str, int], Awaitable[object]]
@@ -107,13 +108,31 @@ class ProviderParking:
 
     async def _asked(self, row: ParkedProviderRow) -> Exception | None:
         try:
-            agent = await self.agent_of(row.found_by)
-            models = model_choices(self.engine.resolve_model, agent).models
-            model = next((each for each in models if each.ref == row.model_ref), None)
+            model = await self._model_of(row)
             if model is not None:  # else nobody has that model any more
                 await self.ask(model)
         except Exception as problem:
             return problem
+        return None
+
+    async def _model_of(self, row: ParkedProviderRow) -> Model | None:
+        """The model that was refused; where the agent that found out is not here any more, one of another agent that
+        waits for the provider."""
+        try:
+            agent = await self.agent_of(row.found_by)
+        except (AgentMissing, ForTheCaller):
+            return await self._model_of_another(row.provider)
+        models = model_choices(self.engine.resolve_model, agent).models
+        return next((each for each in models if each.ref == row.model_ref), None)
+
+    async def _model_of_another(self, provider: str) -> Model | None:
+        for held in await self.engine.store.held_agents():
+            if (held.control, held.cause) != ("paused", "provider"):
+                continue
+            with suppress(AgentMissing, ForTheCaller):
+                models = model_choices(self.engine.resolve_model, await self.agent_of(held.agent_id)).models
+                if found := next((each for each in models if provider_of(each.ref) == provider), None):
+                    return found
         return None
 
     async def _park(self, agent_id: str, model_ref: str, kind: FailureKind, message: str) -> None:

@@ -346,7 +346,7 @@ class RetentionPass:
         if not grace:
             return
         swept = await store.retention_mark(_SWEPT)
-        is_fresh = swept is not None and self._now - int(swept) < DAY_US // 2
+        is_fresh = swept is not None and is_within(int(swept), self._now, DAY_US // 2)
         if is_fresh and not self._everything and not self._is_sweep_due:
             return
         freed = await store.sweep_blobs(
@@ -418,6 +418,11 @@ class RetentionPass:
         await store.retention.set_retention_mark(_LAST_PASS, str(at))
 
 
+def is_within(then: int, now: int, us: int) -> bool:
+    """Is it less than so long ago? What is said to lie ahead was written by a clock that was set back since."""
+    return 0 <= now - then < us
+
+
 async def keep_retention(store: Store, clock: Clock, settings: Callable[[], Retention], tasks_folder: str) -> None:
     """Let passes run in a runtime, until it is cancelled. A store that cannot be written now is looked at again.
     `settings` are those of the moment: the owner may have changed them."""
@@ -425,7 +430,7 @@ async def keep_retention(store: Store, clock: Clock, settings: Callable[[], Rete
         await clock.sleep(LOOK_SECONDS)
         try:
             last = await store.retention.retention_mark(_LAST_PASS)
-            if last is None or clock.now() - int(last) >= EVERY_US:
+            if last is None or not is_within(int(last), clock.now(), EVERY_US):
                 await RetentionPass(store, clock, settings(), tasks_folder).run()
         except (StoreProblem, ForTheCaller, OSError) as problem:
             LOG.warning("retention could not run and tries again: %s", problem)

@@ -30,7 +30,7 @@ from wakeful.decisions.task_ends import (
 )
 from wakeful.engine.run_request import Engine
 from wakeful.ports import WakeRow
-from wakeful.ports.tasks import ChildOfTask, Settle, TaskCommand, TaskOrder, TaskRow
+from wakeful.ports.tasks import ChildOfTask, RunningCommand, Settle, TaskCommand, TaskOrder, TaskRow
 from wakeful.processes.output_segments import FIRST, read_output
 from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.processes.supervised_command import STOP_GRACE_SECONDS, SupervisedCommand, find
@@ -67,7 +67,7 @@ class RuntimeTasks:
         """Of the tasks that run; a future, because one is looked for after a restart."""
         self._stopping: set[str] = set()
         """Tasks whose command was asked to end from here."""
-        self._foreground: list[TaskCommand] = []
+        self._foreground: list[RunningCommand] = []
         """Commands that a call waits for."""
         self._being_made: set[str] = set()
         """Tasks that are on disk, and whose command is just told to outlive this process."""
@@ -141,12 +141,24 @@ class RuntimeTasks:
     # --- the board of tools ----------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def running(self, command: TaskCommand) -> Iterator[None]:
+    def running(self, command: RunningCommand) -> Iterator[None]:
         self._foreground.append(command)
+        looking = asyncio.get_running_loop().create_task(self._end_if_held(command))
         try:
             yield
         finally:
+            looking.cancel()
             self._foreground.remove(command)
+
+    async def _end_if_held(self, command: RunningCommand) -> None:
+        """A command that was about to begin when everything was paused or stopped is ended like those that ran."""
+        with contextlib.suppress(ForTheCaller):  # the store cannot be read: nothing more of the turn will be done
+            if await self._is_held():
+                await command.stop(STOP_GRACE_SECONDS)
+
+    async def _is_held(self) -> bool:
+        hold = await self._store.runtime_hold()
+        return hold is not None and hold.control != "running"
 
     async def same_command(self, turn_id: str, spec: CommandSpec) -> TaskRow | None:
         turn = await self._store.turn(turn_id)
@@ -173,8 +185,7 @@ class RuntimeTasks:
             self._commands[task_id] = asyncio.get_running_loop().create_future()
             self._commands[task_id].set_result(command)
             self._watch(row, self._look_after(row, command, settle, is_after_restart=False))
-            hold = await self._store.runtime_hold()
-            if hold is not None and hold.control != "running":  # since before this command began
+            if await self._is_held():  # since before this command began, and it did not end when it was asked to
                 return await self.stop(task_id, reason="everything was stopped")
             return row
         finally:

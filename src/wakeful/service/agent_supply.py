@@ -86,7 +86,7 @@ class AgentSupply:
             await self._introduce(entry)
             await self._run_with_code(entry.agent.name)
         await self.reload()
-        await self._resume_made()
+        await self._resume_made("api", "agent")
         await self._go_on_with_new_limits()
 
     async def reload(self) -> list[FileProblem]:
@@ -168,6 +168,11 @@ class AgentSupply:
     async def agent(self, name: str) -> Agent[Any, Any]:
         """Raises AgentMissing, InvalidConfig or UnknownTool where it cannot be had here."""
         return (await self.entry(name)).agent
+
+    async def as_it_runs(self, name: str) -> Agent[Any, Any]:
+        """The same, with the model that its operator gave it for turns to come."""
+        row = await self.engine.store.runtime_agent(name)
+        return await with_model(self.engine, (await self._entry(name, row)).agent, "", row)
 
     async def entry(self, name: str) -> RosterEntry:
         """An agent as it is defined. Raises AgentMissing, InvalidConfig or UnknownTool where it cannot be had here."""
@@ -386,10 +391,13 @@ class AgentSupply:
             await self._run_again(row)
             await self._resume_made()
 
-    async def _resume_made(self) -> None:
-        """Let agents run that others made, and that were paused for want of their makers, who are here by now."""
+    async def _resume_made(self, *sources: AgentSource) -> None:
+        """Let agents run that were paused for want of what is here by now: those that others made, for want of their
+        makers, and when a runtime begins those that were made from data, for want of a tool, say."""
         for row in await self.engine.store.held_agents():
-            is_parked = (row.source, row.control, row.cause) == ("agent", "paused", "configuration")
+            is_parked = (row.control, row.cause) == ("paused", "configuration") and row.source in (
+                sources or ("agent",)
+            )
             if is_parked and await self.has(row.agent_id):
                 await self._run_again(row)
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import StoreLocked, WakefulError
@@ -24,7 +24,8 @@ from wakeful.runtime.parked_providers import append_to_runtime
 
 LOG = logging.getLogger(__name__)
 OWNER_MS = 5_000
-"""How often the owner's file is looked at, in milliseconds; it stands beside the database, which always changes."""
+"""How often the owner's file is looked at, in milliseconds; it stands beside the database, which always changes. And
+the folder itself: no watch tells that another one was put in its place."""
 ANSWER_SECONDS = 30.0
 
 
@@ -33,8 +34,15 @@ def can_watch() -> bool:
     return find_spec("watchfiles") is not None
 
 
-async def watch_files(folder: Path, owner_changed: Callable[[], bool], reload: Callable[[], Awaitable[object]]) -> None:
-    """Reload whenever a file in the folder, or the owner's file, was written. Until it is cancelled."""
+async def watch_files(
+    folder: Path,
+    owner_changed: Callable[[], bool],
+    reload: Callable[[], Awaitable[object]],
+    *,
+    every_ms: int = OWNER_MS,
+) -> None:
+    """Reload whenever a file in the folder, or the owner's file, was written, and when another folder takes the place
+    of this one. Until it is cancelled."""
     from watchfiles import awatch
 
     async def look() -> None:
@@ -43,21 +51,46 @@ async def watch_files(folder: Path, owner_changed: Callable[[], bool], reload: C
         except WakefulError as problem:  # the store cannot be written now; the next change tries again
             LOG.warning("the files of %s could not be reloaded: %s", folder, problem.message)
 
-    was_there = is_there = await asyncio.to_thread(folder.is_dir)
-    while not is_there:
-        await asyncio.sleep(OWNER_MS / 1_000)
-        if owner_changed():
-            await look()
-        is_there = await asyncio.to_thread(folder.is_dir)
-    if not was_there:
-        await look()
-    changes = awatch(folder, recursive=False, rust_timeout=OWNER_MS, yield_on_timeout=True, watch_filter=_is_of_agents)
-    try:
-        async for found in changes:
-            if found or owner_changed():
+    seen, is_again = await asyncio.to_thread(_stamp, folder), False
+    while True:
+        while not await asyncio.to_thread(folder.is_dir):
+            await asyncio.sleep(every_ms / 1_000)
+            if owner_changed():
                 await look()
-    except (OSError, RuntimeError) as problem:  # too many watches on this machine, say
-        LOG.warning("%s cannot be watched (%s): run `wakeful reload` after a change", folder, problem)
+        changes = awatch(
+            folder, recursive=False, rust_timeout=every_ms, yield_on_timeout=True, watch_filter=_is_of_agents
+        )
+        try:
+            watched = await asyncio.to_thread(_stamp, folder)
+            async for found in changes:
+                now = await asyncio.to_thread(_stamp, folder)
+                if found or is_again or owner_changed() or now != seen:
+                    seen, is_again = now, False
+                    await look()
+                if now is None or watched is None or now.inode != watched.inode:
+                    break  # another folder stands there, or none
+        except (OSError, RuntimeError) as problem:  # too many watches on this machine, say
+            if await asyncio.to_thread(folder.is_dir):
+                LOG.warning("%s cannot be watched (%s): run `wakeful reload` after a change", folder, problem)
+                return
+        finally:
+            await changes.aclose()
+        is_again = True  # what was written before the next watch began is told by nobody
+
+
+class _Stamp(NamedTuple):
+    """What changes when something is put in a folder or taken out of it, or another folder is put in its place."""
+
+    inode: tuple[int, int]
+    changed_at: int
+
+
+def _stamp(folder: Path) -> _Stamp | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return _Stamp((found.st_dev, found.st_ino), found.st_mtime_ns)
 
 
 async def request_reload(engine: Engine, *, by: str) -> ReloadReport:

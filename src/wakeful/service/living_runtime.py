@@ -61,6 +61,7 @@ from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall
 from wakeful.service.commands.work_items import enqueue
 from wakeful.service.file_reloads import can_watch, watch_files
 from wakeful.service.live_words import LiveWords
+from wakeful.service.parked_agents import ParkedAgents
 from wakeful.service.queries.agent_lives import why_agent
 from wakeful.service.queries.model_probe import ask_for_a_word
 from wakeful.service.queries.notices import hold_record
@@ -100,6 +101,7 @@ class LivingRuntime:
     channels: ChannelDesk
     heartbeat: Heartbeat
     parts: FailingParts
+    parked: ParkedAgents
     public_url: str = ""
     """Where programs outside reach the runtime; blank: nowhere."""
     default_model: str | None = None
@@ -114,6 +116,7 @@ class LivingRuntime:
     async def start(self) -> None:
         """Make the agents known, take up what was cut off, and run what is due."""
         await self.supply.introduce()
+        await self.parked.recall()
         await self.tasks.start()
         await self.tasks.children.take_up(self.supply.has)
         await self._take_up_cut_off()
@@ -243,7 +246,7 @@ class LivingRuntime:
 
     async def _ask_provider(self, agent: str) -> None:
         """Somebody says that an agent may go on: its provider is asked at once whether it lets anybody in."""
-        blocks = await self.parking.blocks(await self.supply.agent(agent))
+        blocks = await self.parking.blocks(await self.supply.as_it_runs(agent))
         if blocks is not None:
             await self.parking.probe_now(blocks.provider)
 
@@ -282,6 +285,7 @@ class LivingRuntime:
             await self.parts.safely("the look at the clock", clock.look())
             await self.parts.safely("the look at threads", self.watchdog.look())
             await self.parts.safely("the look at tasks", self.tasks.look_at_all())
+            await self.parts.safely("the look at paused agents", self.parked.look())
 
 
 def _has_died(loop: "asyncio.Task[None]") -> bool:
@@ -313,7 +317,7 @@ def living_runtime(
         await go_on(agent_id, "provider", changed_at)
 
     first_probe = provider_probe_seconds(os.environ) * 1_000_000
-    parking = ProviderParking(engine, supply.agent, ask_for_a_word, resume_after, first_probe)
+    parking = ProviderParking(engine, supply.as_it_runs, ask_for_a_word, resume_after, first_probe)
     words = LiveWords()
 
     async def run_thread(agent_id: str, thread_id: str) -> None:
@@ -364,6 +368,7 @@ def living_runtime(
         return None if target is None else resolve_target(target)
 
     channels = ChannelDesk(engine, connect, partial(carry_out, engine))
+    parked = ParkedAgents(engine, supply)
     asked: set[str] = set()
     enforced: list[int] = []
 
@@ -379,6 +384,7 @@ def living_runtime(
         cause: ControlCause = "configuration" if wants_code else "failure"
         with suppress(AgentStopped):  # somebody stopped it: it stays so
             await pause_agent(engine, agent_id, by=RUNTIME, cause=cause, reason=str(problem))
+        await parked.note(agent_id)
         await tasks.children.look_at(agent_id)
 
     async def end_pause(wake: WakeRow) -> None:
@@ -431,6 +437,7 @@ def living_runtime(
         channels,
         heartbeat,
         parts,
+        parked,
         public_url,
     )
     return living

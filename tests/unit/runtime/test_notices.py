@@ -365,3 +365,43 @@ async def test_an_agent_that_waits_for_its_operator_says_so_and_needs_somebody(t
         await rt.settled()
         assert [each.needs for each in (await overview(rt._here.engine, None)).agents] == [()]
     assert [each["kind"] for each in there.got] == ["action_required"]
+
+
+async def test_a_provider_is_asked_by_another_agent_where_the_one_that_found_out_is_gone(tmp_path: Path) -> None:
+    clock, is_refused, asked = FixedClock(MIDNIGHT), [True], list[str]()
+
+    def reply(request: Any) -> Any:
+        asked.append(request.turn_id)
+        return {"fail": [{"kind": "auth_error", "message": "no such key"}]} if is_refused[0] else "fine"
+
+    finder, other = Agent("finder", scripted(reply)), Agent("other", scripted(reply))
+    async with Runtime(tmp_path, agents=[finder, other], clock=clock) as rt:
+        await rt.answer(await rt.send("finder", "Hello."))
+        await rt.settled()
+        sent = await rt.send("other", "Hello.")
+        await rt.settled()
+    async with Runtime(tmp_path, agents=[other], clock=clock) as rt:
+        await passes(rt, clock, 60)
+        assert asked[1:] == ["probe"]
+        assert (await rt.agent("other")).cause == "provider", "it still refuses"
+        is_refused[0] = False
+        await passes(rt, clock, HOUR)
+        assert (await rt.agent("other")).control == "running"
+        assert (await rt.answer(sent)).output == "fine"
+
+
+async def test_the_model_that_an_operator_gave_is_the_one_that_is_asked_again(tmp_path: Path) -> None:
+    """A definition that names another model says nothing about the one that was refused."""
+    clock, script = FixedClock(MIDNIGHT), tmp_path / "script.json"
+    script.write_text(json.dumps([{"fail": [{"kind": "auth_error", "message": "no such key"}]}]))
+    async with Runtime(tmp_path / "home", agents=[Agent("ops", "scripted:demo")], clock=clock) as rt:
+        await rt.set_model("ops", f"scripted:{script}")
+        assert (await rt.answer(await rt.send("ops", "Hello."))).status == "failed"
+        await rt.settled()
+        waiting = await rt.send("ops", "And now?")
+        await rt.settled()
+        await passes(rt, clock, 60)
+        row = await rt._here.engine.store.message(waiting.message_id)
+        assert row is not None
+        assert row.state == "queued", "no turn was spent on a provider that still refuses"
+        assert (await rt.agent("ops")).cause == "provider"

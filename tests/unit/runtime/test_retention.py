@@ -1,5 +1,6 @@
 """Retention in a runtime: what has reached its age goes, what is open or may be asked for again stays."""
 
+import asyncio
 import contextlib
 import inspect
 import sqlite3
@@ -212,6 +213,25 @@ async def test_a_runtime_does_it_by_itself_and_says_so(tmp_path: Path) -> None:
         (applied,) = await facts_of(store, RetentionApplied)
         assert applied.turns == 1
     assert "event.expired" in await types(tmp_path / "wakeful.db", turn)
+
+
+async def test_a_clock_that_was_set_back_does_not_keep_it_from_running(tmp_path: Path) -> None:
+    """The pass before is said to lie years ahead."""
+    clock = FixedClock()
+    async with opened_store(tmp_path / "wakeful.db") as store:
+        ahead = FixedClock()
+        ahead.advance(4 * 365 * DAY)
+        await RetentionPass(store, ahead, Retention()).run()
+    async with Runtime(tmp_path, agents=[shop()], clock=clock, ids=SequentialIds()) as rt:
+        await ask(rt, "Where is A17")
+        store = rt._here.engine.store
+        watch = store.watch(RETENTION_STREAM)
+        clock.advance(31 * DAY)
+        async with asyncio.timeout(60):
+            await watch.wait()
+        watch.close()
+        (applied,) = await facts_of(store, RetentionApplied)
+        assert applied.turns == 1
 
 
 async def test_a_long_result_goes_after_thirty_days_and_reading_it_says_expired(tmp_path: Path) -> None:

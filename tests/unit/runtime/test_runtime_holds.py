@@ -8,6 +8,8 @@ import pytest
 
 from wakeful import Agent, Runtime, tool
 from wakeful.errors import AgentStopped
+from wakeful.processes.supervised_command import SupervisedCommand
+from wakeful.sandbox.confinement import Sandbox
 from wakeful.service.commands.steering import pause_turn, unpause_turn
 from wakeful.testing import FixedClock, scripted
 
@@ -146,6 +148,38 @@ async def test_a_turn_that_was_paused_by_name_stays_paused(tmp_path: Path) -> No
         assert (await rt.answer(sent)).output == "done"
 
 
+@pytest.mark.parametrize("what", ["agent", "turn"])
+async def test_a_turn_under_way_that_is_resumed_by_name_rests_until_everything_runs(tmp_path: Path, what: str) -> None:
+    """It would go on without asking, beside agents that all rest."""
+    work, asked = Work(), list[str]()
+
+    def reply(request: Any) -> Any:
+        asked.append("asked")
+        return {"calls": [{"name": "step"}]} if len(asked) == 1 else "done"
+
+    async with Runtime(tmp_path, agents=[Agent("busy", scripted(reply), tools=[work.tool])], clock=FixedClock()) as rt:
+        sent = await rt.send("busy", "Work.")
+        await work.began.wait()
+        await rt.pause("busy")
+        await rt.pause_all()
+        engine = rt._here.engine
+        (turn,) = [row async for row in engine.store.open_turns()]
+        if what == "agent":
+            await rt.resume("busy")
+        else:
+            await unpause_turn(engine, turn.turn_id, requested_by="ann")
+        work.goes_on.set()
+        await rt.settled()
+        assert len(asked) == 1, "everything is paused"
+        await rt.resume_all()
+        await rt.settled()
+        if what == "turn":
+            assert len(asked) == 1, "its agent is paused"
+            await rt.resume("busy")
+            await rt.settled()
+        assert (await rt.answer(sent)).output == "done"
+
+
 async def test_running_commands_are_ended(tmp_path: Path) -> None:
     """One that a call waits for, and one that has become a task."""
     (tmp_path / "work").mkdir()
@@ -170,3 +204,42 @@ async def test_running_commands_are_ended(tmp_path: Path) -> None:
         assert await rt._here.engine.store.open_tasks() == []
         assert rt._here.tasks._foreground == []
         assert "ended" not in log.read_text()
+
+
+async def test_a_command_that_has_just_begun_when_everything_is_paused_is_ended(tmp_path: Path) -> None:
+    """It was let through before, and was not known to its runtime when that ended what ran."""
+    where = Sandbox(tmp_path)
+    async with Runtime(tmp_path / "home", agents=[Agent("ops", scripted(["yes"]))]) as rt:
+        command = await SupervisedCommand.start(where, ["sleep", "600"], where.root)
+        try:
+            await rt.pause_all()
+            async with asyncio.timeout(60):
+                with rt._here.tasks.running(command):
+                    ended = await command.ended()
+        finally:
+            await command.end()
+    assert ended.exit_status != 0
+
+
+async def test_a_batch_of_commands_is_ended(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+
+    def reply(request: Any) -> Any:
+        if request.history[-1].role == "tool":
+            return request.history[-1].text
+        items = [{"cmd": "touch began; sleep 600; touch ended"}, {"cmd": "touch next"}]
+        return {"calls": [{"name": "exec_command_batch", "arguments": {"items": items}}]}
+
+    agent = Agent("ops", scripted(reply), workspace=work)
+    async with Runtime(tmp_path / "home", agents=[agent]) as rt:
+        sent = await rt.send("ops", "Begin.")
+        async with asyncio.timeout(60):
+            while not (work / "began").exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            await rt.pause_all()
+            await rt.settled()
+        assert sorted(path.name for path in work.iterdir() if path.name in ("began", "ended", "next")) == ["began"]
+        await rt.resume_all()
+        await rt.settled()
+        assert "everything was paused or stopped" in (await rt.answer(sent)).output

@@ -134,6 +134,29 @@ async def test_a_check_that_is_paused_with_its_agent_is_told_of_when_the_agent_r
         assert asked == []
 
 
+@pytest.mark.parametrize("way", ["pause_all", "stop_all"])
+async def test_a_check_is_ended_when_everything_is_held_and_told_of_when_it_runs_again(
+    tmp_path: Path, work: Path, way: str
+) -> None:
+    clock, asked = FixedClock(MIDNIGHT), list[str]()
+    agent = ops(work, "touch began; sleep 600; touch ended", asked)
+    async with Runtime(tmp_path / "home", agents=[agent], clock=clock) as rt:
+        await rt.settled()
+        clock.advance(HOUR)
+        settled = asyncio.create_task(rt.settled())
+        async with asyncio.timeout(60):
+            while not (work / "began").exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            await getattr(rt, way)()
+            await settled
+        assert asked == []
+        await rt.resume_all()
+        await rt.settled()
+        (words,) = asked
+        assert "failed: wakeful/exec_command was stopped" in words
+        assert not (work / "ended").exists()
+
+
 async def test_skipped_checks_evict_no_failure_from_the_list_of_turns(tmp_path: Path, work: Path) -> None:
     clock, asked = FixedClock(MIDNIGHT), list[str]()
     async with Runtime(tmp_path / "home", agents=[ops(work, "true", asked)], clock=clock) as rt:

@@ -46,6 +46,7 @@ from wakeful.runtime.wake_hints import WakeHint, store_hint
 from wakeful.service.commands.approvals import show
 from wakeful.service.commands.interruption import supersede as supersede_turns
 from wakeful.service.commands.runtime_holds import refuse_if_stopped
+from wakeful.service.commands.steering import pause_lifted
 from wakeful.service.queries.known_agents import agents_hint
 from wakeful.service.queries.record_names import meant_row
 
@@ -193,7 +194,8 @@ async def pause_agent(
 ) -> RuntimeAgentRow:
     """Keep everything that comes, and run nothing. Turns that run rest before their next step.
 
-    Raises AgentStopped for one that is stopped or archived: a pause would let it take messages, and end by itself.
+    An agent that its operator paused stays so, whatever else it would be paused for. Raises AgentStopped for one that
+    is stopped or archived: a pause would let it take messages, and end by itself.
     """
     await agent_named(engine.store, name)
     event = AgentStateChanged(control="paused", cause=cause, changed_by=by, reason=reason, resumes_at=resumes_at)
@@ -202,6 +204,8 @@ async def pause_agent(
         await engine.store.admit(name, [Fact(event, engine.clock.now()), *asked])
     except EventRefused:
         row = await agent_named(engine.store, name)
+        if (row.control, row.cause) == ("paused", "operator") and cause != "operator":
+            return row
         if row.control != "stopped":
             raise
         done = "stopped" if row.archived_at is None else "archived"
@@ -240,10 +244,13 @@ async def stop_agent(engine: Engine, name: str, *, by: str, reason: str = "") ->
 async def resume_agent(
     engine: Engine, name: str, *, by: str, cause: ControlCause = "operator", instead_of: int | None = None
 ) -> RuntimeAgentRow:
-    """Let it run: everything that waited is due again. `instead_of`: only while that change is the newest."""
+    """Let it run: everything that waited is due again, once nothing holds all agents. `instead_of`: only while that
+    change is the newest."""
     await agent_named(engine.store, name)
     event = AgentStateChanged(control="running", cause=cause, changed_by=by, instead_of=instead_of)
-    lifted = [_in(engine, row, TurnPauseLifted(requested_by=by)) for row in await _open_turns(engine, name)]
+    open_turns = await _open_turns(engine, name)
+    events = await pause_lifted(engine, name, by, with_agent=True) if open_turns else []
+    lifted = [_in(engine, row, each) for row in open_turns for each in events]
     await engine.store.admit(name, [Fact(event, engine.clock.now()), *lifted])
     return await agent_named(engine.store, name)
 

@@ -17,6 +17,7 @@ from wakeful.contracts.events import (
     TurnPauseRequested,
 )
 from wakeful.contracts.events.holds import EVERYTHING
+from wakeful.contracts.waking import CHECK_THREAD
 from wakeful.engine.run_request import Engine
 from wakeful.ports import TurnRow
 from wakeful.ports.notices import RuntimeHoldRow, RuntimeHolds
@@ -38,13 +39,17 @@ async def hold_everything(engine: Engine, control: AgentControl, *, by: str, rea
 
 
 async def hold_turns(engine: Engine, control: AgentControl, known: set[str] | None = None) -> None:
-    """Ask every open turn that does not rest. `known` have been asked before."""
+    """Ask every open turn that does not rest. `known` have been asked before.
+
+    The check of a timer is stopped either way: it is one command that nothing else would end, and its agent is told.
+    """
     for row in await _open_turns(engine):
         if known is not None and row.turn_id in known:
             continue
         if known is not None:
             known.add(row.turn_id)
-        if control == "stopped" and row.state != "suspended":
+        is_check = row.thread_id.startswith(CHECK_THREAD)
+        if (control == "stopped" or (control == "paused" and is_check)) and row.state != "suspended":
             asked = TurnInterruptRequested(interrupt_id=engine.ids.new("int"), requested_by=EVERYTHING)
             await _say(engine, row, asked)
         elif control == "paused":

@@ -11,6 +11,7 @@ from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import TurnNotFound, TurnOver
 from wakeful.contracts.events import Terminal, TurnInterjected, TurnPauseLifted, TurnPauseRequested
+from wakeful.contracts.events.holds import EVERYTHING
 from wakeful.engine.admission import prompt_parts
 from wakeful.engine.run_request import Engine
 from wakeful.gate.large_content import offload
@@ -31,8 +32,24 @@ async def unpause_turn(engine: Engine, turn_id: str, *, requested_by: str = "cal
     row = await _turn(engine, turn_id)
     if not row.is_open or not is_paused(await engine.store.read(row.agent_id, turn_id=turn_id)):
         return False
-    await _write(engine, row, TurnPauseLifted(requested_by=requested_by))
+    await _write(engine, row, *await pause_lifted(engine, row.agent_id, requested_by))
     return True
+
+
+async def pause_lifted(
+    engine: Engine, agent_id: str, requested_by: str, *, with_agent: bool = False
+) -> list[TurnPauseLifted | TurnPauseRequested]:
+    """What lets a turn go on. While its agent is paused, or everything is, a turn of a runtime rests on until that is
+    taken back: one that is under way would not ask whether it may. `with_agent`: the agent is let run with it."""
+    found: list[TurnPauseLifted | TurnPauseRequested] = [TurnPauseLifted(requested_by=requested_by)]
+    agent, hold = await engine.store.runtime_agent(agent_id), await engine.store.runtime_hold()
+    if agent is None:
+        return found
+    if hold is not None and hold.control == "paused":
+        found.append(TurnPauseRequested(requested_by=EVERYTHING))
+    elif agent.control == "paused" and not with_agent:
+        found.append(TurnPauseRequested(requested_by=agent.changed_by))
+    return found
 
 
 async def interject(engine: Engine, turn_id: str, prompt: Prompt, *, said_by: str = "caller") -> str:
@@ -86,5 +103,6 @@ async def _turn(engine: Engine, turn_id: str) -> TurnRow:
     return row
 
 
-async def _write(engine: Engine, row: TurnRow, event: TurnInterjected | TurnPauseRequested | TurnPauseLifted) -> None:
-    await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now(), row.thread_id, row.turn_id)])
+async def _write(engine: Engine, row: TurnRow, *events: TurnInterjected | TurnPauseRequested | TurnPauseLifted) -> None:
+    now = engine.clock.now()
+    await engine.store.admit(row.agent_id, [Fact(event, now, row.thread_id, row.turn_id) for event in events])

@@ -10,6 +10,7 @@ from typing import Any
 
 from wakeful.contracts.errors import InvalidWorkflow, MessageNotFound, StoreDamaged, TurnDeleted
 from wakeful.contracts.events import MessageAdmitted, TurnFailed
+from wakeful.contracts.messages import AdmissionContext, DeliverySurface
 from wakeful.contracts.workflows import SavedWorkflow, WorkflowGraph, WorkflowRun
 from wakeful.decisions.intake import id_of_key
 from wakeful.decisions.workflows.graph_reader import graph_of
@@ -46,6 +47,8 @@ class RunToQueue:
     """None: one of its own."""
     key: str | None = None
     sender: str = ""
+    surface: DeliverySurface = "http_control_prompt"
+    admission: AdmissionContext = "control_authenticated"
 
 
 async def queue_workflow(supply: AgentSupply, asked: RunToQueue) -> QueuedWorkflowRun:
@@ -65,8 +68,8 @@ async def queue_workflow(supply: AgentSupply, asked: RunToQueue) -> QueuedWorkfl
         thread=asked.thread or thread_of_run(run, id_of_key(asked.agent, key)),
         key=key,
         sender=asked.sender,
-        surface="http_control_prompt",
-        admission="control_authenticated",
+        surface=asked.surface,
+        admission=asked.admission,
         workflow=run,
     )
     return await queued_run(engine, row.message_id)

@@ -86,6 +86,9 @@ def _state_changed(entry: LogEntry, event: AgentStateChanged, rows: AtHand) -> l
         )
     if entry.is_new and row.control == "stopped" and event.control == "paused":
         raise EventRefused(f"agent {entry.agent_id} is stopped: a pause would let it take messages", "Resume it first.")
+    is_of_operator = row.control == "paused" and row.cause == "operator"
+    if entry.is_new and is_of_operator and event.control == "paused" and event.cause != "operator":
+        raise EventRefused(f"agent {entry.agent_id} was paused by {row.changed_by}", "It stays so until that is over.")
     return [
         row._replace(
             control=event.control,

@@ -18,6 +18,7 @@ from wakeful.surfaces.library.argument_checks import checked_arguments
 from wakeful.surfaces.library.living_agents import LivingAgents
 from wakeful.surfaces.library.runtime_feed import RuntimeFeed
 from wakeful.surfaces.library.runtime_triggers import RuntimeTriggers
+from wakeful.surfaces.library.runtime_workflows import RuntimeWorkflows
 from wakeful.surfaces.library.runtime_workspaces import RuntimeWorkspaces
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ STORE, AGENTS = "wakeful.db", "agents"
 
 
 @checked_arguments
-class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkspaces):
+class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkflows, RuntimeWorkspaces):
     """Agents that live: `async with Runtime("home", agents=[ops]) as rt: await rt.send("ops", "Check the backups.")`.
 
     `home` is a folder, and its store is `wakeful.db` in it; `store` names another file, or a store that is open. Agents

@@ -5,7 +5,10 @@ item's own failure, and the others have theirs. The model reads a text in which 
 the whole record of each item is beside it.
 """
 
+import asyncio
 import time
+from collections.abc import Coroutine
+from contextlib import nullcontext
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field
@@ -13,6 +16,7 @@ from typing_extensions import TypedDict
 
 from wakeful.contracts.errors import ToolReported
 from wakeful.contracts.tools import Confinement, ToolError
+from wakeful.ports.tasks import TaskBoard
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.tools import schema
 from wakeful.tools.call_runner import CallHandle, begin
@@ -55,8 +59,14 @@ class ExecCommandBatch(DeclaredTool):
     """The tool for several commands."""
 
     def __init__(
-        self, sandbox: Sandbox, budget: OutputBudget | None = None, custody: RepositoryCustody | None = None
+        self,
+        sandbox: Sandbox,
+        budget: OutputBudget | None = None,
+        custody: RepositoryCustody | None = None,
+        board: TaskBoard | None = None,
     ) -> None:
+        """`board`: of a runtime, which may end what runs."""
+        self._board = board
         self._sandbox = sandbox
         self._custody = custody if custody is not None else custody_of(sandbox)
         self._budget = budget if budget is not None else OutputBudget()
@@ -92,7 +102,9 @@ class ExecCommandBatch(DeclaredTool):
         artifacts: list[Any] = []
         most = self._budget.most_bytes(None) // len(items) - _LINES_BYTES
         for number, item in enumerate(items, 1):
-            if stop_on_error and any(_went_wrong(one) for one in done):
+            if any(_was_stopped(one) for one in done):
+                record = _record(item, "skipped", error=_STOPPED)
+            elif stop_on_error and any(_went_wrong(one) for one in done):
                 record = _record(item, "skipped", error="an earlier item went wrong, and stop_on_error is set")
             elif time.monotonic() >= until:
                 record = _record(item, "skipped", error="the time of the whole batch is over")
@@ -122,17 +134,21 @@ class ExecCommandBatch(DeclaredTool):
         began = time.monotonic()
         try:
             cwd = command_runs.working_directory(self._sandbox, item.get("workdir"))
-            ended, notes = await command_runs.run_command(
-                self._sandbox,
-                self._custody,
-                ctx,
-                item["cmd"],
-                cwd,
-                shell=item.get("shell"),
-                login=item.get("login", False),
-                tty=False,
-                timeout_ms=min(item.get("yield_time_ms", DEFAULT_ITEM_MS), left_ms),
+            running = _RunningItem(
+                command_runs.run_command(
+                    self._sandbox,
+                    self._custody,
+                    ctx,
+                    item["cmd"],
+                    cwd,
+                    shell=item.get("shell"),
+                    login=item.get("login", False),
+                    tty=False,
+                    timeout_ms=min(item.get("yield_time_ms", DEFAULT_ITEM_MS), left_ms),
+                )
             )
+            with self._board.running(running) if self._board is not None else nullcontext():
+                ended, notes = await running.ended()
         except ToolReported as problem:
             return _failed(item, problem.error, (time.monotonic() - began) * 1000)
         asked = item.get("max_output_tokens")
@@ -156,6 +172,35 @@ class ExecCommandBatch(DeclaredTool):
         }
 
 
+class _RunningItem:
+    """The command of one item, which may be ended from outside."""
+
+    def __init__(self, run: Coroutine[Any, Any, command_runs.FinishedCommand]) -> None:
+        self._running, self._is_stopped = asyncio.ensure_future(run), False
+
+    async def stop(self, grace: float) -> None:
+        self._is_stopped = True
+        self._running.cancel()
+        await asyncio.wait({self._running})
+
+    async def ended(self) -> command_runs.FinishedCommand:
+        try:
+            return await self._running
+        except asyncio.CancelledError:
+            this = asyncio.current_task()
+            if not self._is_stopped or this is None or this.cancelling():
+                raise
+            raise ToolReported(
+                ToolError(kind="command_stopped", message=_STOPPED, recovery_hint="see how far it came")
+            ) from None
+
+
+def _was_stopped(record: dict[str, Any]) -> bool:
+    error = record.get("error")
+    return isinstance(error, dict) and error.get("kind") == "command_stopped"
+
+
+_STOPPED = "everything was paused or stopped"
 _STATUSES: tuple[Status, ...] = ("completed", "failed", "rejected", "skipped")
 
 

@@ -118,7 +118,7 @@ class LocalTools(ToolSource):
         workspace = Workspace.at(self.root, protected=(*PROTECTED, *covering(self.root, own), *held), unseen=files)
         budget = OutputBudget.from_settings(owner_file().table("runtime"), os.environ)
         custody = self._custody = custody_of(sandbox)
-        commands: list[Tool[Any]] = [ExecCommandBatch(sandbox, budget, custody)]
+        commands: list[Tool[Any]] = [ExecCommandBatch(sandbox, budget, custody, board)]
         if board is None:
             commands.append(ExecCommand(sandbox, budget, custody))
         else:

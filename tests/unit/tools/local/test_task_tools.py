@@ -581,15 +581,16 @@ async def test_a_command_that_becomes_a_task_while_everything_is_stopped_is_ende
     await board.close()
 
 
-async def test_a_command_that_began_just_before_everything_was_stopped_is_ended_as_it_becomes_a_task(
+async def test_a_command_that_began_just_before_everything_was_stopped_and_does_not_listen_is_ended_as_a_task(
     desk: Desk,
 ) -> None:
     name, engine = marker(), new_engine(desk.store)
     held = RuntimeControlChanged(control="paused", changed_by="ann")
     await append_to_runtime(engine, Fact(held, engine.clock.now()))
-    told = await desk.use("exec_command", cmd=f"sleep {name}", yield_time_ms=ONCE)
-    row = await desk.over(told["task_handle"]["task_id"])
-    assert (row.status, alive(name)) == ("cancelled", [])
+    await desk.use("exec_command", cmd=f"trap '' TERM; sleep {name}", yield_time_ms=ONCE)
+    (row,) = await desk.store.tasks_of(AGENT)
+    await desk.over(row.task_id)
+    assert alive(name) == []
 
 
 class BegunMeanwhile(WrappedStore):
