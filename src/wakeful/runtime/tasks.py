@@ -153,12 +153,9 @@ class RuntimeTasks:
     async def _end_if_held(self, command: RunningCommand) -> None:
         """A command that was about to begin when everything was paused or stopped is ended like those that ran."""
         with contextlib.suppress(ForTheCaller):  # the store cannot be read: nothing more of the turn will be done
-            if await self._is_held():
+            hold = await self._store.runtime_hold()
+            if hold is not None and hold.control != "running":
                 await command.stop(STOP_GRACE_SECONDS)
-
-    async def _is_held(self) -> bool:
-        hold = await self._store.runtime_hold()
-        return hold is not None and hold.control != "running"
 
     async def same_command(self, turn_id: str, spec: CommandSpec) -> TaskRow | None:
         turn = await self._store.turn(turn_id)
@@ -185,8 +182,6 @@ class RuntimeTasks:
             self._commands[task_id] = asyncio.get_running_loop().create_future()
             self._commands[task_id].set_result(command)
             self._watch(row, self._look_after(row, command, settle, is_after_restart=False))
-            if await self._is_held():  # since before this command began, and it did not end when it was asked to
-                return await self.stop(task_id, reason="everything was stopped")
             return row
         finally:
             self._being_made.discard(task_id)

@@ -19,7 +19,6 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, ToolReported
 from wakeful.contracts.events import (
     MessageAdmitted,
-    RuntimeControlChanged,
     TaskCreated,
     TaskEnded,
     TaskStatusChanged,
@@ -27,7 +26,6 @@ from wakeful.contracts.events import (
 from wakeful.contracts.tasks import CommandSpec
 from wakeful.ports.tasks import TaskRow
 from wakeful.processes.process_identity import ProcessIdentity
-from wakeful.runtime.parked_providers import append_to_runtime
 from wakeful.runtime.tasks import RuntimeTasks
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.sandbox.settings import MachineLimits, SandboxSettings
@@ -579,18 +577,6 @@ async def test_a_command_that_becomes_a_task_while_everything_is_stopped_is_ende
     row = await board.wait(output.content["task_handle"]["task_id"], 60)
     assert (row.status, alive(name)) == ("cancelled", [])
     await board.close()
-
-
-async def test_a_command_that_began_just_before_everything_was_stopped_and_does_not_listen_is_ended_as_a_task(
-    desk: Desk,
-) -> None:
-    name, engine = marker(), new_engine(desk.store)
-    held = RuntimeControlChanged(control="paused", changed_by="ann")
-    await append_to_runtime(engine, Fact(held, engine.clock.now()))
-    await desk.use("exec_command", cmd=f"trap '' TERM; sleep {name}", yield_time_ms=ONCE)
-    (row,) = await desk.store.tasks_of(AGENT)
-    await desk.over(row.task_id)
-    assert alive(name) == []
 
 
 class BegunMeanwhile(WrappedStore):
