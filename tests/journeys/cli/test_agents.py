@@ -169,7 +169,7 @@ def test_an_agent_is_created_with_a_home_shown_and_changed(wakeful: Wakeful, own
     shown = json.loads(wakeful("agent", "show", "ops", "--json").out)
     assert (shown["model"]["source"], shown["state"]["model_override"]) == ("agent_override", "scripted:refund.yaml")
     assert wakeful("agent", "model", "ops", "--clear").out == "agent ops: scripted:demo (of its definition)\n"
-    assert "one of the two" in wakeful("agent", "model", "ops", "scripted:demo", "--clear").err
+    assert "were both given" in wakeful("agent", "model", "ops", "scripted:demo", "--clear").err
     again = wakeful("agent", "create", "ops", "--model", "scripted:demo")
     assert again.code != 0 and "there is an agent called 'ops' already" in again.err
     wrong = wakeful("agent", "create", "desk", "--model", "scripted:demo", "--template", "nobody-has-it")

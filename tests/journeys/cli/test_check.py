@@ -149,7 +149,7 @@ def test_each_problem_has_its_file_its_line_and_a_near_name(wakeful: Wakeful, ho
         ("name: a\nmodel: scripted:demo\ninstructions_file: a\ninstructions: b\n", 3, "has instructions and"),
         ("name: a\nmodel: scripted:demo\nworkspace: ./gone\n", 3, "gone is not a folder"),
         ("name: a\nmodel: scripted:demo\ntools: [coding]\n", None, "works on files, and no workspace was given"),
-        ("name: a\nmodel: scripted:demo\ntools: [mcp.x/one]\n", 3, "a part of a server"),
+        ("name: a\nmodel: scripted:demo\ntools: [mcp.x/one]\n", 3, "only all tools of a server can be named"),
         ("name: a\nmodel: scripted:demo\nprofile: chat\ntools: [coding]\n", 4, "has the profiles chat and coding"),
         ("name: a\nmodel: scripted:demo\nspawn: [1]\n", 3, "spawn=[1]"),
     ],

@@ -193,7 +193,7 @@ def test_timers_triggers_memory_and_workspaces_are_changed_through_the_daemon(
 ) -> None:
     assert ok(wakeful("trigger", "create", "ops", "ci", "--say", "A build.")).startswith("trigger ops/ci is active")
     assert "/callbacks/enqueue/" in ok(wakeful("trigger", "url", "ops/ci"))
-    assert "has another address" in ok(wakeful("trigger", "rotate", "ops/ci"))
+    assert "has a new address" in ok(wakeful("trigger", "rotate", "ops/ci"))
     assert "ops/ci" in ok(wakeful("trigger", "revoke", "ops/ci"))
     (folder / "there").mkdir()
     ok(wakeful("workspace", "attach", "ops", str(folder / "there")))

@@ -116,7 +116,7 @@ async def test_a_file_that_was_never_right_is_read_again_once_its_server_is_trus
     (home / "agents" / "ops.json").write_text(json.dumps(definition))
     async with Runtime(home, clock=clock) as rt:
         (problem,) = rt.problems()
-        assert "which you have not trusted" in problem.message
+        assert "which is not trusted yet" in problem.message
         sent = await rt.send("ops", "Go on.")
         await passes(rt, clock, WATCHDOG_SECONDS)
         assert (await rt.agent("ops")).cause == "configuration"
