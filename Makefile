@@ -6,10 +6,6 @@ BIN := .venv/bin
 READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
-# A worker takes one file of tests after the other: tests of a file share what is slow to start, and the files that
-# wait most come first (tests/unit, which is quick, is last), so that the workers end together.
-BY_FILE := --dist loadfile --no-loadscope-reorder
-
 .DEFAULT_GOAL := help
 .PHONY: help setup peers test newest trees worlds kills pins foreign foreign-environment check fix bench demo picture site lock
 
@@ -39,7 +35,7 @@ peers: .peers/.ready  ## install the servers that tests/peers talks to (needs np
 	@touch $@
 
 test: $(READY)  ## run all tests
-	$(BIN)/python -m pytest -n auto $(BY_FILE)
+	$(BIN)/python -m pytest -n auto
 
 SHARE ?= 1
 
