@@ -42,7 +42,10 @@ async def watch_files(
     every_ms: int = OWNER_MS,
 ) -> None:
     """Reload whenever a file in the folder, or the owner's file, was written, and when another folder takes the place
-    of this one. Until it is cancelled."""
+    of this one. Until it is cancelled.
+
+    A watch tells nothing of what was written before it began: the files are read once more when it has begun.
+    """
     from watchfiles import awatch
 
     async def look() -> None:
@@ -51,7 +54,7 @@ async def watch_files(
         except WakefulError as problem:  # the store cannot be written now; the next change tries again
             LOG.warning("the files of %s could not be reloaded: %s", folder, problem.message)
 
-    seen, is_again = await asyncio.to_thread(_stamp, folder), False
+    seen, is_again = await asyncio.to_thread(_stamp, folder), True
     while True:
         while not await asyncio.to_thread(folder.is_dir):
             await asyncio.sleep(every_ms / 1_000)
@@ -75,7 +78,7 @@ async def watch_files(
                 return
         finally:
             await changes.aclose()
-        is_again = True  # what was written before the next watch began is told by nobody
+        is_again = True
 
 
 class _Stamp(NamedTuple):

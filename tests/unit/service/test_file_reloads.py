@@ -51,6 +51,18 @@ def put(folder: Path, words: str) -> None:
     (folder / "ops.yaml").write_text(words)
 
 
+async def test_what_was_written_before_the_watch_began_is_read(tmp_path: Path) -> None:
+    """The runtime has read the files before it watches them."""
+    folder = tmp_path / "agents"
+    put(folder, "one")
+    reads = Reads(folder)
+    watch = asyncio.create_task(watch_files(folder, lambda: False, reads.reload, every_ms=100))
+    await reads.until("one")
+    watch.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await watch
+
+
 async def test_a_folder_that_takes_the_place_of_another_is_watched(tmp_path: Path) -> None:
     """So files are deployed: the new folder is complete when it comes, and is written to later."""
     folder = tmp_path / "agents"
