@@ -54,12 +54,13 @@ async def watch_files(
         except WakefulError as problem:  # the store cannot be written now; the next change tries again
             LOG.warning("the files of %s could not be reloaded: %s", folder, problem.message)
 
-    seen, is_again = await asyncio.to_thread(_stamp, folder), True
+    seen = await asyncio.to_thread(_stamp, folder)
     while True:
         while not await asyncio.to_thread(folder.is_dir):
             await asyncio.sleep(every_ms / 1_000)
             if owner_changed():
                 await look()
+        is_first = True
         changes = awatch(
             folder, recursive=False, rust_timeout=every_ms, yield_on_timeout=True, watch_filter=_is_of_agents
         )
@@ -67,8 +68,8 @@ async def watch_files(
             watched = await asyncio.to_thread(_stamp, folder)
             async for found in changes:
                 now = await asyncio.to_thread(_stamp, folder)
-                if found or is_again or owner_changed() or now != seen:
-                    seen, is_again = now, False
+                if found or is_first or owner_changed() or now != seen:
+                    seen, is_first = now, False
                     await look()
                 if now is None or watched is None or now.inode != watched.inode:
                     break  # another folder stands there, or none
@@ -78,7 +79,6 @@ async def watch_files(
                 return
         finally:
             await changes.aclose()
-        is_again = True
 
 
 class _Stamp(NamedTuple):

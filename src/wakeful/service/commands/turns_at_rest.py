@@ -82,7 +82,7 @@ async def _end(engine: Engine, row: TurnRow, claim: Claim) -> None:
         return  # it was cut off inside a call: what became of that takes the tool's code to find out
     try:
         conversation = await conversation_of(engine.store, row, claim)
-    except TurnUnreadable:
+    except TurnUnreadable:  # what would be closed with it follows from something that is gone
         await TurnRunner(work).run([resumed(work)])
     else:
         await TurnRunner(work, partial(close_turn, work, conversation)).run([resumed(work)])
