@@ -7,7 +7,7 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup peers test newest trees worlds kills pins foreign foreign-environment check fix bench demo picture site lock
+.PHONY: help setup peers test newest trees worlds weather kills pins foreign foreign-environment check fix bench demo picture site lock
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 12
@@ -53,6 +53,13 @@ FIRST ?= 0
 
 worlds: $(READY)  ## random lives of agents on a virtual clock: 10,000, or as many as WORLDS= says, from seed FIRST= on
 	WAKEFUL_SIMULATED_WORLDS=$(WORLDS) WAKEFUL_FIRST_WORLD=$(FIRST) $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/unit/runtime/test_simulation.py
+
+WEATHER_TESTS ?= tests/journeys/test_readme.py tests/journeys/test_guides.py tests/journeys/test_examples.py \
+	tests/journeys/test_first_day.py tests/journeys/cli/test_demo.py
+
+weather: $(READY)  ## README, guides, examples and demos once more, at list price with a 429 and a cut stream each; SHARE=2 for a half of them
+	WAKEFUL_TEST_WEATHER=1 WAKEFUL_TEST_SHARE=$$(($$(date -u +%s) / 86400 % $(SHARE)))/$(SHARE) \
+		$(BIN)/python -m pytest -q -n auto $(WEATHER_TESTS)
 
 kills: $(READY)  ## kill every scenario at every point, and a daemon under load 60 times; `make test` takes some points, by the day's seed
 	WAKEFUL_KILL_POINTS=0 WAKEFUL_DAEMON_KILLS=60 $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/crash

@@ -29,7 +29,6 @@ from wakeful.decisions.state import TurnState
 from wakeful.gate.locks import LockTable
 from wakeful.gate.outcomes import succeeded
 from wakeful.gate.passage import Mediator
-from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
 from wakeful.store.memory import MemoryStore
@@ -59,8 +58,8 @@ class Costs:
     few: float
     many: float
     long: float
-    quick: float
-    """Of a tool that no rule is about: the quick verdict."""
+    plain: float
+    """Of a tool that no rule is about."""
     set_up: float
     """Of a turn with 200 tools that this process has run before."""
     waits_ms: float
@@ -95,7 +94,7 @@ def _gate(count: int, items: int = 0, *, about_it: bool = True) -> tuple[Mediato
     )
     state = TurnState(conversation=LevelConversation([UserItem(parts=(Text("x"),)) for _ in range(items)]))
     policy = TurnPolicy(lambda: state, lambda: config, b"s" * 32)
-    parts = GateParts(policy, QuickVerdict(policy), locks=LockTable(), secret=b"s" * 32)
+    parts = GateParts(policy, locks=LockTable(), secret=b"s" * 32)
     mediator = Mediator(config, tools, "turn", parts)
     keys = keys_only(frozenset({"a-key-of-this-process-0123456789"}))
     arguments = {"order": "A17", "limit": 3}
@@ -116,9 +115,9 @@ def _gate(count: int, items: int = 0, *, about_it: bool = True) -> tuple[Mediato
 
 def run_parts() -> Costs:
     few, many, long = (_median(_gate(*given)[1], BATCHES) / BATCH for given in ((FEW,), (TOOLS,), (TOOLS, LONG)))
-    quick = _median(_gate(TOOLS, about_it=False)[1], BATCHES) / BATCH
+    plain = _median(_gate(TOOLS, about_it=False)[1], BATCHES) / BATCH
     return Costs(
-        few, many, long, quick, _set_up(), asyncio.run(_waits(distinct=True)), asyncio.run(_waits(distinct=False))
+        few, many, long, plain, _set_up(), asyncio.run(_waits(distinct=True)), asyncio.run(_waits(distinct=False))
     )
 
 
@@ -192,7 +191,7 @@ def markdown(costs: Costs) -> str:
         [f"{FEW} tools", number(costs.few)],
         [f"{TOOLS} tools", number(costs.many)],
         [f"{TOOLS} tools, a long conversation", number(costs.long)],
-        [f"{TOOLS} tools, a tool that no rule is about", number(costs.quick)],
+        [f"{TOOLS} tools, a tool that no rule is about", number(costs.plain)],
     ]
     beside = (
         f"Taking up a turn with {TOOLS} tools costs {number(costs.set_up)} µs more than one with none, in a process "

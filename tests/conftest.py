@@ -26,7 +26,7 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
     marked.discard("wakeful")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """How long an example takes says nothing of what it shows: no property fails because the machine is busy.
 
     A shell has its background jobs ignore SIGINT, and `nohup` its program SIGHUP; and so would every process that
@@ -34,6 +34,8 @@ def pytest_configure() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if "WAKEFUL_TEST_WEATHER" in os.environ:
+        config.pluginmanager.import_plugin("kit.weather.plugin")
     try:
         from hypothesis import HealthCheck, settings
     except ImportError:  # the suite against other frameworks has an environment of its own

@@ -20,6 +20,7 @@ from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX, PROBE, PROBE_S
 from wakeful.settings.model_rules import KNOWN as MODELS
 from wakeful.settings.notify_targets import KNOWN as NOTIFY
 from wakeful.settings.owner_file import SECTIONS
+from wakeful.settings.retry import KNOWN as RETRY
 from wakeful.settings.spend_windows import LINES, TIMEZONE
 from wakeful.tools.hooks import DEFAULT_SECONDS
 from wakeful.tools.local.output_budget import DEFAULT_SETTING, MAX_SETTING, OutputBudget
@@ -66,6 +67,9 @@ folder = "handbook"
 [runtime]
 default_tool_output_tokens = 4000
 
+[retry]
+patience = 7200
+
 [retention]
 turns = 30
 
@@ -83,6 +87,7 @@ metrics_route = true
 
 [log]
 format = "json"
+
 [heartbeat]
 url_env = "HEARTBEAT_URL"
 ```
@@ -163,6 +168,7 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
         "heartbeat": Row(
             "table", "none", "An address that hears that the runtime is well: `[heartbeat]` below.", "[heartbeat]"
         ),
+        "retry": Row("table", "none", "How long turns wait for a provider that is away: `[retry]` below.", "[retry]"),
         "retention": Row("table", "none", "How long a runtime keeps things: `[retention]` below.", "[retention]"),
         "notify": Row(
             "tables", "none", "Where notices of agents go, by name: `[notify.NAME]` below.", "[notify.phone]"
@@ -351,6 +357,14 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
             'token_file = "office.token"',
         ),
     },
+    "[retry]": {
+        "patience": Row(
+            "seconds, 0 to 604800",
+            "`72000` (20 hours)",
+            "How long turns wait for a provider that is away, before they fail. An agent's own `retry` wins.",
+            "patience = 7200",
+        ),
+    },
     "[heartbeat]": {
         "url": Row(
             "URL",
@@ -415,6 +429,7 @@ NAMES: Mapping[str, Iterable[str]] = {
     "[telemetry]": Telemetry.model_fields,
     "[log]": DaemonLog.model_fields,
     "[heartbeat]": HEARTBEAT,
+    "[retry]": RETRY,
 }
 """The names that the code reads, by table."""
 _VARIABLES = {

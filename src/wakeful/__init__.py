@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.probes import Happened as Happened
     from wakeful.contracts.probes import StillUnknown as StillUnknown
     from wakeful.contracts.retention import Retention as Retention
+    from wakeful.contracts.retries import Retry as Retry
     from wakeful.contracts.runtime_tools import RuntimeToolRequest as RuntimeToolRequest
     from wakeful.contracts.tools import Principal as Principal
     from wakeful.engine.agent import Agent as Agent
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from wakeful.surfaces.library.report import doctor as doctor
     from wakeful.surfaces.library.runs import resume as resume
     from wakeful.surfaces.library.runs import resume_all as resume_all
+    from wakeful.surfaces.library.runs import retry as retry
     from wakeful.surfaces.library.runs import run as run
     from wakeful.surfaces.library.runs import run_sync as run_sync
     from wakeful.surfaces.library.runtime import Runtime as Runtime
@@ -125,6 +127,7 @@ _WHERE = {
     "RunContext": "wakeful.tools.context",
     "RunResult": "wakeful.service.run_result",
     "Retention": "wakeful.contracts.retention",
+    "Retry": "wakeful.contracts.retries",
     "Runtime": "wakeful.surfaces.library.runtime",
     "RuntimeToolRequest": "wakeful.contracts.runtime_tools",
     "SandboxSettings": "wakeful.sandbox.settings",
@@ -149,6 +152,7 @@ _WHERE = {
     "pending_requests": "wakeful.surfaces.library.client_requests",
     "resume": "wakeful.surfaces.library.runs",
     "resume_all": "wakeful.surfaces.library.runs",
+    "retry": "wakeful.surfaces.library.runs",
     "run": "wakeful.surfaces.library.runs",
     "run_sync": "wakeful.surfaces.library.runs",
     "AsyncStore": "wakeful.surfaces.library.async_store",

@@ -41,6 +41,7 @@ WakefulError                 `message` says what happened, `hint` what to do nex
 │   ├── TurnNotFound             no turn has this id
 │   │   └── TurnDeleted              its thread was deleted
 │   ├── ThreadNotFound           no thread has this name
+│   ├── RetryRefused             the turn cannot be tried again; says what can be done instead
 │   ├── TurnOver                 the turn has ended, and what was asked of it cannot be done
 │   ├── CallNotFound             no call has this id
 │   ├── ApprovalNotFound         no approval or question has this id
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
     from wakeful.contracts.errors import RequestNotFound as RequestNotFound
     from wakeful.contracts.errors import RequestUndecided as RequestUndecided
     from wakeful.contracts.errors import ResponseGone as ResponseGone
+    from wakeful.contracts.errors import RetryRefused as RetryRefused
     from wakeful.contracts.errors import StoreDamaged as StoreDamaged
     from wakeful.contracts.errors import StoreFull as StoreFull
     from wakeful.contracts.errors import StoreLocked as StoreLocked
@@ -219,6 +221,7 @@ _WHERE = {
     "ThreadNotFound": "wakeful.contracts.errors",
     "TurnDeleted": "wakeful.contracts.errors",
     "TurnNotFound": "wakeful.contracts.errors",
+    "RetryRefused": "wakeful.contracts.errors",
     "TurnOver": "wakeful.contracts.errors",
     "TurnUnreadable": "wakeful.contracts.errors",
     "UnknownField": "wakeful.engine.agent_data",

@@ -18,6 +18,7 @@ StatusEvent            the run starts, waits (`suspended`) or ends; the first ev
 StepEvent              a round of the model and its tool calls starts or ends
 TextEvent              words of the model as they come
 ErrorEvent             an attempt at the model failed; text of the same step and attempt is void
+WaitingEvent           no model answers for now; the request is made again later
 UsageEvent             tokens that a round used
 ToolCallEvent          a tool call starts
 McpProgressEvent       progress of a running call (`ctx.progress`, or an MCP server)
@@ -25,6 +26,7 @@ OutputEvent            output of a running call (`ctx.show`)
 ToolResultEvent        a tool call ends
 SubtaskEvent           a subtask starts or ends
 ContextEvent           the conversation shown to the model was chosen anew or compacted
+WarningEvent           the run was warned, and goes on
 MessageInjectedEvent   a message reached the run while it was under way
 """
 
@@ -43,6 +45,8 @@ from wakeful.views.run_stream_events import (
     ToolCallEvent,
     ToolResultEvent,
     UsageEvent,
+    WaitingEvent,
+    WarningEvent,
 )
 
 __all__ = [
@@ -60,4 +64,6 @@ __all__ = [
     "ToolCallEvent",
     "ToolResultEvent",
     "UsageEvent",
+    "WaitingEvent",
+    "WarningEvent",
 ]

@@ -2,16 +2,24 @@
 
 A virtual environment, `node_modules/.bin` or any other folder of a workspace may be on the PATH of the person who
 started the runtime. An agent can put a program there, and the runtime would start it outside every sandbox. So names
-are looked up on the PATH without the write roots of the agents of this process (`add_write_roots`) and without the
-temporary folder, and a program that turns out to be a link into one of them is passed over. Programs without a helper:
-where Python can do it itself (a controlling terminal), nothing is looked up at all.
+are looked up on the PATH without
+
+    the write roots of the agents of this process, and every workspace that is attached in a store it opened
+    the activated virtual environment (`VIRTUAL_ENV`) and the current folder: agents of other processes work there
+    the temporary folder
+
+and a program that turns out to be a link into one of them is passed over. Programs without a helper: where Python can
+do it itself (a controlling terminal), nothing is looked up at all.
 """
 
 import os
+import pwd
+import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -38,8 +46,8 @@ def agent_roots() -> frozenset[str]:
 
 
 def write_roots() -> frozenset[str]:
-    """Where programs are not taken from: what agents may write, and the temporary folder."""
-    return agent_roots() | {os.path.realpath(tempfile.gettempdir())}
+    """Where programs are not taken from."""
+    return agent_roots() | _usual_workspaces() | {os.path.realpath(tempfile.gettempdir())}
 
 
 def search_path(environ: Mapping[str, str] | None = None, *, owners: bool = False) -> str:
@@ -62,6 +70,9 @@ def find(name: str, environ: Mapping[str, str] | None = None, *, owners: bool = 
 def find_guarded(name: str, environ: Mapping[str, str] | None = None) -> ProgramLookup:
     """A program that holds others: neither it nor a folder on the way to it may be written by other users."""
     problem = ""
+    passed_over = shutil.which(name)
+    if passed_over is not None and is_below(os.path.realpath(passed_over), write_roots()):
+        problem = f"{passed_over} is not used: it is where an agent may write"
     for path in _candidates(name, environ):
         loose = _written_by_others(os.path.realpath(path))
         if not loose:
@@ -93,6 +104,22 @@ def _candidates(name: str, environ: Mapping[str, str] | None, owners: bool = Fal
         path = f"{folder}/{name}"
         if os.path.isfile(path) and os.access(path, os.X_OK) and _is_safe(os.path.realpath(path), closed, own):
             yield path
+
+
+def _usual_workspaces() -> set[str]:
+    """The activated environment and the current folder. `/` and a home hold too much that is no agent's to count."""
+    try:
+        here = os.getcwd()
+    except OSError:  # it was removed
+        here = ""
+    named = {os.path.realpath(path) for path in (here, os.environ.get("VIRTUAL_ENV", "")) if path}
+    return named - {"/", *map(os.path.realpath, _homes())}
+
+
+def _homes() -> Iterable[str]:
+    yield os.environ.get("HOME") or "/"
+    with suppress(KeyError):
+        yield pwd.getpwuid(os.getuid()).pw_dir
 
 
 def _own_programs() -> tuple[str, ...]:

@@ -52,9 +52,11 @@ class Paid:
         with self._path.open("ab", buffering=0) as file:
             file.write(f"{key} {order} {cents}\n".encode())
 
+    def lines(self) -> list[str]:
+        return self._path.read_text().splitlines() if self._path.exists() else []
+
     def arguments(self) -> set[tuple[str, int]]:
-        lines = self._path.read_text().splitlines() if self._path.exists() else []
-        return {(line.split()[1], int(line.split()[2])) for line in lines}
+        return {(line.split()[1], int(line.split()[2])) for line in self.lines()}
 
 
 @tool(effect="keyed", approval=True)

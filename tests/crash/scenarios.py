@@ -7,15 +7,18 @@ end of each run, the first as well as any later one, the log is held against bot
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 from wakeful import Agent, DidNotHappen, Happened, RunContext, RunResult, cancel, resume_all, run, run_sync, tool
 from wakeful import stream as streamed
+from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
     AssistantRecorded,
     ModelCompleted,
+    ModelFailed,
     ModelRequested,
     Terminal,
     ToolFailed,
@@ -24,6 +27,7 @@ from wakeful.contracts.events import (
     TurnInterruptIgnored,
     TurnInterruptRequested,
 )
+from wakeful.contracts.models import FailureKind, Stage
 from wakeful.contracts.probes import ProbeAnswer
 from wakeful.engine.state_loader import fold
 from wakeful.ports import ModelRequest, Store
@@ -58,6 +62,19 @@ class Asked:
         return Counter(int(line.split()[1]) for line in lines if line.split()[0] == turn_id)
 
 
+TROUBLES: tuple[FailureKind, ...] = ("rate_limited", "server_error", "stream_interrupted")
+
+
+def in_bad_weather(scenario: Callable[[Store, Ledger], Any], store: Store, ledger: Ledger) -> Any:
+    """The same program at a provider that is busy, away, or breaks off: the first attempt of each round is lost."""
+    _weather(ledger).touch()
+    return scenario(store, ledger)
+
+
+def _weather(ledger: Ledger) -> Path:
+    return ledger.path.with_name("weather")
+
+
 def model(ledger: Ledger, steps: list[Any], on_ask: Callable[[ModelRequest], Any] | None = None) -> ScriptedModel:
     """A scripted model that is an effect like any other: noted in the world, and a place to die in."""
     asked = Asked(ledger)
@@ -65,6 +82,10 @@ def model(ledger: Ledger, steps: list[Any], on_ask: Callable[[ModelRequest], Any
     async def answer(request: ModelRequest) -> Any:
         asked.note(request)
         ledger.here()
+        if request.attempt == 1 and _weather(ledger).exists():
+            kind = TROUBLES[request.answered % len(TROUBLES)]
+            stage: Stage = "body" if kind == "stream_interrupted" else "headers"
+            raise ModelFailure(f"the weather: {kind}", kind=kind, stage=stage, retry_after=0)
         if on_ask is not None:
             await on_ask(request)
         return steps[min(request.answered, len(steps) - 1)]
@@ -186,6 +207,9 @@ async def check(store: Store, ledger: Ledger, *results: RunResult[Any]) -> None:
     """The log as somebody finds it who comes when the run is over."""
     assert await store.verify() == [], "the chain is broken"
     unknown = {(row.turn_id, row.call_id) for row in await store.unknown()}
+    logs = [await store.read(row.agent_id, turn_id=row.turn_id) for row in await store.turns()]
+    lost = any(isinstance(entry.fact.event, ModelFailed) for facts in logs for entry in facts)
+    assert lost or not _weather(ledger).exists(), "bad weather leaves its traces"
     for row in await store.turns():
         facts = await store.read(row.agent_id, turn_id=row.turn_id)
         events = [entry.fact.event for entry in facts]

@@ -103,7 +103,7 @@ def pauses(store: Store, ledger: Ledger) -> None:
         spender = Agent("spender", model, tools=[book], spend_windows=[SpendWindow("month", "0.25")])
         result = await run(spender, "go", deps=ledger, store=store, key="k")
         if not result.completed:
-            assert (result.stop_reason, result.status) == ("cost", "incomplete"), result.message
+            assert (result.stop_reason, result.status) == ("cost", "waiting"), result.message
             await grant(new_engine(store), "agent:spender", "5")
             result = await run(spender, "go", deps=ledger, store=store, key="k")
         assert result.completed, result.message

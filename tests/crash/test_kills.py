@@ -6,6 +6,7 @@ model call. Then the same program runs again in a new process until it is finish
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,16 @@ STORMS = range(int(os.environ.get("WAKEFUL_STORMS", "1")))
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.__name__)
 def test_a_run_that_is_killed_anywhere_finishes_as_if_nothing_had_happened(scenario: Callable[..., Any]) -> None:
     sweep(scenario)
+
+
+@pytest.mark.parametrize(
+    ("number", "scenario"), list(enumerate(scenarios.ALL)), ids=lambda each: getattr(each, "__name__", "")
+)
+def test_a_run_in_bad_weather_that_is_killed_anywhere_finishes_as_if_nothing_had_happened(
+    number: int, scenario: Callable[..., Any]
+) -> None:
+    """The first attempt of each round is lost, so that one dies between and within attempts, too."""
+    sweep(partial(scenarios.in_bad_weather, scenario), more_than=3, dealt=(number, len(scenarios.ALL)))
 
 
 @pytest.mark.parametrize("seed", STORMS)

@@ -15,6 +15,7 @@ from wakeful import Agent, Approval, Approve, RunContext, RunResult, run, tool
 from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.events import (
     ModelCompleted,
+    ModelFailed,
     ModelRequested,
     SubagentCompleted,
     SubagentFailed,
@@ -115,7 +116,8 @@ async def check(store: Store, ledger: Ledger, result: RunResult[Any]) -> None:
     await _check_fold(store, row)
     recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
     ledger_of = (await fold(store, row, recorded)).state.ledger
-    assert ledger_of.model_calls == sum(isinstance(event, ModelRequested) for event in events)
+    refused = sum(isinstance(event, ModelFailed) and event.status is not None for event in events)
+    assert ledger_of.model_calls == sum(isinstance(event, ModelRequested) for event in events) - refused
     assert ledger_of.subtasks == sum(started.values())
     assert not ledger_of.held_usd and not ledger_of.held_input, "something is held for ever"
     replayed = await replay_turn(store, row)

@@ -71,6 +71,27 @@ async def test_no_path_leads_the_file_tools_out_of_the_workspace(root: Path, out
         assert (root / path).read_text() == CANARY, "opened the plain way, it is read"
 
 
+DEEP = [f"{'a/' * levels}x" for levels in (199, 230, 260, 3_000, 50_000)]
+
+
+@pytest.mark.parametrize("path", [*DEEP, "self", "one", "self/x", "d/.." * 400, "x" * 5_000], ids=lambda path: path[:5])
+async def test_a_path_of_any_depth_or_a_link_to_itself_is_an_answer_to_the_model(root: Path, path: str) -> None:
+    (root / "self").symlink_to("self")
+    (root / "one").symlink_to("two")
+    (root / "two").symlink_to("one")
+    edit = {"path": path, "old_text": "mine", "new_text": "yours"}
+    attempts = [
+        (READ, {"path": path}),
+        (EDIT, edit),
+        (PATCH, {"patch": patch(path)}),
+        (WRITE, {"path": f"{path}/y", "content": "z"}),
+    ]
+    result = await attack(root, attempts)
+    assert result.status == "completed"
+    told = [call.error for call in result.calls() if call.status != "success"]
+    assert len(told) == 4 and all(told)
+
+
 async def test_a_link_that_is_swapped_while_the_tools_work_leads_nowhere(root: Path, outside: Path) -> None:
     (root / "inside").mkdir()
     (root / "inside/secret").write_text("nothing to see")

@@ -2,7 +2,10 @@
 writes after its call is tainted like what it wrote before."""
 
 import asyncio
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,3 +134,80 @@ async def test_what_a_task_of_a_tainted_turn_writes_later_is_tainted(house: Hous
     finally:
         await store.close()
     assert bool(found) == is_tainted
+
+
+PLANTED = """
+git init -q sub && cd sub && printf '#!/bin/sh\\ntouch {mark}\\n' > .git/evil && chmod +x .git/evil &&
+cp .git/evil .git/hooks/post-checkout && git config core.fsmonitor "$PWD/.git/evil" && cd .. && touch planted;
+until [ -e go ]; do sleep 0.1; done
+"""
+KILLED = """
+import asyncio, os, signal, sys, time
+from pathlib import Path
+from wakeful import Agent, Runtime
+from wakeful.testing import scripted
+
+steps = [{"calls": [{"name": "exec_command", "arguments": {"cmd": sys.argv[1], "yield_time_ms": 1}}]}, "it runs"]
+
+async def main():
+    async with Runtime("home", agents=[Agent("ops", scripted(steps), workspace="work")]) as runtime:
+        await runtime.answer(await runtime.send("ops", "Begin."))
+        while not Path("work/planted").exists():
+            await asyncio.sleep(0.05)
+        if sys.argv[2] == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+async def test_what_a_task_planted_before_a_restart_is_undone_when_it_ends(house: House, end: str) -> None:
+    owner, mark = house.home.parent, house.home.parent / "mark"
+    subprocess.run(["git", "init", "-q", str(house.workspace)], check=True)
+    line = [sys.executable, "-c", KILLED, PLANTED.format(mark=mark), end]
+    done = await asyncio.to_thread(
+        subprocess.run, line, cwd=owner, env={**os.environ, "WAKEFUL_HOME": str(owner / "wakeful")}
+    )
+    assert done.returncode == (0 if end == "close" else -9)
+    config = house.workspace / "sub/.git/config"
+    assert "fsmonitor" in config.read_text(), "it goes on, and nobody has looked yet"
+    agent = Agent("ops", scripted(["I was told."], leftover="ignore"), workspace=house.workspace)
+    async with Runtime(house.home, agents=[agent]) as runtime:
+        (house.workspace / "go").touch()
+        while True:
+            if not await runtime.tasks("ops"):
+                break
+            await asyncio.sleep(0.05)
+    assert "fsmonitor" not in config.read_text()
+    assert not (house.workspace / "sub/.git/hooks/post-checkout").exists()
+    (row,) = await house.tasks()
+    assert "settings in" in str(row.result_summary) + str(row.failure)
+    subprocess.run(["git", "-C", str(house.workspace / "sub"), "status"], check=True, capture_output=True)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("tasks", [1, 4])
+async def test_nothing_stands_in_a_workspace_once_its_tasks_are_over(house: House, tasks: int) -> None:
+    commands = [
+        {
+            "name": "exec_command",
+            "arguments": {"cmd": f"until [ -e go ]; do sleep 0.1; done; echo {n}", "yield_time_ms": 1},
+        }
+        for n in range(tasks)
+    ]
+
+    def reply(request: ModelRequest) -> Any:
+        return "they run" if len(request.history) > 1 else {"calls": commands}
+
+    agent = Agent("ops", scripted(reply), workspace=house.workspace)
+    async with Runtime(house.home, agents=[agent]) as runtime:
+        await runtime.answer(await runtime.send("ops", "Begin."))
+        assert len(await runtime.tasks("ops")) == tasks
+        assert {each.name for each in house.workspace.iterdir()} == {".git", ".wakeful"}, "as long as one runs"
+        (house.workspace / "go").touch()
+        while True:
+            if not await runtime.tasks("ops"):
+                break
+            await asyncio.sleep(0.05)
+    assert [each.name for each in house.workspace.iterdir()] == ["go"]

@@ -8,6 +8,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from kit.gates.confined_commands import level, place_outside, said, sandbox, sh
 from kit.gates.hostile_model import command
 from kit.gates.planted import path_without_bubblewrap, plant, run_program
+from kit.surfaces.command_line import command_line
 from wakeful import from_mcp, programs
 from wakeful.sandbox import level_probe
 from wakeful.tools.command_hooks import CommandFailed, CommandHook
@@ -96,6 +99,98 @@ async def test_no_program_of_the_runtime_is_taken_from_a_write_root_or_the_tempo
             )
         assert said(await sh(where, "echo x")) == "x\n"
         assert not mark.exists()
+
+
+MAKE_HOME = """
+import asyncio, os
+os.environ["WAKEFUL_HOME"] = os.path.abspath("home")
+from wakeful import Agent, Runtime
+from wakeful.testing import scripted
+
+async def once():
+    async with Runtime("home", agents=[Agent("ops", scripted(["fine"]))]):
+        pass
+
+asyncio.run(once())
+"""
+
+
+@contextmanager
+def owner_with_planted_programs() -> Iterator[tuple[Path, Callable[..., str]]]:
+    """An owner's folder with a home, and a command that runs with a planted program of every name first on the PATH."""
+    with place_outside() as owner:
+        assert run_program(sys.executable, MAKE_HOME, owner, os.environ["PATH"]).returncode == 0
+
+        def call(*words: str, bin_folder: Path, cwd: Path, virtual_env: Path | None = None) -> str:
+            for name in NAMES:
+                plant(bin_folder, name, owner / "mark")
+            activated = {"VIRTUAL_ENV": str(virtual_env)} if virtual_env is not None else {}
+            done = subprocess.run(
+                command_line(*words),
+                cwd=cwd,
+                env={"PATH": on_path(bin_folder), "HOME": str(owner), "WAKEFUL_HOME": f"{owner}/home", **activated},
+                capture_output=True,
+                text=True,
+                timeout=240,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        yield owner, call
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("workspace", "attach", "ops", "."), ("workspace", "list", "ops")])
+@pytest.mark.parametrize("place", ["activated environment", "folder below the current one"])
+def test_no_command_starts_a_program_of_the_place_where_its_user_works(words: tuple[str, ...], place: str) -> None:
+    level("bubblewrap")
+    with owner_with_planted_programs() as (owner, call):
+        work, elsewhere = owner / "work", owner / "elsewhere"
+        work.mkdir()
+        if place == "activated environment":
+            elsewhere.mkdir()
+            call(*words, bin_folder=work / ".venv/bin", cwd=elsewhere, virtual_env=work / ".venv")
+        else:
+            call(*words, bin_folder=work / "node_modules/.bin", cwd=work)
+        assert not (owner / "mark").exists()
+        subprocess.run([shutil.which("bwrap", path=on_path(next(work.glob("*/*bin"))))], check=True)  # type: ignore[list-item]
+        assert (owner / "mark").exists(), "a plain search finds it, and it would have run"
+
+
+def test_no_command_starts_a_program_of_a_workspace_that_is_attached_in_the_store() -> None:
+    level("bubblewrap")
+    with owner_with_planted_programs() as (owner, call):
+        work, elsewhere, tools = owner / "work", owner / "elsewhere", owner / "tools"
+        for folder in (work, elsewhere, tools):
+            folder.mkdir()
+        assert "where an agent may write" not in call("doctor", bin_folder=tools, cwd=elsewhere)
+        assert (owner / "mark").exists(), "a folder of the owner's own is a place for programs"
+        (owner / "mark").unlink()
+        call("workspace", "attach", "ops", str(work), bin_folder=work / "bin", cwd=elsewhere)
+        told = call("doctor", bin_folder=work / "bin", cwd=elsewhere)
+        assert "bubblewrap" in told
+        assert not (owner / "mark").exists()
+
+
+def test_the_root_and_a_home_are_no_place_where_agents_work_only_because_somebody_stands_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with place_outside() as home:
+        program = plant(home / "bin", "tool", home / "mark")
+        monkeypatch.setenv("HOME", str(home))
+        monkeypatch.setenv("PATH", on_path(home / "bin"))
+        monkeypatch.chdir("/")
+        assert programs.find("tool") == str(program)
+        monkeypatch.chdir(home)
+        assert programs.find("tool") == str(program)
+        monkeypatch.chdir(home / "bin")
+        assert programs.find("tool") is None
+        assert programs.find_guarded("tool").problem == f"{program} is not used: it is where an agent may write"
+        monkeypatch.chdir("/")
+        monkeypatch.setenv("VIRTUAL_ENV", str(home / "bin/.."))
+        assert programs.find("tool") == str(program), "a home as it may be written"
+        monkeypatch.setenv("VIRTUAL_ENV", str(home / "bin"))
+        assert programs.find("tool") is None
 
 
 def test_a_link_from_elsewhere_into_a_write_root_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -507,3 +507,20 @@ async def test_a_nested_repository_goes_with_its_folder_and_what_only_it_has_is_
     (kept,) = home.glob("repositories/kept/*.git")
     assert str(kept) in done["repositories"][0]
     assert git(kept, "rev-parse", "HEAD") == tip
+
+
+async def test_what_one_command_planted_is_not_put_back_by_another_that_began_while_it_stood_there(
+    root: Path, home: Path
+) -> None:
+    planting, other = RepositoryCustody([str(root)], home), RepositoryCustody([str(root)], home)
+    first = planting.before()
+    subprocess.run(["git", "init", "-q", str(root / "sub")], check=True)
+    git(root / "sub", "config", "core.fsmonitor", "evil")
+    (root / "sub/.git/hooks/post-checkout").write_text("evil")
+    (root / ".git/hooks/post-checkout").write_text("evil")
+    second = other.before()
+    assert planting.after(first)
+    assert not other.after(second)
+    assert "fsmonitor" not in (root / "sub/.git/config").read_text()
+    assert not (root / "sub/.git/hooks/post-checkout").exists()
+    assert not (root / ".git/hooks/post-checkout").exists()

@@ -103,6 +103,20 @@ async def test_each_way_to_write_taints(tmp_path: Path, change: Any) -> None:
     assert (await go(tmp_path, READ, SEND)).status == "approval_required"
 
 
+async def test_what_lies_too_deep_to_be_looked_up_is_untrusted(tmp_path: Path) -> None:
+    """Only links lead there: a path of so many levels is refused."""
+    work = tmp_path / "work"
+    half = work / Path(*["d"] * 150)
+    deep = half / Path(*["e"] * 150)
+    deep.mkdir(parents=True)
+    (deep / "notes.txt").write_text(WORDS)
+    (half / "on").symlink_to("/".join(["e"] * 150))
+    (work / "short").symlink_to("/".join(["d"] * 150) + "/on/notes.txt")
+    result = await go(tmp_path, ("wakeful/read_file", {"path": "short"}), SEND)
+    assert (result.status, sent) == ("approval_required", [])
+    assert "a file that lies too deep to be looked up" in result.approvals[0].reason
+
+
 async def test_a_copy_and_a_moved_file_are_found_by_their_digest(tmp_path: Path) -> None:
     assert (await go(tmp_path, "read_page", WRITE)).completed
     work = tmp_path / "work"

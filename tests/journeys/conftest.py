@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
+from kit.runs.replayed_stores import check_stores_below
 from kit.surfaces.journey_calls import CALLS, not_run, notice_processes
 from kit.wires.provider_server import ProviderServer, serving
 from wakeful.providers.endpoints import BUILT_IN
@@ -22,6 +23,15 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         for variable in (*known.key_env, f"{name.upper().replace('-', '_')}_BASE_URL"):
             monkeypatch.delenv(variable, raising=False)
     monkeypatch.delenv("WAKEFUL_CONFIG", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def decisions_come_out_the_same(request: pytest.FixtureRequest) -> Iterator[None]:
+    """At its end, in every turn of the stores that a test leaves."""
+    yield
+    folder = request.node.funcargs.get("tmp_path")
+    if folder is not None:
+        check_stores_below(folder)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -29,6 +29,7 @@ from wakeful.settings.model_rules import model_rules
 from wakeful.settings.notify_targets import owner_targets
 from wakeful.settings.owner_file import owner_file
 from wakeful.settings.retention import owner_retention
+from wakeful.settings.retry import owner_patience
 from wakeful.settings.spend_windows import owner_windows
 from wakeful.settings.telemetry import owner_log, owner_telemetry
 from wakeful.surfaces.cli.command_table import COMMANDS, FAMILIES
@@ -175,6 +176,7 @@ READERS: dict[str, Callable[[dict[str, str]], object]] = {
     "hooks": lambda environ: owner_hooks(environ, frozenset),
     "notify": owner_targets,
     "heartbeat": lambda environ: owner_heartbeat({**environ, "HEARTBEAT_URL": "https://ping.example/1"}),
+    "retry": owner_patience,
     "telemetry": owner_telemetry,
     "log": owner_log,
     "connect": lambda environ: connect_profiles(owner_file(environ)),

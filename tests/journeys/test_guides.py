@@ -34,7 +34,8 @@ def beginning(text: str) -> Beginning | None:
 
 
 def run(folder: Path, words: list[str]) -> "subprocess.CompletedProcess[str]":
-    env = {key: value for key, value in os.environ.items() if not key.startswith(("WAKEFUL_", "PYTHON"))}
+    left = os.environ if "PROVIDER_SERVER" in os.environ else {k: v for k, v in os.environ.items() if k[:6] != "PYTHON"}
+    env = {key: value for key, value in left.items() if not key.startswith("WAKEFUL_")}
     env |= {"HOME": str(folder), "WAKEFUL_HOME": str(folder / "home"), "COLUMNS": "80"}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
     return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=240, check=False)

@@ -18,7 +18,7 @@ import pytest
 from kit.surfaces.command_line import command_line
 from kit.wires.model_requests import a_request, reply_of
 from kit.wires.provider_server import EVENTS, JSON, Answer, ProviderServer, refusal
-from wakeful import Agent, RunResult, doctor, run
+from wakeful import Agent, Retry, RunResult, doctor, run
 from wakeful.bootstrap.keys import without_keys
 from wakeful.bootstrap.models import try_model
 from wakeful.bootstrap.stores import opened_store
@@ -79,8 +79,8 @@ async def test_a_provider_that_repeats_the_key_gets_it_into_nothing(
     caplog.set_level(logging.DEBUG)
     provider.always = ANSWERS[answer]
     store = home / "runs.db"
-    result = await run(Agent("a", reference), "hello", store=str(store))
-    assert result.status == "failed"
+    result = await run(Agent("a", reference, retry=Retry(patience=0)), "hello", store=str(store))
+    assert result.status in ("failed", "waiting")
     assert any(KEY in value for asked in provider.asked for value in asked.headers.values()), "it was sent"
     probe = await try_model(reference)
     report = await doctor(store, live=[reference])

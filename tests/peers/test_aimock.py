@@ -10,6 +10,7 @@ from kit.runs.engine_runs import of_kind
 from kit.wires.wire_formats import ALL, CHAT, GEMINI, MESSAGES, RESPONSES, WireFormat
 from peers.aimock import Aimock
 from peers.asking import SOON, agent_on, asked, get_time, get_weather, lost
+from wakeful import Retry
 from wakeful.contracts.content import Thinking
 from wakeful.contracts.conversation import AssistantItem, ToolItem
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, RoutingFallbackApplied
@@ -149,14 +150,16 @@ async def test_a_refusal_for_good_is_not_repeated(aimock: Aimock, wire: WireForm
 
 @EVERY_FORMAT
 @WATCHED
-async def test_an_answer_that_is_no_json_is_not_repeated(aimock: Aimock, wire: WireFormat, watched: bool) -> None:
+async def test_an_answer_that_is_no_json_is_asked_for_once_more(
+    aimock: Aimock, wire: WireFormat, watched: bool
+) -> None:
     broken = {"match": {"userMessage": "Hello"}, "response": {"content": LONG}, "chaos": {"malformedRate": 1.0}}
     aimock.says(broken)
     result = await asked(agent_on(wire.model(aimock.url), scripted(["from the other"])), "Hello", watched=watched)
     assert result.output == "from the other"
-    assert lost(result) == [("invalid_response", "decode", 1, "fallback")]
+    assert lost(result) == [("invalid_response", "decode", 1, "retry"), ("invalid_response", "decode", 2, "fallback")]
     (moved,) = of_kind(result, RoutingFallbackApplied)
-    assert (moved.reason, moved.attempt) == ("invalid_response", 1)
+    assert (moved.reason, moved.attempt) == ("invalid_response", 2)
 
 
 @EVERY_FORMAT
@@ -174,7 +177,7 @@ async def test_a_stream_that_is_always_cut_is_no_answer(aimock: Aimock, wire: Wi
     aimock.says(
         {"match": {"userMessage": "Hello"}, "response": {"content": LONG}, "truncateAfterChunks": 4, **IN_PIECES}
     )
-    result = await asked(agent_on(wire.model(aimock.url)), "Hello")
+    result = await asked(agent_on(wire.model(aimock.url)), "Hello", retry=Retry(patience=0))
     assert (result.status, result.stop_reason) == ("failed", "provider_error")
     assert [kind for kind, *_ in lost(result)] == ["stream_interrupted"] * 3
     assert not any(isinstance(item, AssistantItem) for item in result.history())

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 EVERY_FORMAT = pytest.mark.parametrize("wire", [wire for wire in ALL if wire is not GEMINI], ids=str)
 """llmock does not speak Gemini; aimock does."""
 WATCHED = pytest.mark.parametrize("watched", [True, False], ids=["streamed", "at once"])
+SIGNS_OF_THE_END = {CHAT.name: ("the reason", "the usage", "[DONE]")}
+"""Elsewhere it is the last event alone."""
 LONG = "It takes more than one chunk to say all of this, and the last word of it is: end"
 
 
@@ -131,15 +133,26 @@ async def test_a_stream_that_ends_too_early_is_never_a_short_answer(
 
 
 @EVERY_FORMAT
-async def test_a_stream_that_ends_right_before_its_last_event_is_no_answer(llmock: "LLMock", wire: WireFormat) -> None:
+async def test_a_stream_that_ends_right_before_the_sign_of_its_end_is_no_answer(
+    llmock: "LLMock", wire: WireFormat
+) -> None:
     llmock.reply(LONG, times=3)
     await asked(agent_on(model_at(llmock, wire)), "Hello")
     (whole,) = llmock.requests
-    llmock.truncate(after_chunks=whole.chunks_sent - 1)
+    llmock.truncate(after_chunks=whole.chunks_sent - len(SIGNS_OF_THE_END.get(wire.name, ("the last event",))))
     result = await asked(agent_on(model_at(llmock, wire)), "Hello again")
     assert result.output == LONG
     assert lost(result) == [("stream_interrupted", "body", 1, "retry")]
     llmock.assert_resilient(strict=True)
+
+
+async def test_a_chat_whose_body_ends_properly_needs_no_done(llmock: "LLMock") -> None:
+    llmock.reply(LONG, times=3)
+    await asked(agent_on(model_at(llmock, CHAT)), "Hello")
+    (whole,) = llmock.requests
+    llmock.truncate(after_chunks=whole.chunks_sent - 1)
+    result = await asked(agent_on(model_at(llmock, CHAT)), "Hello again")
+    assert (result.output, lost(result)) == (LONG, [])
 
 
 @EVERY_FORMAT
@@ -154,13 +167,12 @@ async def test_a_call_whose_stream_broke_is_made_once(llmock: "LLMock", wire: Wi
 
 
 @EVERY_FORMAT
-async def test_an_event_that_is_no_json_ends_the_candidate(llmock: "LLMock", wire: WireFormat) -> None:
+async def test_an_answer_with_an_event_that_is_no_json_is_asked_for_again(llmock: "LLMock", wire: WireFormat) -> None:
     llmock.corrupt(after_chunks=2).reply(LONG, times=2)
-    result = await asked(agent_on(model_at(llmock, wire), model_at(llmock, wire, name="m-2")), "Hello")
+    result = await asked(agent_on(model_at(llmock, wire)), "Hello")
     assert result.output == LONG
-    assert lost(result) == [("invalid_response", "decode", 1, "fallback")]
-    # llmock cannot see that the fallback's request is the same question, so it warns; there is no error.
-    llmock.assert_resilient()
+    assert lost(result) == [("invalid_response", "decode", 1, "retry")]
+    llmock.assert_resilient(strict=True)
 
 
 @EVERY_FORMAT

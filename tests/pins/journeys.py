@@ -162,6 +162,8 @@ def a_run_that_fails(typed: Terminal) -> None:
     typed("events $turn")
     typed("tree")
     typed(f"{RUN_REFUND} --budget-calls 1")
+    typed("retry $turn")
+    typed("retry --failed")
     typed("run hello --agent wakeful.yaml --tools shop:both")
     typed.shape("run hello --model scripted:fail.yaml --profile chat", "run-that-failed")
 

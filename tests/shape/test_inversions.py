@@ -145,6 +145,9 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         "unit/decisions/policy/test_verdict.py::test_each_layer_alone_stops_a_call_that_passes_without_it",
         "unit/decisions/policy/test_verdict.py::test_a_gate_that_lost_a_layer_is_found_out",
     ),
+    "the verdict is the only thing that lets a call through": (
+        "unit/gate/test_one_verdict.py::test_inversion_without_the_layer_the_same_calls_reach_their_tools",
+    ),
     "a search of the provider's own, after private and untrusted input": (
         "unit/tools/test_web_search.py::test_inversion_after_untrusted_and_private_input_no_search_is_offered",
     ),
@@ -154,6 +157,7 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "a tool never decides": (
         "journeys/test_store_in_python.py::test_a_tool_may_not_decide_and_the_same_line_outside_one_may",
         "journeys/test_store_reasons.py::test_a_tool_may_neither_revoke_nor_grant_and_the_same_lines_outside_one_may",
+        "unit/surfaces/library/test_tool_refusals.py::test_a_tool_may_not_and_the_same_line_outside_one_may",
     ),
     "hooks": (
         f"{AGENT}[hooks]",

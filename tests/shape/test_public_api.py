@@ -24,7 +24,8 @@ ANYTHING = {
     "Answer.content", "Budget.changed.changes", "Budget.unknown",
     "CompactionPolicy.given", "Happened.result",
     "ModelSettings.given", "Text.data", "Tool.deps_type.return", "Tool.invoke.return",
-    "hook.point", "hook.return", "resume.deps", "resume_all.deps", "run.deps",
+    "hook.point", "hook.return", "resume.deps",
+    "retry.deps", "resume_all.deps", "run.deps",
     "run_sync.options", "run_workflow.deps", "stream.options", "submit_result.result", "tool.fn", "tool.return",
 }  # fmt: skip
 """What may be anything: values of users, and implementations whose overloads say more. This list only shrinks."""

@@ -48,7 +48,6 @@ SMALL_WITH_ONE_READER = {
     "wakeful.surfaces.tui.composer": "a widget of its own: keys in their order",
     "wakeful.store.kind_numbers": "a list that never changes a line: rows of every store name kinds by it",
     "wakeful.runtime.home_lock": "one concern of the runtime, like its neighbours",
-    "wakeful.gate.quick_verdict": "a rule of the gate, asked by the engine: two rooms",
     "wakeful.retrieval.named_collections": "the door of its room",
     "wakeful.sandbox.late_imports": "what the sandbox knows of Python, asked by a tool: two rooms",
     "wakeful.settings.limit_overrides": "one section of the owner's file, like its neighbours",

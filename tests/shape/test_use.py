@@ -15,7 +15,6 @@ from wakeful.service.operations.table import FAMILIES
 USED_FROM_OUTSIDE = {
     "hosts.compaction.compaction_items.SCHEMA",
     "hosts.loop.conversation_result.SCHEMA",
-    "providers.price_list.context_window",  # a test holds the windows of our profiles to the list's
     "providers.profiles.CHECKED",  # the reference says when the profiles were looked at
     "sandbox.launcher.main",  # the program that a command is started with
     "service.operations.table.OPERATIONS",  # the whole table, for surfaces that make a door of each line

@@ -63,7 +63,8 @@ async def _inspected(copy: Path) -> "CopiedStore":
         agents = [row.agent_id for row in await store.runtime_agents()]
         tasks = [row for row in await store.open_tasks() if row.kind == "command_task"]
         told = [f"{row.task_id} of {row.agent_id}: {row.summary}" for row in tasks]
-        return CopiedStore(agents, told, damage_words(await store.verify()))
+        damaged = [each for each in await store.verify() if not each.is_unproven]
+        return CopiedStore(agents, told, damage_words(damaged))
 
 
 async def restore_home(file: Path) -> "RestoreReport":

@@ -25,12 +25,13 @@ async def doctor(location: str | Path, live: Sequence[str] = (), *, timeout: flo
     from wakeful.sandbox.own_code import exposures
     from wakeful.service.queries.doctor import with_providers
 
-    level = await asyncio.to_thread(confinement_here)
-    report = (await _store_report(location)).model_copy(
+    stored = await _store_report(location)
+    level = await asyncio.to_thread(confinement_here)  # after the store, which says where agents work
+    report = stored.model_copy(
         update={
             "confinement": level.mode,
             "confinement_reason": level.reason,
-            "warnings": exposures(_write_roots_here()),
+            "warnings": (*exposures(_write_roots_here()), *stored.warnings),
         }
     )
     try:

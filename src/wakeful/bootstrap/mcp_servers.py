@@ -1,9 +1,11 @@
 """MCP servers by name: of a file, of the owner, of a folder that is trusted."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wakeful import programs
 from wakeful.contracts.errors import InvalidConfig
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def mcp_untrusted() -> list[Path]:
     """Files of the current folder that name MCP servers and were not trusted as they are."""
     from wakeful.engine.named_servers import server_files
 
-    return [file.path for file in server_files(Path.cwd()) if not file.is_trusted]
+    return [file.path for file in server_files(Path.cwd()) if not file.is_trusted and not file.problem]
 
 
 def _mcp_server(config: Path | None, name: str) -> "McpSource":
@@ -53,6 +55,14 @@ def mcp_approve(name: str, tools: tuple[str, ...] = ()) -> "tuple[McpParkedTool,
     from wakeful.tools.mcp.overview import approve
 
     return approve(name, tools)
+
+
+def open_page(url: str) -> None:
+    """Show a page in the browser of whoever sits here. Which program that is, is looked up on the PATH."""
+    import webbrowser
+
+    os.environ["PATH"] = programs.search_path()
+    webbrowser.open(url)
 
 
 async def mcp_login(config: Path | None, name: str, principal: str | None, show: Callable[[str], None]) -> None:

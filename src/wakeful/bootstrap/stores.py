@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from wakeful import programs
 from wakeful.contracts.errors import StoreLocked, StoreReadOnly
 from wakeful.ports import Store
 from wakeful.settings.home import home_secret
@@ -41,6 +42,7 @@ async def opened_store(store: "Store | str | PathLike[str] | None", *, reading: 
             await memory.close()
         return
     if not isinstance(store, str | PathLike):
+        await _distrust_workspaces(store)
         yield store
         return
     shared = await _share(fspath(store), may_fail=reading)
@@ -60,6 +62,7 @@ async def read_only_store(location: str) -> AsyncIterator[Store]:
 
     store = await SqliteReader.open(location, key=home_secret())
     try:
+        await _distrust_workspaces(store)
         yield store
     finally:
         await store.close()
@@ -75,13 +78,24 @@ async def _share(location: str, *, may_fail: bool) -> _Shared | None:
         if shared is None:
             try:
                 check_usable(Path(place[1]).parent)
-                shared = _open_stores[place] = _Shared(await SqliteStore.open(location, key=home_secret()), 0)
+                opened = await SqliteStore.open(location, key=home_secret())
             except StoreReadOnly:
                 if may_fail:
                     return None
                 raise
+            try:
+                await _distrust_workspaces(opened)
+            except BaseException:
+                await opened.close()
+                raise
+            shared = _open_stores[place] = _Shared(opened, 0)
         shared.users += 1
         return shared
+
+
+async def _distrust_workspaces(store: Store) -> None:
+    """From now on no program is taken from where agents of this store work, whether or not they run here."""
+    programs.add_write_roots(row.workspace_anchor for row in await store.all_attached_workspaces())
 
 
 async def _give_back(location: str, shared: _Shared) -> None:

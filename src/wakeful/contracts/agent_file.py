@@ -10,6 +10,7 @@ from pydantic import Field
 
 from wakeful.contracts.budgets import BudgetProfile
 from wakeful.contracts.described_values import DescribedValue
+from wakeful.contracts.retries import LONGEST_PATIENCE, PATIENCE
 from wakeful.contracts.values import Value
 
 REFERENCE = r"^[A-Za-z][A-Za-z0-9_-]*[:/]\S"
@@ -41,6 +42,13 @@ class RunBudgetSection(DescribedValue):
     """Where money is limited: tokens that models without a known price may use."""
     final_answer_reserve: bool = True
     """Keep the last model call for an answer."""
+
+
+class RetrySection(Value):
+    """How long a run waits while no model answers."""
+
+    patience: float = Field(PATIENCE, ge=0, le=LONGEST_PATIENCE)
+    """Seconds; 0: it returns after the quick attempts, with status `waiting`."""
 
 
 class WindowSection(Value):

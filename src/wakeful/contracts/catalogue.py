@@ -13,17 +13,18 @@ ProviderStatus: TypeAlias = Literal["available", "unavailable", "misconfigured"]
 
 
 class RetryPolicy(Value):
-    """What is done about a lost attempt before the next candidate is tried."""
+    """What is done about lost attempts: quick ones, then the next candidate, then the request waits."""
 
     max_attempts: int
-    """On one candidate, the first included."""
+    """Quick ones on one candidate, the first included."""
     first_backoff_ms: int
     """Doubles with every further attempt; the wait is drawn from below it."""
     longest_backoff_ms: int
+    """Between two tries while a request waits."""
     longest_retry_after_ms: int
-    """A provider's own wish is honoured up to here; a longer one ends the candidate."""
+    """A provider's own wish is honoured up to here."""
     retried: tuple[FailureKind, ...]
-    """Every other failure ends the candidate at once."""
+    """These get quick attempts; every other failure ends the candidate at once."""
 
 
 class ProviderState(Value):
@@ -63,6 +64,8 @@ class Capabilities(Value):
     think_tags: bool = False
     effort: bool = False
     """Is told how hard to think in a word."""
+    efforts: tuple[str, ...] = ()
+    """The words for it that it knows."""
     thinking_off: bool = False
     """Can be told not to think."""
     sampling: tuple[str, ...]

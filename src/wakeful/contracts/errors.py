@@ -205,6 +205,14 @@ class ThreadNotFound(ForTheCaller):
     """No such thread in this store."""
 
 
+class RetryRefused(ForTheCaller):
+    """The turn cannot be tried again. `in_its_place`: the message that can be sent instead."""
+
+    def __init__(self, message: str, hint: str = "", *, in_its_place: str = "") -> None:
+        super().__init__(message, hint)
+        self.in_its_place = in_its_place
+
+
 class TurnOver(ForTheCaller):
     """The turn has ended: what was asked of it cannot be done any more."""
 
@@ -341,6 +349,7 @@ class ModelFailure(WakefulError):
         diagnostics: "TransportDiagnostics | None" = None,
         limits: "tuple[ProviderLimit, ...]" = (),
         refused_call: str | None = None,
+        unknown_model: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -356,6 +365,8 @@ class ModelFailure(WakefulError):
         """The rate limits that the provider reported, when it refused for one."""
         self.refused_call = refused_call
         """The model's text that the provider refused as a tool call: the model's mistake, not the request's."""
+        self.unknown_model = unknown_model
+        """The provider knows no model of that name."""
 
 
 class ResponseGone(ModelFailure):

@@ -25,7 +25,8 @@ from wakeful.contracts.setting_names import (
     unknown_setting,
 )
 
-Effort: TypeAlias = Literal["low", "medium", "high"]
+Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
+"""How hard to think. A model that does not know a word is told the highest below it that it knows."""
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | tuple[str, ...]
 """Names: the model has to call one of these tools."""
 
@@ -72,7 +73,7 @@ _Text: TypeAlias = Annotated[str, Field(strict=True, min_length=1)]
 _Count: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
 _Bias: TypeAlias = Annotated[int, Field(strict=True, ge=-100, le=100)]
 _Names: TypeAlias = Annotated[
-    tuple[_Text, ...], Field(min_length=1), BeforeValidator(_texts, json_schema_input_type=str | tuple[_Text, ...])
+    tuple[_Text, ...], BeforeValidator(_texts, json_schema_input_type=str | tuple[_Text, ...])
 ]
 _Capabilities: TypeAlias = Annotated[tuple[Capability, ...], BeforeValidator(_listed)]
 _Choice: TypeAlias = Annotated[
@@ -111,7 +112,8 @@ class ModelSettings(DescribedValue):
     parallel_tool_calls: _Flag | None = None
     """Whether one reply may call several tools."""
     thinking: _Thinking | None = None
-    """`low`, `medium`, `high`, a number of tokens, or False."""
+    """`low`, `medium`, `high`, `xhigh`, `max`, a number of tokens, or False. A model that knows no such word gets the
+    highest one below it."""
     cache: _Cache | None = None
     """Whether the prompt is cached, and for how long. The default is yes, for as long as the provider likes."""
     service_tier: _Text | None = None
@@ -121,7 +123,9 @@ class ModelSettings(DescribedValue):
     metadata: dict[str, Annotated[str, Field(strict=True)]] | None = None
     """Texts that the provider stores with the request."""
     timeout: Annotated[_Number, Field(gt=0)] | None = None
-    """Seconds that one request may take."""
+    """Seconds that one request may take, from its start to the end of its answer; 900 by default."""
+    first_byte_timeout: Annotated[_Number, Field(gt=0)] | None = None
+    """Seconds until an answer begins; 60 by default where it is streamed, else as long as `timeout`."""
     extra_headers: dict[str, Annotated[str, Field(strict=True)]] | None = None
     """HTTP headers for the provider of the agent's model; no other provider is sent them."""
     extra_body: JsonDict | None = None
@@ -160,6 +164,7 @@ class ModelSettings(DescribedValue):
             user: str | None = None,
             metadata: Mapping[str, str] | None = None,
             timeout: float | None = None,
+            first_byte_timeout: float | None = None,
             extra_headers: Mapping[str, str] | None = None,
             extra_body: Mapping[str, Any] | None = None,
             anthropic: Mapping[str, Any] | None = None,

@@ -41,6 +41,10 @@ RETRYABLE: frozenset[FailureKind] = frozenset(
 )
 
 
+MOST_TOKENS = 10**12
+"""No request has more: a larger number is none of tokens, and many of these still add up to what a store can hold."""
+
+
 class TokenUsage(Value):
     """Tokens as a provider reported them. A provider that reports nothing leaves zeros; nothing fails for it."""
 
@@ -88,6 +92,8 @@ class Reply(Value):
 
     item: AssistantItem
     stop_reason: StopReason = "end"
+    finish_reason: str | None = None
+    """The same in the provider's own word."""
     usage: TokenUsage | None = None
     """None when the provider reported none."""
     request_metadata: dict[str, Any] = {}
@@ -146,6 +152,8 @@ class TransportDiagnostics(Value):
     model_ref: str | None = None
     url: str | None = None
     status: int | None = None
+    is_absent: bool = False
+    """Nothing listens at that address of this machine, or no host has that name."""
     http_client: HttpClientDiagnostics | None = None
     source_chain: tuple[str, ...] | None = None
 

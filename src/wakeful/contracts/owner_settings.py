@@ -11,6 +11,7 @@ from wakeful.contracts.agent_file import WindowSection
 from wakeful.contracts.described_values import DescribedValue
 from wakeful.contracts.notices import QUIET, TIME, NoticeKind
 from wakeful.contracts.retention import Retention
+from wakeful.contracts.retries import LONGEST_PATIENCE
 from wakeful.contracts.telemetry import DaemonLog, Telemetry
 from wakeful.contracts.tools import HookPoint
 
@@ -93,6 +94,13 @@ class RuntimeTable(DescribedValue):
     max_tool_output_tokens: int | None = Field(None, ge=1)
 
 
+class RetryTable(DescribedValue):
+    """How long turns of a runtime wait for a provider that is away."""
+
+    patience: float | None = Field(None, ge=0, le=LONGEST_PATIENCE)
+    """Seconds; left out: 20 hours. An agent's own `retry` wins."""
+
+
 class NotifyTable(DescribedValue):
     """Where notices go that are sent to this name. It has `to` or `to_env`."""
 
@@ -146,6 +154,7 @@ class OwnerSettings(DescribedValue):
     hooks: tuple[HookTable, ...] = ()
     collections: dict[str, CollectionTable] = {}
     runtime: RuntimeTable = RuntimeTable()
+    retry: RetryTable = RetryTable()
     retention: Retention = Retention()
     """How long things are kept, in days; 0: for ever."""
     notify: dict[str, NotifyTable] = {}

@@ -95,6 +95,7 @@ _HINTS: Final = {
     "user": "give a text",
     "metadata": 'give texts by name: {"team": "support"}',
     "timeout": "give a number of seconds above 0",
+    "first_byte_timeout": "give a number of seconds above 0",
     "extra_headers": 'give texts by name: {"x-trace": "a1"}',
     "stream": "give True or False",
     **dict.fromkeys(ABOUT_MODELS, f"give a list of capabilities: {', '.join(get_args(Capability))}"),

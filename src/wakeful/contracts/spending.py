@@ -72,6 +72,8 @@ class WindowPassed(WindowRef):
     """What may be spent in it, with what was granted."""
     needed: str
     """The most that the request can cost, in dollars."""
+    left: str | None = None
+    """Dollars that are left in it."""
 
     @property
     def is_hopeless(self) -> bool:

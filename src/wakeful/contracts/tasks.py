@@ -21,6 +21,8 @@ OpenStatus: TypeAlias = Literal["queued", "running", "cancelling", "interrupted"
 EndStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 WaitPolicy: TypeAlias = Literal["background", "blocking"]
 """What its agent does meanwhile. Commands are `background`."""
+PROMOTED = "promoted_to_task"
+"""What the result of a call says whose command goes on as a task."""
 LOST_ON_RESTART = "lost_on_restart"
 """The kind of failure of a task that a restart could neither find again nor learn the end of."""
 

@@ -23,6 +23,8 @@ _PREFIX: Final = "appr_"
 _QUESTION: Final = "ask_"
 MOST_TEXT: Final = 1_500
 """Characters of a message: more does not help to decide on a phone."""
+ENDS: Final = 400
+"""Of those, kept for how to answer."""
 MOST_CHOICES: Final = 10
 
 
@@ -58,6 +60,8 @@ class ChannelQuestion(NamedTuple):
     reason: str
     working_directory: str | None
     expires_at: int
+    is_whole: bool = True
+    """Does the prompt say all of the call? A record may hold a preview of long arguments."""
 
 
 def topic_of(secret: SaltedSecret, channel: str, generation: int, which: str) -> str:
@@ -126,7 +130,8 @@ def question_for(
     asked: ChannelQuestion, secret: SaltedSecret, channel: str, generation: int, *, buttons: int, how: str
 ) -> ChannelMessage:
     """An approval or a question on a phone, and how to answer it in words. Where no button may be shown, it says what
-    to type in the terminal."""
+    to type in the terminal. A call that a phone has no room for can be rejected there, and not approved: neither by a
+    button nor in words."""
     title = f"{asked.agent} asks" if asked.is_question else f"{asked.agent} wants to call {asked.tool}"
     lines = [asked.prompt]
     if asked.reason and not asked.is_question:
@@ -140,9 +145,14 @@ def question_for(
 
     shown: list[Button] = []
     fits = len(asked.action_id.removeprefix(_PREFIX)) <= 34 and asked.action_id.startswith((_PREFIX, _QUESTION))
-    takes_words = bool(buttons) and fits
-    if not takes_words:
-        last.append(f"decide in the terminal: wakeful approvals show {asked.action_id}")
+    where = f"wakeful approvals show {asked.action_id}"
+    is_shown = asked.is_question or (asked.is_whole and len(chr(10).join(lines).encode()) <= MOST_TEXT - ENDS)
+    takes_words = bool(buttons) and fits and is_shown
+    if buttons and fits and not is_shown:
+        shown = [button("Reject", "r"), button("Pause", "p")]
+        last.append(f"too long to approve here: {where}")
+    elif not takes_words:
+        last.append(f"decide in the terminal: {where}")
     elif not asked.is_question:
         shown = [button("Approve", "a"), button("Reject", "r"), button("Pause", "p")]
     elif 0 < len(asked.choices) <= min(buttons, MOST_CHOICES):

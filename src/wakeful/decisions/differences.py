@@ -20,6 +20,7 @@ from wakeful.decisions.step import (
     StopWork,
     Suspend,
     TakeUp,
+    WaitForProvider,
 )
 
 TIMES = ("duration_ms", "active_ms", "expires_at", "timeout_at")
@@ -75,6 +76,9 @@ def words(step: Step) -> str:
         case AskModel():
             where = f" of {step.level}" if step.level is not None else ""
             return f"ask model {step.candidate} in step {step.step}{where}, attempt {step.attempt}"
+        case WaitForProvider():
+            of = f" of {step.level}" if step.level is not None else ""
+            return f"wait for {step.wait.because.model_ref} in step {step.step}{of}"
         case TakeUp():
             return f"take up {step.call_id} ({step.scheduling})"
         case SkipCall():

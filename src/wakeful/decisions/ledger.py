@@ -5,6 +5,7 @@ held for its own request. What nobody can say settles at what was held: unknown 
 refused before it happens. The ledger is folded from facts, so a crash restores it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -17,6 +18,8 @@ from wakeful.decisions.spend_windows import costs_nothing
 
 UNPRICED: Final = "a model whose price nobody knows"
 KEPT_FOR_ANSWER: Final = "what is left is kept for the final answer"
+SHARE: Final = 3
+"""A request takes at most one part in so many of what is left, so that losing it does not end the work."""
 
 
 class PassedLimit(NamedTuple):
@@ -38,12 +41,32 @@ class Reservation(NamedTuple):
     """None: nobody knows the price."""
 
 
+class Room(NamedTuple):
+    """What is left of one limit, and what a request takes of it."""
+
+    left: Decimal
+    short: Decimal
+    """With a short answer."""
+    whole: Decimal
+    """With the longest answer."""
+    what: str
+    """The limit, in words."""
+
+
+class AnswerSize(NamedTuple):
+    """How long an answer may be."""
+
+    tokens: int
+    shortened_by: str = ""
+    """The limit that allows no longer one; empty: none does."""
+
+
 @dataclass(slots=True)
 class TurnLedger:
     """What a turn has spent, all its levels together."""
 
     model_calls: int = 0
-    """Requests that were sent, lost attempts included."""
+    """Requests that were sent, but for attempts that were refused before they cost anything."""
     tool_calls: int = 0
     by_tool: dict[str, int] = field(default_factory=dict)
     subtasks: int = 0
@@ -71,6 +94,7 @@ class TurnLedger:
     def hold(self, asked: OpenRequest, event: ModelRequested) -> None:
         """A request is about to be sent: what it may take is not there for others."""
         self.model_calls += 1
+        asked.is_counted = True
         asked.windows = event.windows
         if event.reserved_input is not None or event.reserved_output is not None or event.reserved_usd is not None:
             asked.held_input = event.reserved_input or 0
@@ -126,6 +150,9 @@ class TurnLedger:
         """An attempt is lost. Refused before it began costs nothing; anything later may have cost all of it."""
         free = costs_nothing(event)
         self._provisional = Decimal(0)
+        if free and event.token_usage is None and asked.is_counted:
+            self.model_calls -= 1
+        asked.is_counted = False
         if event.token_usage is not None or not free:
             self.answered(asked, event.token_usage)
         else:
@@ -150,6 +177,28 @@ class TurnLedger:
             or limits.output_tokens is not None
             or limits.usd is not None
         )
+
+    def rooms(
+        self, limits: Limits, short: Reservation, whole: Reservation, kept: Decimal, *, windowed: bool = False
+    ) -> list[Room]:
+        """What is left of each limit that a request of these two sizes meets, without the money that is kept back."""
+        into, out_of = self.input_tokens + self.held_input, self.output_tokens + self.held_output
+        least, most = short.input_tokens + short.output_tokens, whole.input_tokens + whole.output_tokens
+        found = []
+        if limits.tokens is not None:
+            found.append(_room(limits.tokens - into - out_of, least, most, f"the budget of {limits.tokens:,} tokens"))
+        if limits.output_tokens is not None:
+            words = f"the budget of {limits.output_tokens:,} tokens of output"
+            found.append(_room(limits.output_tokens - out_of, short.output_tokens, whole.output_tokens, words))
+        if short.usd is not None and whole.usd is not None:
+            if limits.usd is not None:
+                left = Decimal(limits.usd) - self.usd - self.held_usd - kept
+                found.append(Room(left, short.usd, whole.usd, f"the budget of {limits.usd} USD"))
+        elif limits.unpriced_token_ceiling is not None and (windowed or limits.usd is not None):
+            ceiling = limits.unpriced_token_ceiling
+            words = f"the ceiling of {ceiling:,} tokens for models without a known price"
+            found.append(_room(ceiling - self.unpriced_tokens - self.held_unpriced, least, most, words))
+        return found
 
     def passed_by(
         self, limits: Limits, needs: Reservation, *, with_held: bool = True, windowed: bool = False
@@ -189,16 +238,33 @@ class TurnLedger:
         return PassedLimit("cost", ceiling, tokens, "tokens of a model whose price nobody knows")
 
 
-def affordable(left: Decimal, short: Decimal, whole: Decimal, shortest: int, most: int) -> int:
-    """As many tokens of output as the money is enough for, between a short answer and the longest there can be.
+def answer_size(rooms: Iterable[Room], shortest: int, longest: int, share: int = SHARE) -> AnswerSize:
+    """The longest answer with which the request takes at most a part of what is left of each limit.
 
-    `short` and `whole` are what requests with these two would cost.
+    It is never shorter than the shortest that is worth asking for. Whether that one fits is another question.
+    """
+    size = AnswerSize(longest)
+    for room in rooms:
+        tokens = affordable(room.left / share, room.short, room.whole, shortest, longest)
+        if tokens < size.tokens:
+            size = AnswerSize(tokens, room.what)
+    return size
+
+
+def affordable(left: Decimal, short: Decimal, whole: Decimal, shortest: int, most: int) -> int:
+    """As many tokens of output as this is enough for, between a short answer and the longest there can be.
+
+    `short` and `whole` are what requests with these two would take.
     """
     if left >= whole or most <= shortest:
         return most
     if left <= short:
         return shortest
     return shortest + int((left - short) / (whole - short) * (most - shortest))
+
+
+def _room(left: int, short: int, whole: int, what: str) -> Room:
+    return Room(Decimal(left), Decimal(short), Decimal(whole), what)
 
 
 def left_of(ledger: TurnLedger, limits: Limits, seconds: float) -> BudgetLeft:

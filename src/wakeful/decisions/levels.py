@@ -15,7 +15,9 @@ from wakeful.contracts.events import (
     ActionRequired,
     ActionResolved,
     AnswerAccepted,
+    ModelCompleted,
     ModelFailed,
+    ModelWaiting,
     RuntimeToolRequested,
     RuntimeToolResolved,
     SubagentCompleted,
@@ -31,13 +33,15 @@ from wakeful.contracts.spending import WindowRef
 from wakeful.contracts.tools import Effect
 from wakeful.decisions.guards import IdenticalFailureTracker, SpinDetector
 from wakeful.decisions.level_conversation import LevelConversation, NextRequest
+from wakeful.decisions.retries import CandidateLoss
 
 Phase: TypeAlias = Literal[
-    "new", "ready", "asking", "lost", "acting", "closing", "apart", "answered", "suspended", "ended"
+    "new", "ready", "asking", "lost", "waiting", "acting", "closing", "apart", "answered", "suspended", "ended"
 ]
 """new: nothing started. ready: the model may be asked. asking: it is being asked. lost: an attempt was lost.
-acting: calls are open. closing: the round is done and the caller is to be asked. apart: a planner or a summary is at
-work for it. answered: the final reply is there. suspended: at rest until something is supplied. ended: over."""
+waiting: no model answers for now, and it is asked again later. acting: calls are open. closing: the round is done and
+the caller is to be asked. apart: a planner or a summary is at work for it. answered: the final reply is there.
+suspended: at rest until something is supplied. ended: over."""
 
 
 @dataclass(slots=True)
@@ -185,6 +189,8 @@ class OpenRequest:
     priced: bool = False
     used_tokens: int = 0
     """What the provider says it took."""
+    is_counted: bool = False
+    """It is among the turn's model calls."""
     windows: tuple[WindowRef, ...] = ()
     """The spend windows it counts in."""
 
@@ -196,6 +202,12 @@ class Round:
     request: OpenRequest | None = None
     attempts: list[ProviderAttemptRecord] = field(default_factory=list)
     """Attempts that were lost."""
+    lost: dict[int, CandidateLoss] = field(default_factory=dict)
+    """The newest one on each candidate."""
+    wait: ModelWaiting | None = None
+    """The newest wait for a provider; None: none was needed."""
+    asks_again: bool = False
+    """That wait is over, and nothing was asked since."""
     crashes: int = 0
     """How often the process ended before the answer was stored."""
     batch: list[Call] = field(default_factory=list)
@@ -238,7 +250,13 @@ class LevelAnswer:
     """The newest text that is not."""
     is_checked: bool = False
     rejections: int = 0
+    correction: UserItem | None = None
+    """What is wrong with the answer that the turn failed with: told if the turn is tried again."""
     accepted: AnswerAccepted | None = None
+    ended: ModelCompleted | None = None
+    """How the newest reply ended."""
+    max_tokens: int | None = None
+    """How long the next reply may be, because one was cut off; None: as long as the settings say."""
 
 
 NO_TOKENS = TokenUsage()

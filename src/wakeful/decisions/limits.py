@@ -3,15 +3,17 @@
 An attempt that was refused for a limit has its fact. An answer has one only when little is left of a limit: an account
 that is well supplied adds nothing to the log, and one that stays low is told of once (`engine.low_limits`). What a
 provider said is believed until the time it named, or, of a refusal, until the model has answered; without a time it
-says nothing about later turns.
+says nothing about later turns. Neither does a time that was counted from a clock which has been set back since.
 """
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from wakeful.contracts.envelope import StoredFact
+from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import ModelCompleted, ModelFailed, QuotaBlocked, QuotaLow, RateLimitHit
 from wakeful.contracts.models import ProviderLimit
+from wakeful.decisions.retries import LONGEST_ASKED_MS
 from wakeful.decisions.routing import KnownLimit
 
 LOW = 0.1
@@ -62,6 +64,8 @@ def known_limits(facts: Iterable[StoredFact], now_ms: int) -> dict[str, KnownLim
     known: dict[str, KnownLimit] = {}
     for _, _, fact in facts:
         match fact.event:
+            case RateLimitHit() | QuotaBlocked() | QuotaLow() if fact.at // 1000 > now_ms:
+                continue  # its clock was ahead and was set back: it would hold for longer than the provider asked
             case RateLimitHit() as event:
                 state = KnownLimit("limited", until_ms(event, fact.at))
             case QuotaBlocked() as event:
@@ -81,12 +85,25 @@ def known_limits(facts: Iterable[StoredFact], now_ms: int) -> dict[str, KnownLim
 def until_ms(event: RateLimitHit | QuotaBlocked | QuotaLow, at: int) -> int:
     """The moment it named, in milliseconds; the moment of the fact when it named none."""
     until = at // 1000 + (event.retry_after_ms or 0)
-    if event.resets_at is not None:
-        try:
-            until = max(until, int(datetime.fromisoformat(event.resets_at).timestamp() * 1000))
-        except ValueError:
-            pass  # a time that cannot be read is none
-    return until
+    return max(until, _moment(event.resets_at) or 0)
+
+
+def asked_for(failure: ModelFailure, now: int) -> int | None:
+    """Milliseconds for which a provider asks to be left alone: by `Retry-After`, or until its limit is reset."""
+    if failure.retry_after is not None:
+        return round(min(failure.retry_after, LONGEST_ASKED_MS / 1000) * 1000)
+    hit = _used_up(failure.limits)
+    if failure.kind != "rate_limited" or hit is None or (reset := _moment(hit.resets_at)) is None:
+        return None
+    return max(0, reset - now // 1000)
+
+
+def _moment(text: str | None) -> int | None:
+    """Unix milliseconds; a time that cannot be read is none."""
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1000) if text else None
+    except ValueError:
+        return None
 
 
 def _used(limit: ProviderLimit) -> float | None:

@@ -24,6 +24,8 @@ from wakeful.contracts.events import (
     NoticeRequested,
     PackageReplaced,
     ProgressStalled,
+    ProviderAnswered,
+    ProviderDisappeared,
     ProviderParked,
     ResultChanged,
     RuntimePartFailed,
@@ -64,9 +66,9 @@ def notice_of(event: AnyEvent) -> NoticeText | None:
 
 def is_for_parent(event: AnyEvent) -> bool:
     """Of a private child: is its parent told of the fact, and nobody else? Its words, its questions and its failures
-    are. People are still told what only they can do: decide about a call, give money, bring back its code."""
+    are. People are still told what only they can do: decide about a call, give money, bring back code or a log."""
     if isinstance(event, AgentStateChanged):
-        return event.cause == "failure"
+        return event.cause == "failure" and not event.is_damaged
     return isinstance(event, BriefCreated | TurnFailed | ProgressStalled | WaitCreated)
 
 
@@ -97,7 +99,9 @@ def _text(event: AnyEvent) -> NoticeText | None:
         case BudgetNoticed():
             return NoticeText("budget", f"{event.percent} % of {window_words(event.window)}, is spent")
         case LimitChanged(window=window) if window is not None:
-            return NoticeText("budget", f"{event.what} is used up; it waits, and goes on by itself")
+            # The same words for everybody who meets the window: it is told once.
+            words = f"not enough money is left for the next request in {event.what}; it waits, and goes on by itself"
+            return NoticeText("budget", words)
         case TimerMissed():
             times = "one time" if event.number == 1 else f"{event.number:,} times"
             return NoticeText("missed", f"missed {times}, the last at {iso(event.last)}", event.timer_id)
@@ -115,6 +119,13 @@ def _text(event: AnyEvent) -> NoticeText | None:
             why = "refused its key" if event.failure_kind == "auth_error" else "has no quota left"
             words = f"the provider {event.provider} {why}; its agents wait, and go on by themselves once it answers"
             return NoticeText("failure", f"{words}: {event.message}", event.provider)
+        case ProviderDisappeared():
+            waiting = "1 conversation waits" if event.threads == 1 else f"{event.threads:,} conversations wait"
+            words = f"the provider {event.provider} does not answer since {iso(event.since)}; {waiting} until it does"
+            return NoticeText("failure", f"{words}: {event.message}", event.provider)
+        case ProviderAnswered():
+            words = f"the provider {event.provider} answers again, after {_span(event.seconds)}"
+            return NoticeText("failure", f"{words}; what waited for it goes on", event.provider)
         case PackageReplaced():
             others = f"version {event.installed}" if event.installed not in ("", event.running) else "other files"
             words = f"wakeful was replaced on the disk by {others} while version {event.running} runs; to change over:"
@@ -137,6 +148,11 @@ def _text(event: AnyEvent) -> NoticeText | None:
             return NoticeText("test", event.words or "this is a test: notices arrive")
         case _:
             return None
+
+
+def _span(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"
 
 
 def _parks(event: TurnFailed) -> bool:

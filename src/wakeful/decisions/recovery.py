@@ -63,17 +63,22 @@ class CloseUnknown:
 Settlement: TypeAlias = LoseAttempt | Reattach | Rerun | ProbeStep | CloseUnknown
 
 
-ResumeCause: TypeAlias = Literal["recovery", "supplied", "decision", "window", "closing"]
+ResumeCause: TypeAlias = Literal["recovery", "supplied", "decision", "window", "provider", "retry", "closing"]
 """As `turn.resumed` has it."""
 
 
 def resume_cause(state: TurnState) -> ResumeCause:
-    """Why a turn goes on: it was cut off, somebody supplied what it lacked or decided, or there is money again."""
+    """Why a turn goes on: it was cut off, somebody supplied what it lacked or decided, there is money again, a provider
+    is asked again, or it had failed and is tried again."""
     suspended = state.rest.suspended_for
-    if state.phase != "suspended" or suspended is None:
+    if state.phase != "suspended":
         return "recovery"
+    if suspended is None:
+        return "retry"
     if suspended.reason == "budget_window":
         return "window"
+    if suspended.reason == "provider":
+        return "provider"
     return "supplied" if suspended.reason in ("tool_missing", "agent_missing") else "decision"
 
 

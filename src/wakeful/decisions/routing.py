@@ -4,8 +4,8 @@
 reason; the rest are tried in the caller's order. A model is never asked for less than the turn needs, unless the caller
 said beforehand that it accepts that gap.
 
-A model that is over its rate limit is left out while another can be asked. When it is the only one, it is asked all the
-same, as long as its wait is one that a retry would honour: a wait is better than no answer.
+A model that is over its limit is left out while another can be asked. When nothing but limits is in the way, the models
+are asked all the same, the one that is free first at the front: what is refused is waited for.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,6 @@ from wakeful.contracts.events import (
 from wakeful.contracts.events.routing import ExclusionReason, RoutingMode
 from wakeful.contracts.setting_names import Capability
 from wakeful.contracts.values import unchecked
-from wakeful.decisions.retries import LONGEST_RETRY_AFTER_MS
 
 RoutingFact: TypeAlias = RoutingCandidatesResolved | RoutingSingleCandidate | RoutingDecided | RoutingNotPossible
 Source: TypeAlias = Literal["user", "agent_config", "host_policy", "runtime"]
@@ -141,7 +140,7 @@ def route(
 ) -> Route:
     """Who is asked. `models` are the requested one and its fallbacks, in order."""
     against = [_against(model, needs, money, now_ms) for model in models]
-    places = [place for place, why in enumerate(against) if why is None] or _worth_a_wait(models, against, now_ms)
+    places = [place for place, why in enumerate(against) if why is None] or _worth_a_wait(models, against)
     free = [models[place] for place in places]
     excluded = tuple(why for place, why in enumerate(against) if why is not None and place not in places)
     requested = models[0].ref if models else ""
@@ -263,15 +262,12 @@ def _against(model: ModelFacts, needs: Requirements, money: MoneyLeft, now_ms: i
     return None
 
 
-def _worth_a_wait(models: Sequence[ModelFacts], against: Sequence[ExcludedModel | None], now_ms: int) -> list[int]:
-    """The models that nothing but a short wait speaks against, the one that is free first at the front."""
+def _worth_a_wait(models: Sequence[ModelFacts], against: Sequence[ExcludedModel | None]) -> list[int]:
+    """The models that nothing but a wait speaks against, the one that is free first at the front."""
     waits = [
         (model.limit.until_ms, place)
         for place, (model, why) in enumerate(zip(models, against, strict=True))
-        if why is not None
-        and why.reason == "rate_limited"
-        and model.limit is not None
-        and model.limit.until_ms - now_ms <= LONGEST_RETRY_AFTER_MS
+        if why is not None and why.reason in ("rate_limited", "quota_blocked") and model.limit is not None
     ]
     return [place for _, place in sorted(waits)]
 

@@ -28,8 +28,8 @@ class RunSecrets(SecretValues):
         super().__init__(keys)
         self.declarations: Mapping[str, ToolDeclaration] = {}
         """What the tools of the run declare, where that is known; a call's own facts say the same a little later."""
-        self._given: dict[str, Mapping[str, Any]] = {}
-        """Arguments of calls whose redacted form is not known yet."""
+        self._given: dict[tuple[str | None, str], Mapping[str, Any]] = {}
+        """Arguments of calls whose redacted form is not known yet, by turn and call: readers learn from many turns."""
 
     def hide(self, text: str) -> str:
         return hide_shapes(super().hide(text))
@@ -52,21 +52,21 @@ class RunSecrets(SecretValues):
 
     def take(self, fact: Fact) -> None:
         """Learn from a fact."""
-        event = fact.event
+        event, call = fact.event, (fact.turn_id, fact.call_id or "")
         if isinstance(event, AssistantRecorded):
-            self.said([event.item])
+            self.said([event.item], fact.turn_id)
         elif isinstance(event, ToolStarted | ActionRequired):
-            given = self._given.pop(fact.call_id or "", None)
+            given = self._given.pop(call, None)
             if given is not None and event.safe_args:
                 self.add(hidden_texts(given, event.safe_args))
         elif isinstance(event, ActionResolved):
             if event.arguments is not None:
                 self.given(event.arguments, self.declarations.get(event.tool_name))
-                self._given[fact.call_id or ""] = event.arguments
+                self._given[call] = event.arguments
         elif isinstance(event, HistoryImported):
-            self.said(event.items)
+            self.said(event.items, fact.turn_id)
 
-    def said(self, items: "Iterable[UserItem | AssistantItem | ToolItem]") -> None:
+    def said(self, items: "Iterable[UserItem | AssistantItem | ToolItem]", turn_id: str | None = None) -> None:
         """Learn from the calls of a conversation."""
         for item in items:
             if not isinstance(item, AssistantItem):
@@ -74,7 +74,7 @@ class RunSecrets(SecretValues):
             for part in item.calls:
                 if part.arguments:
                     self.given(part.arguments, self.declarations.get(part.name))
-                    self._given[part.call_id] = part.arguments
+                    self._given[turn_id, part.call_id] = part.arguments
 
     def given(self, arguments: Mapping[str, Any], declaration: ToolDeclaration | None = None) -> None:
         """Learn from the arguments of one call."""

@@ -90,9 +90,10 @@ def passed_by(windows: Iterable[WindowRef], rows: Mapping[WindowKey, SpendRow], 
     if not full:
         return None
     last = max(full, key=lambda window: (needed > allowed_in(window, rows.get(window.key)), window.turns))
-    return WindowPassed(
-        **last.model_dump(), allowed=dollars(allowed_in(last, rows.get(last.key))), needed=dollars(needed)
-    )
+    row = rows.get(last.key)
+    allowed = allowed_in(last, row)
+    left = max(0, allowed - (row.taken if row is not None else 0))
+    return WindowPassed(**last.model_dump(), allowed=dollars(allowed), needed=dollars(needed), left=dollars(left))
 
 
 def has_room(window: WindowRef, row: SpendRow | None, needed: int) -> bool:

@@ -61,6 +61,8 @@ class LevelTree:
     """Calls of every level's newest round, by id."""
     waiting: dict[str, Call] = field(default_factory=dict)
     """Those that wait for somebody outside."""
+    away: dict[str | None, Level] = field(default_factory=dict, compare=False, repr=False)
+    """Levels that wait for a provider."""
     able: dict[str | None, Level] = field(default_factory=dict, compare=False, repr=False)
     """Levels that may have something to do (`touched`)."""
     in_flight: int = 0
@@ -69,12 +71,16 @@ class LevelTree:
     """Running calls and levels that have to be told that they were called off."""
 
     def touched(self, level: Level) -> None:
-        """A fact about the level came in: may there be something for it to do?"""
+        """A fact about the level came in: may there be something for it to do, or does it wait for a provider?"""
         phase = level.phase
         if phase == "acting":
             able = level.round.untaken > 0 or level.round.calls_off or level.stop_error is not None
         else:
             able = phase in ("ready", "lost", "closing", "answered")
+        if phase == "waiting":
+            self.away[level.id] = level
+        elif level.id in self.away:
+            del self.away[level.id]
         if able:
             self.able[level.id] = level
         elif level.id in self.able:
@@ -101,14 +107,21 @@ class TurnTerms:
 
 @dataclass(slots=True)
 class TurnBill:
-    """What the answers of all levels cost. Their tokens are counted in the root, too."""
+    """What the requests of all levels cost. Their tokens are counted in the root, too."""
 
-    answers: int = 0
-    """Model calls that were answered."""
+    paid: int = 0
+    """Requests that were answered, or lost after they had used what their provider counted."""
     priced: int = 0
     """How many of them have a known price."""
+    lost: int = 0
+    """Attempts that were lost."""
     cost: Decimal = Decimal(0)
     """Of the attempts whose price is known, lost ones included."""
+
+    @property
+    def known(self) -> Decimal | None:
+        """The cost; None where a price is not known, or nothing was paid for."""
+        return self.cost if self.paid and self.priced == self.paid else None
 
 
 @dataclass(slots=True)
@@ -123,7 +136,7 @@ class TurnTime:
     active_us: int = 0
     """Work before the current stretch."""
     idle: bool = False
-    """Nothing works, and somebody outside is waited for: that time is nobody's."""
+    """Nothing works, and somebody outside or a provider is waited for: that time is nobody's."""
 
     def active_ms(self) -> float:
         """Time spent working, up to the newest fact."""

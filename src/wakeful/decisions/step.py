@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.events import LimitName, StopCause
 from wakeful.contracts.events.context import CompactionTrigger
-from wakeful.decisions.retries import NO_BACKOFF, Backoff
+from wakeful.decisions.retries import NO_BACKOFF, Backoff, Wait
 
 Scheduling: TypeAlias = Literal["parallel", "serial"]
 Because: TypeAlias = Literal["cancelled", "budget", "completed", "dependency", "sibling"]
@@ -28,6 +28,15 @@ class AskModel:
 
 
 @dataclass(slots=True, frozen=True)
+class WaitForProvider:
+    """No model of the level answers: make the request again later."""
+
+    step: int
+    level: str | None
+    wait: Wait
+
+
+@dataclass(slots=True, frozen=True)
 class SkipCall:
     """Close a call that will not be run."""
 
@@ -44,10 +53,12 @@ class ResolveNode:
 
 @dataclass(slots=True, frozen=True)
 class Suspend:
-    """Rest until somebody outside has said something. Costs nothing meanwhile."""
+    """Rest until somebody outside has said something, or it is time. Costs nothing meanwhile."""
 
-    reason: Literal["approval_required", "runtime_tool_pending", "paused", "budget_window"]
+    reason: Literal["approval_required", "runtime_tool_pending", "paused", "budget_window", "provider"]
     waiting_for: tuple[str, ...]
+    next_try: int | None = None
+    """When a provider that is away is asked again; None: none is waited for."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -136,6 +147,7 @@ class Finish:
 
 Step: TypeAlias = (
     AskModel
+    | WaitForProvider
     | TakeUp
     | SkipCall
     | ResolveNode

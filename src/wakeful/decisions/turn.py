@@ -15,10 +15,11 @@ from typing import Any, Literal
 from wakeful.contracts.budgets import MAX_PARALLEL_PER_TURN, Limits
 from wakeful.contracts.controls import awareness_limit
 from wakeful.contracts.events import ActionRequired, RuntimeToolRequested
+from wakeful.decisions.answer_ends import CutAnswer, cut_answer
 from wakeful.decisions.compaction import context_tokens, cut_of, due, stop_words
-from wakeful.decisions.levels import Call, ChildRole, Level, OutsideRequest, SummaryRole, too_many_rounds
+from wakeful.decisions.levels import Call, ChildRole, Level, SummaryRole, too_many_rounds
 from wakeful.decisions.policy.patterns import bare
-from wakeful.decisions.retries import MAX_ATTEMPTS, backoff
+from wakeful.decisions.retries import MAX_ATTEMPTS, backoff, wait_for
 from wakeful.decisions.spend_windows import window_words
 from wakeful.decisions.state import Stop, TurnState
 from wakeful.decisions.step import (
@@ -38,8 +39,17 @@ from wakeful.decisions.step import (
     StopWork,
     Suspend,
     TakeUp,
+    WaitForProvider,
 )
 
+MAX_CUT_TEXT = 2_000
+"""How much of a child's unfinished answer its parent is told."""
+RULES = 1
+"""The number of the rules in `decisions`, as a turn names them when it begins and when it is taken up.
+
+One more whenever what is decided of the same facts changes, once a release: replay then says of an older turn that it
+was decided by earlier rules, and does not take the difference for a fault.
+"""
 CALLED_OFF = "another call of the round failed, and its tool calls off the others"
 
 
@@ -94,8 +104,8 @@ def decide(state: TurnState, more_places: int = 0) -> list[Step]:
                 steps.extend(found)  # after a limit that is passed nothing begins; what is at its end still ends
         if passed is not None and not steps:
             return [passed]
-    if not steps and tree.waiting and not tree.in_flight:
-        return [_suspend([call.pending for call in tree.waiting.values() if call.pending is not None])]
+    if not steps and (tree.waiting or tree.away) and not tree.in_flight:
+        return [_suspend(state)]
     return steps
 
 
@@ -118,16 +128,32 @@ def _of_level(state: TurnState, level: Level, room: _Room) -> list[Step]:
         return _next_round(state, level, room)
     if phase == "lost":
         return _lost(state, level, room)
+    cut = cut_answer(level)
     if phase == "closing":
-        return [AskCaller()] if level.round.go_on is None else [Finish("completed", "natural")]
+        return [AskCaller()] if level.round.go_on is None else [_finished(cut)]
     if level.id is not None:
-        return [EndLevel(level.id)]
+        return [EndLevel(level.id) if cut is None or _has_result(level) else _cut_level(level, cut)]
     if level.config is not None and level.config.workflow is not None:
         lost = [call.call_id for call in level.round.batch if call.answer is None or call.answer.is_error]
         return [Finish("failed", "node_failed", level.answer.final_text) if lost else Finish("completed", "natural")]
-    if state.terms.structured and not level.answer.is_checked and not state.is_to_rest:
+    may_be_mended = cut is None or cut.cause == "cut_off"  # it may be asked for again, with more room
+    if state.terms.structured and may_be_mended and not level.answer.is_checked and not state.is_to_rest:
         return [CheckAnswer()]
-    return [Finish("completed", "natural")]
+    return [_finished(cut)]
+
+
+def _finished(cut: CutAnswer | None) -> Finish:
+    return Finish("completed", "natural") if cut is None else Finish("incomplete", cut.cause, cut.message)
+
+
+def _has_result(level: Level) -> bool:
+    return isinstance(level.role, ChildRole) and level.role.has_finished
+
+
+def _cut_level(level: Level, cut: CutAnswer) -> EndLevel:
+    """Whoever made the level is told that its answer is not whole, and what there is of it."""
+    said = {"output": level.answer.final_text[:MAX_CUT_TEXT]} if isinstance(level.role, ChildRole) else {}
+    return _ended(level, cut.cause, cut.message, said)
 
 
 def _next_round(state: TurnState, level: Level, room: _Room) -> list[Step]:
@@ -235,6 +261,8 @@ def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
     failure, at = asked.failure, level.id
     if at is not None and level.stop_error is not None:
         return [_ended(level, *level.stop_error)]
+    if level.round.asks_again:
+        return _ask(state, level, room, AskModel(asked.step, _first_candidate(state, level), 1, level=at))
     if failure.stage == "crash":
         # Not one of the provider's attempts: the same one again.
         return _ask(state, level, room, AskModel(asked.step, asked.candidate, asked.attempt, level=at))
@@ -250,16 +278,23 @@ def _lost(state: TurnState, level: Level, room: _Room) -> list[Step]:
         cut = cut_of(level, min(window or used, used))  # whatever the window is, this did not fit
         if cut:
             return [Fold(level.id, "context_exceeded", cut, used)]
+    number = 1 if level.round.wait is None else level.round.wait.wait + 1
+    if (later := wait_for(level.round.lost.values(), number)) is not None:
+        return [WaitForProvider(asked.step, at, later)]
     tried = len(level.round.attempts)
     spent = " (retries exhausted)" if failure.attempt >= MAX_ATTEMPTS else ""
     again = f" after {tried} attempts{spent}" if tried > 1 else ""
     message = f"{failure.model_ref}{again}: {failure.message}"
     if level.id is None:
         return [Finish("failed", "provider_error", message)]
-    # What any further call would meet as well ends the whole turn, not one branch of it.
-    fatal = failure.failure_kind in ("auth_error", "quota_exhausted") and isinstance(level.role, ChildRole)
-    details = {"failure_kind": failure.failure_kind, **({"fatal": True} if fatal else {})}
-    return [_ended(level, "subtask_failed", message, details)]
+    return [_ended(level, "subtask_failed", message, {"failure_kind": failure.failure_kind})]
+
+
+def _first_candidate(state: TurnState, level: Level) -> int:
+    """Where the chain begins after a wait: passed over is what asked to be left alone for longer."""
+    chain, lost = state.chain_of(level), level.round.lost
+    free = (at for at in range(len(chain)) if at not in lost or lost[at].not_before <= state.time.now)
+    return next(free, 0)
 
 
 def _acting(state: TurnState, level: Level, room: _Room) -> list[Step]:
@@ -322,11 +357,16 @@ def _too_many_calls(state: TurnState, room: _Room, call: Call) -> HitLimit | Non
     return None
 
 
-def _suspend(waiting: list[OutsideRequest]) -> Suspend:
-    person = any(isinstance(pending.asked, ActionRequired) for pending in waiting)
-    return Suspend(
-        "approval_required" if person else "runtime_tool_pending", tuple(pending.action_id for pending in waiting)
-    )
+def _suspend(state: TurnState) -> Suspend:
+    waits = [level.round.wait for level in state.tree.away.values() if level.round.wait is not None]
+    next_try = min((wait.next_try for wait in waits), default=None)
+    pending = [call.pending for call in state.tree.waiting.values() if call.pending is not None]
+    if not pending:
+        away = sorted({wait.model_ref.partition(":")[0] for wait in waits})
+        return Suspend("provider", tuple(away), next_try)
+    person = any(isinstance(each.asked, ActionRequired) for each in pending)
+    names = tuple(each.action_id for each in pending)
+    return Suspend("approval_required" if person else "runtime_tool_pending", names, next_try)
 
 
 def _was_counted(call: Call) -> bool:

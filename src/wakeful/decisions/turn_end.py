@@ -8,8 +8,10 @@ from wakeful.contracts.models import ProviderAttemptTimeline
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.failures import model_failure
+from wakeful.decisions.retries import can_be_retried
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.step import Finish
+from wakeful.decisions.turn_retry import can_help
 
 _turn_completed = unchecked(TurnCompleted)
 
@@ -33,12 +35,22 @@ def ending(state: TurnState, step: Finish, now: int) -> TurnCompleted | TurnFail
     return TurnFailed(
         status=step.status,
         stop_reason=step.reason,
-        retryable=step.status in ("incomplete", "failed") and step.reason != "invalid_output",
+        retryable=_can_be_retried(state, step),
         message=step.message[:2000],
         failure_artifact=_artifact(state, step),
         timeline=_timeline(state, step),
         **figures,
     )
+
+
+def _can_be_retried(state: TurnState, step: Finish) -> bool:
+    """May the turn come to more when it is tried again?"""
+    if step.status == "cancelled" or not can_help(step.reason):
+        return False
+    failure = state.round.request.failure if state.round.request is not None else None
+    if step.reason != "provider_error" or failure is None:
+        return True
+    return any(can_be_retried(lost.event) for lost in state.round.lost.values()) or can_be_retried(failure)
 
 
 def _timeline(state: TurnState, step: Finish) -> ProviderAttemptTimeline | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict, TypeVar, cas
 
 from pydantic import Field
 
-from wakeful.contracts.agent_file import BudgetSection, CompactionSection, ModelName
+from wakeful.contracts.agent_file import BudgetSection, CompactionSection, ModelName, RetrySection
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.approvals import DEFAULT_EXPIRY_SECONDS
 from wakeful.contracts.budgets import Budget, SpendWindow
@@ -36,6 +36,7 @@ from wakeful.contracts.errors import ForTheCaller
 from wakeful.contracts.model_settings import ModelSettings, checked_settings
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.policies import GatePolicy, ToolPolicy
+from wakeful.contracts.retries import Retry, checked_retry
 from wakeful.contracts.triggers import TriggerEntry
 from wakeful.contracts.waking import WakeEntry
 from wakeful.engine import agent_checks
@@ -183,6 +184,7 @@ class AgentKeywords(TypedDict, total=False):
     spawn: SpawnPreset | bool | None
     collections: "Sequence[str | Collection]"
     compaction: CompactionPolicy | Mapping[str, Any] | None
+    retry: Retry | Mapping[str, Any] | None
 
 
 class AgentOptions:
@@ -225,6 +227,14 @@ class AgentOptions:
         store=None,  # the turn's limits have it
     )
     """Limits of one run. In a file it also has the spending limits of all runs together (`per_day` and the like)."""
+    retry: Retry = option(
+        checked_retry,
+        None,
+        file=RetrySection | None,
+        write=lambda retry: retry.model_dump(mode="json", exclude_defaults=True),
+        store=None,  # it is the caller's patience, not the turn's
+    )
+    """How long `run` waits while no model answers: `patience` in seconds."""
     spend_windows: tuple[SpendWindow, ...] = option(
         agent_checks.checked_windows,
         (),

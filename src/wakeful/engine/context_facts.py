@@ -5,9 +5,11 @@ conversation's beginning. Contents are named and measured, never copied.
 """
 
 import hashlib
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.content import BlobRef
@@ -20,6 +22,7 @@ from wakeful.contracts.events import (
     MissingFact,
     PlanArtifact,
 )
+from wakeful.contracts.skills import SkillEntry
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.planner import plan_section
 from wakeful.decisions.prompt import changes, cut
@@ -28,6 +31,10 @@ from wakeful.decisions.state import TurnState
 from wakeful.engine.prepare.prompt import TurnMaterial
 from wakeful.ports import TurnRow
 
+T = TypeVar("T")
+MAX_LISTED = 15_000
+"""Bytes of skills, of untrusted files and of omissions: an event has room for these and what is beside them."""
+AROUND_A_REF = 100
 _item, _context_resolved = unchecked(ContextItem), unchecked(ContextResolved)
 
 
@@ -70,13 +77,13 @@ def resolved(
         policy_facts=_policy(config.profile, policy_digest, state.terms.derived_from),
         instruction_refs=instructions,
         history_refs=history,
-        omissions=(*found.omissions, *omitted, *folded),
+        omissions=(*_fitting_omissions((*found.omissions, *omitted)), *folded),
         missing=tuple(missing),
         token_limit=config.context_window,
         tokens_used=sum(item.tokens or 0 for item in (*instructions, *history)) + knowledge_tokens,
         tokens_are_estimate=True,
         compaction_id=found.compaction_id,
-        untrusted_refs=found.untrusted
+        untrusted_refs=tuple(_fitting(found.untrusted, str))
         or (state.terms.context.untrusted_refs if state.terms.context is not None else ()),
         reason="; ".join(said),
         context_build_ms=round(found.took_ms + took_ms, 3),
@@ -113,8 +120,30 @@ def _workspace(config: TurnConfig, found: TurnMaterial) -> tuple[ContextItem, ..
     if config.workspace is None:
         return ()
     items = [_item(ref=config.workspace, kind="workspace")]
-    items += [_item(ref=skill.entrypoint_path, kind="skill") for skill in found.skills]
+    items += [_item(ref=skill.entrypoint_path, kind="skill") for skill in _fitting(found.skills, _path_of)]
     return tuple(items)
+
+
+def _path_of(skill: SkillEntry) -> str:
+    return skill.entrypoint_path
+
+
+def _fitting_omissions(omissions: Sequence[ContextOmission]) -> list[ContextOmission]:
+    kept = _fitting(omissions, lambda each: each.ref + each.detail)
+    if left := len(omissions) - len(kept):
+        kept.append(ContextOmission(ref=f"{left:,} more", reason="budget_limit"))
+    return kept
+
+
+def _fitting(found: Sequence[T], words: Callable[[T], str]) -> list[T]:
+    """As many of them, from the first on, as an event has room for beside the others."""
+    room, kept = MAX_LISTED, list[T]()
+    for each in found:
+        room -= len(json.dumps(words(each))) + AROUND_A_REF
+        if room < 0:
+            break
+        kept.append(each)
+    return kept
 
 
 @lru_cache(maxsize=64)

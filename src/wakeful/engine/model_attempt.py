@@ -11,26 +11,35 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from wakeful.contracts.content import Text, Thinking
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.errors import ModelFailure, ResponseGone, StoreProblem
-from wakeful.contracts.events import AnyEvent, AssistantRecorded, CallAsked, CostRecorded, ModelCompleted, ModelFailed
+from wakeful.contracts.events import (
+    AnyEvent,
+    AssistantRecorded,
+    CallAsked,
+    CostRecorded,
+    ModelCompleted,
+    ModelFailed,
+    WarningIssued,
+)
 from wakeful.contracts.findings import SEARCHES
 from wakeful.contracts.models import ModelGlimpse, ProviderAttemptRecord, ProviderAttemptTimeline, Reply, TokenUsage
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.values import unchecked
-from wakeful.decisions.limits import limit_fact, quota_low
-from wakeful.decisions.retries import MAX_ATTEMPTS, dispose, too_long
+from wakeful.decisions.limits import asked_for, limit_fact, quota_low
+from wakeful.decisions.retries import MAX_ATTEMPTS, dispose
 from wakeful.engine.low_limits import LowLimits
-from wakeful.engine.replies import check_size, fit
+from wakeful.engine.replies import check_size, fit, is_countable
+from wakeful.engine.reply_ends import ending_warning, most_output, refuse_unusable, without_cut_call
 from wakeful.engine.settings_left_out import UnsentSettings
 from wakeful.gate.large_content import Keep, offload
 from wakeful.ports import Clock, Model, ModelRequest, Pricing, Reattachable, Secretive
 from wakeful.tools.results import clean
 
-MAX_CALLS_PER_REPLY = 256
-_WORDS = (Text, Thinking)
+MAX_FINISH_REASON = 64
+CUT_BY_LIMIT = "answer_cut_by_limit"
+"""The code of the warning that an answer was cut off because a budget allowed no longer one."""
 _assistant_recorded, _asked = unchecked(AssistantRecorded), unchecked(CallAsked)
 _model_completed = unchecked(ModelCompleted)
 
@@ -42,6 +51,7 @@ class Attempt:
         "candidate",
         "clock",
         "context_build_ms",
+        "has_waited",
         "keep",
         "left_out",
         "low_limits",
@@ -50,6 +60,7 @@ class Attempt:
         "pricing",
         "reattach_to",
         "request",
+        "shortened_by",
         "show",
         "waited_ms",
         "withheld_tools",
@@ -62,6 +73,7 @@ class Attempt:
         *,
         candidate: int,
         more_candidates: bool,
+        has_waited: bool,
         context_build_ms: float,
         clock: Clock,
         keep: Keep,
@@ -71,11 +83,14 @@ class Attempt:
         low_limits: LowLimits | None = None,
         left_out: UnsentSettings | None = None,
         withheld_tools: Sequence[str] = (),
+        shortened_by: str = "",
     ) -> None:
         self.model = model
         self.request = request
         self.candidate = candidate
         self.more_candidates = more_candidates
+        self.has_waited = has_waited
+        """The round has waited for a provider before."""
         self.context_build_ms = context_build_ms
         self.clock = clock
         self.keep = keep
@@ -86,6 +101,8 @@ class Attempt:
         self.low_limits = low_limits if low_limits is not None else LowLimits()
         self.left_out = left_out if left_out is not None else UnsentSettings()
         self.withheld_tools = withheld_tools
+        self.shortened_by = shortened_by
+        """The limit, in words, because of which its answer may be no longer."""
         self.waited_ms = 0
         """How long was waited before it was sent."""
 
@@ -94,9 +111,13 @@ class Attempt:
     ) -> tuple[list[AnyEvent], AssistantItem | None]:
         """The facts of this attempt, and the reply as it came when there is one."""
         started_at, began = self.clock.now(), time.perf_counter()
+        reply: Reply | None = None
         try:
             reply = await self._reply()
-            item = fit(reply.item, self.request.step, used_call_ids, self.request.tools)
+            limit = most_output(self.model, self.request.settings)
+            refuse_unusable(self.model.ref, reply, limit)
+            whole = without_cut_call(reply, limit)
+            item = fit(whole, self.request.step, used_call_ids, self.request.tools)
             stored = await offload(item, self.keep)
             assert isinstance(stored, AssistantItem)
             # What is not given is not written down either.
@@ -115,12 +136,16 @@ class Attempt:
                 return [lost_in_crash(self.model.ref, self.candidate, self.request.attempt, gone.message)], None
             return self._facts_of(gone, started_at, began), None
         except ModelFailure as failure:
-            return self._facts_of(failure, started_at, began), None
+            return self._facts_of(failure, started_at, began, reply), None
         except Exception as bug:  # a provider that breaks is a lost attempt, not a lost turn
             words = without_secrets(f"{type(bug).__name__}: {bug}", self.model)
             broken = ModelFailure(words, kind="unknown", stage="decode", retryable=False)
-            return self._facts_of(broken, started_at, began), None
+            return self._facts_of(broken, started_at, began, reply), None
         more: dict[str, Any] = {"request_metadata": dict(reply.request_metadata)} if reply.request_metadata else {}
+        if reply.finish_reason:
+            more["finish_reason"] = clean(reply.finish_reason[:MAX_FINISH_REASON])
+        if reply.stop_reason == "length" and limit is not None:
+            more["output_limit"] = limit
         if lost:
             more["timeline"] = self._timeline(lost, reply, started_at, began)
         completed = _model_completed(
@@ -134,10 +159,7 @@ class Attempt:
             provider_completed_at=iso(self.clock.now()),
             **more,
         )
-        tier = reply.request_metadata.get("service_tier")
-        told = reply.request_metadata.get(SEARCHES)
-        searches = told if isinstance(told, int) and told > 0 else 0
-        costs = self._cost(reply.usage, tier if isinstance(tier, str) else None, started_at, searches=searches)
+        costs = self._cost(reply.usage, reply, started_at)
         low = None
         if reply.limits:
             found = quota_low(self.model.ref, self.request.attempt, reply.limits)
@@ -147,7 +169,14 @@ class Attempt:
             facts += self.left_out.withheld(self.withheld_tools)
         if unsent := reply.request_metadata.get("left_out"):
             facts += self.left_out.warning(self.model.ref, unsent)
+        if reply.stop_reason == "length" and self.shortened_by:
+            facts.append(WarningIssued(code=CUT_BY_LIMIT, message=f"the answer was cut off: {self._held_words()}"))
+        facts += ending_warning(self.model.ref, reply)
         return [*facts, recorded], item
+
+    def _held_words(self) -> str:
+        most = self.request.settings.max_tokens or 0
+        return f"{self.shortened_by} allows this request {most:,} tokens of output; a larger limit allows more"
 
     def cancelled(self, started_at: int, more: str = "") -> ModelFailed:
         """The turn is to end: the request was given up."""
@@ -159,14 +188,22 @@ class Attempt:
         return self._lost(refusal, self.clock.now(), None)
 
     def _cost(
-        self, usage: TokenUsage | None, tier: str | None, started_at: int, *, lost: bool = False, searches: int = 0
+        self, usage: TokenUsage | None, reply: Reply | None, started_at: int, *, lost: bool = False
     ) -> list[CostRecorded]:
         """What it cost; nothing where that is unknown, which is not the same as nothing spent."""
         if self.pricing is None:
             return []
-        attempt = self.request.attempt
-        more = {"searches": searches} if searches else {}
-        cost = self.pricing.spent(self.model, usage, tier=tier, at=started_at, attempt=attempt, lost=lost, **more)
+        told = {} if reply is None else reply.request_metadata
+        tier, searches = told.get("service_tier"), told.get(SEARCHES)
+        cost = self.pricing.spent(
+            self.model,
+            usage,
+            tier=tier if isinstance(tier, str) else None,
+            at=started_at,
+            attempt=self.request.attempt,
+            lost=lost,
+            searches=searches if isinstance(searches, int) and searches > 0 else 0,
+        )
         return [] if cost is None else [cost]
 
     async def _reply(self) -> Reply:
@@ -179,13 +216,7 @@ class Attempt:
                 show(piece)
         if reply is None:
             raise ModelFailure("the stream ended without its end", kind="stream_interrupted", stage="body")
-        parts = reply.item.parts
-        if not reply.may_be_empty and all(map(_says_nothing, parts)):
-            raise ModelFailure("the model said nothing", kind="empty_response", stage="decode")
-        if len(parts) > MAX_CALLS_PER_REPLY and (made := len(reply.item.calls)) > MAX_CALLS_PER_REPLY:
-            many = f"the model made {made} calls at once; the limit is {MAX_CALLS_PER_REPLY}"
-            raise ModelFailure(many, kind="invalid_response", stage="decode")
-        return reply
+        return reply if is_countable(reply.usage) else reply.model_copy(update={"usage": None})
 
     def _pieces(self) -> AsyncIterator[ModelGlimpse | Reply]:
         if self.reattach_to is None:
@@ -193,16 +224,24 @@ class Attempt:
         assert isinstance(self.model, Reattachable), "asked before it was taken up"
         return self.model.reattach(self.request, self.reattach_to)
 
-    def _facts_of(self, failure: ModelFailure, started_at: int, began: float) -> list[AnyEvent]:
-        """What the provider said about its limits, when one was the reason, the lost attempt, and what it cost."""
+    def _facts_of(
+        self, failure: ModelFailure, started_at: int, began: float, unused: Reply | None = None
+    ) -> list[AnyEvent]:
+        """What the provider said about its limits, when one was the reason, the lost attempt, and what it cost.
+
+        A reply that came and is not used was paid all the same.
+        """
+        if unused is not None and failure.usage is None:
+            failure.usage = unused.usage
+        if not is_countable(failure.usage):
+            failure.usage = None
         lost = self._lost(failure, started_at, began)
         limit = limit_fact(lost, failure.limits)
-        costs = self._cost(failure.usage, None, started_at, lost=True)
+        costs = self._cost(failure.usage, unused, started_at, lost=True)
         return [lost, *costs] if limit is None else [limit, lost, *costs]
 
     def _lost(self, failure: ModelFailure, started_at: int, began: float | None) -> ModelFailed:
-        after = round(failure.retry_after * 1000) if failure.retry_after is not None else None
-        unwaited = too_long(after)
+        after = asked_for(failure, self.clock.now())
         return ModelFailed(
             model_ref=self.model.ref,
             candidate=self.candidate,
@@ -215,10 +254,14 @@ class Attempt:
                 attempt=self.request.attempt,
                 retry_after_ms=after,
                 more_candidates=self.more_candidates,
+                has_waited=self.has_waited,
             ),
-            message=clean(failure.message[:2000]) + (f"; {unwaited}" if unwaited else ""),
+            message=clean(failure.message[:2000])
+            + (f"; {self._held_words()}" if self.shortened_by and failure.kind == "empty_response" else ""),
             status=failure.status,
             retry_after_ms=after,
+            retryable=failure.retryable,
+            unknown_model=failure.unknown_model,
             duration_ms=round((time.perf_counter() - began) * 1000) if began is not None else None,
             started_at=iso(started_at),
             completed_at=iso(self.clock.now()),
@@ -253,10 +296,6 @@ class Attempt:
             winning_model_ref=ref,
             aggregated_token_usage=total,
         )
-
-
-def _says_nothing(part: Any) -> bool:
-    return isinstance(part, _WORDS) and not part.text
 
 
 def _call_asked(part: CallPart) -> CallAsked:

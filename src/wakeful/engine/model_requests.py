@@ -13,10 +13,12 @@ from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import (
     AnyEvent,
     ContinuationDecided,
+    LimitChanged,
     ModelFailed,
     ModelRequested,
     ModelResponseAccepted,
     RoutingFallbackApplied,
+    WarningIssued,
 )
 from wakeful.contracts.model_settings import ModelSettings
 from wakeful.contracts.models import ModelGlimpse
@@ -28,13 +30,15 @@ from wakeful.decisions.runtime_answers import FINISH
 from wakeful.decisions.step import AskModel
 from wakeful.decisions.tool_choice import choice_now
 from wakeful.engine.model_attempt import Attempt, without_secrets
-from wakeful.engine.request_budget import RequestBudget
+from wakeful.engine.request_budget import RequestBudget, held_to
 from wakeful.engine.request_offer import RequestOffer, takes_tools
 from wakeful.engine.request_prompt import RequestPrompt
 from wakeful.engine.turn_work import TurnWork
 from wakeful.engine.watchers import ModelGlimpsed
 from wakeful.ports import Model, ModelRequest, Reattachable
 
+FINAL_FOR_MONEY = "final_answer_for_money"
+"""The code of the warning that a run answered early because its money was enough for no more."""
 ABANDON_SECONDS = 10.0
 """How long the end of a turn waits for a provider to be told that nobody waits for its answer."""
 
@@ -44,13 +48,23 @@ class Intent(NamedTuple):
 
     facts: list[Fact]
     model: Model
-    wait_ms: int = 0
-    """Milliseconds to wait before sending it."""
+    waited_ms: int = 0
+    """Milliseconds that it was held back after a lost attempt."""
     sends: bool = True
     final: bool = False
     """It is the last one that the money is enough for."""
     most_output: int | None = None
-    """Tokens that its answer may have, where the money is enough for fewer than the model may write."""
+    """Tokens that the provider is told not to pass, where a limit has to hold."""
+    shortened_by: str = ""
+    """The limit that allows no longer answer, in words."""
+
+
+class QuickBackoff(NamedTuple):
+    """The time between a lost attempt and the next one."""
+
+    attempt: tuple[int, int, int]
+    """Its round, candidate and number."""
+    ms: int
 
 
 _model_requested = unchecked(ModelRequested)
@@ -64,6 +78,8 @@ class Attention:
         """A crash cut them off, and they are to be taken up again."""
         self.unwritten: set[Requests] = set()
         """They wait for an id to be on disk."""
+        self.held_back: dict[Requests, int] = {}
+        """Quick attempts that wait for their time, in Unix microseconds. Nothing of them is written before."""
 
 
 class Requests:
@@ -78,7 +94,7 @@ class Requests:
         self._config = level.config
         self._prompt = RequestPrompt(work, level.config, level)
         self._offer = RequestOffer(work, level.config, level)
-        self._budget = RequestBudget(work, level.config.model_settings, self._prompt.tokens, self._offer.most_searches)
+        self._budget = self._budget_of(level.config.model_settings)
         self._task: asyncio.Future[None] | None = None
         self._giving_up = False
         self._abandoning = False
@@ -90,9 +106,15 @@ class Requests:
         self.unwritten: tuple[Fact, asyncio.Future[None]] | None = None
         """The id of an accepted request on its way to disk, and who waits for it to be there."""
         self._most_output: int | None = None
-        """Tokens that the running request's answer may have, where money is short."""
+        """Tokens that the provider of the running request is told not to pass, where a limit has to hold."""
+        self._shortened_by = ""
+        """That limit, in words, where without it the answer might be longer."""
+        self._backoff: QuickBackoff | None = None
         self.arguments: dict[str, dict[str, Any] | None] = {}
         """Arguments of the newest reply, as they came: in the log, long ones stand behind references."""
+
+    def _budget_of(self, settings: ModelSettings) -> RequestBudget:
+        return RequestBudget(self._work, settings, self._prompt.tokens, self._offer.most_searches)
 
     @property
     def level(self) -> Level:
@@ -111,6 +133,8 @@ class Requests:
         One that the budget has no room for is not made either: the fact says which limit it would have passed.
         """
         work, level = self._work, self.level
+        if level.answer.max_tokens is not None:
+            self._budget = self._budget_of(_with_room(self._config.model_settings, level.answer.max_tokens))
         # A round that a crash cut off keeps its place, also where the chain has become shorter since.
         models = work.code.models_of(level)
         model = models[min(step.candidate, len(models) - 1)]
@@ -121,40 +145,26 @@ class Requests:
             lost = self._attempt(step, model, 0.0).turned_down(refusal)
             return Intent([*self._moved(step, model), self._fact(lost, step.step)], model, sends=False)
         windows = work.windows_of(level) if work.terms.windows is not None else ()
-        limited = work.state.ledger.needs_reservation(work.state.limits, windowed=bool(windows))
-        estimate, reservation = self._budget.estimate(model, final=step.final, limited=limited)
-        held: dict[str, Any] = {}
-        most_output: int | None = None
-        if limited:
-            kept = Decimal(0) if step.final else self._budget.kept_for_answer()
-            limit = self._budget.no_room(reservation, windows, kept)
-            if limit is not None and self._budget.no_room(reservation, windows, kept, with_held=False) is None:
-                # Only what others hold stands in its way, and they will not take all of it: asked again when one has
-                # settled.
-                return Intent([], model, sends=False)
-            if limit is not None and limit.limit_name == "cost" and self._level_id is None:
-                smaller = self._budget.last_answer(model)
-                if smaller is not None and self._budget.no_room(smaller[1], windows) is None:
-                    step, (estimate, reservation) = replace(step, final=True), smaller
-                    most_output, limit = reservation.output_tokens, None
-            if limit is not None:
-                return Intent([self._fact(limit, step.step)], model, sends=False)
-            held = {
-                "reserved_input": reservation.input_tokens,
-                "reserved_output": reservation.output_tokens,
-                "reserved_usd": str(reservation.usd) if reservation.usd is not None else None,
-            }
+        plan = self._budget.plan(model, windows, final=step.final, of_root=self._level_id is None)
+        if plan is None:
+            return Intent([], model, sends=False)
+        if isinstance(plan, LimitChanged):
+            return Intent([self._fact(plan, step.step)], model, sends=False)
+        if plan.last_because:
+            step = replace(step, final=True)
+        held = plan.held()
+        if (waited_ms := self._held_back(step)) is None:
+            return Intent([], model, sends=False)
         if windows and work.terms.windows is not None:
             held["windows"] = windows
-            work.terms.windows.hold(windows, reservation.usd or Decimal(0))
-        wait = step.backoff
-        wait_ms = int(wait.ms * work.terms.jitter()) if wait.jitter else wait.ms
+            usd = plan.reservation.usd if plan.reservation is not None else None
+            work.terms.windows.hold(windows, usd or Decimal(0))
         if step.final:
             held["final"] = True
         if step.candidate:
             held["candidate"] = step.candidate
-        if wait_ms:
-            held["backoff_ms"] = wait_ms
+        if waited_ms:
+            held["backoff_ms"] = waited_ms
         event = _model_requested(
             model_ref=model.ref,
             attempt=step.attempt,
@@ -164,10 +174,25 @@ class Requests:
             **held,
         )
         facts = self._moved(step, model) if step.candidate else []
-        if estimate is not None:
-            facts.append(work.fact(estimate, step.step, None, level))
+        if plan.last_because and not level.next_request.told_last:
+            facts.append(self._fact(WarningIssued(code=FINAL_FOR_MONEY, message=plan.last_because), step.step))
+        if plan.estimate is not None:
+            facts.append(work.fact(plan.estimate, step.step, None, level))
         facts.append(work.fact(event, step.step, None, level))
-        return Intent(facts, model, wait_ms, final=step.final, most_output=most_output)
+        return Intent(facts, model, waited_ms, True, step.final, plan.most_output, plan.shortened_by)
+
+    def _held_back(self, step: AskModel) -> int | None:
+        """How long a quick attempt was held back, in milliseconds; None while it is."""
+        if not step.backoff.ms:
+            return 0
+        attempt = (step.step, step.candidate, step.attempt)
+        if self._backoff is None or self._backoff.attempt != attempt:
+            wait = step.backoff
+            ms = int(wait.ms * self._work.terms.jitter()) if wait.jitter else wait.ms
+            self._backoff = QuickBackoff(attempt, ms)
+            if ms:
+                self._attention.held_back[self] = self._work.clock.now() + ms * 1000
+        return None if self in self._attention.held_back else self._backoff.ms
 
     def _gap(self, model: Model) -> ModelFailure | None:
         """A level that ends with a call, before a model that makes none: it would be reminded until it had no rounds.
@@ -191,9 +216,9 @@ class Requests:
     def send(self, step: AskModel, intent: "Intent") -> None:
         """Send it; its intent is on disk."""
         self._response_id = None
-        self._most_output = intent.most_output
+        self._most_output, self._shortened_by = intent.most_output, intent.shortened_by
         asked = step if step.final == intent.final else replace(step, final=intent.final)
-        self._begin(asked, intent.model, intent.wait_ms)
+        self._begin(asked, intent.model, intent.waited_ms)
 
     def will_reattach(self, asked: OpenRequest) -> bool:
         """Have an accepted request taken up again by its id; False when today's model is not the one to ask."""
@@ -225,8 +250,8 @@ class Requests:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _begin(self, step: AskModel, model: Model, wait_ms: float) -> None:
-        work, asking = self._work, self._ask(step, model, wait_ms)
+    def _begin(self, step: AskModel, model: Model, waited_ms: int) -> None:
+        work, asking = self._work, self._ask(step, model, waited_ms)
         # In a tree the requests of a pass begin side by side, and their answers are taken in one by one.
         begin = work.tasks.spawn_eagerly if not work.state.tree.levels else work.tasks.spawn
         self._task = begin(asking, lambda: self._given_up(step, model))
@@ -256,14 +281,12 @@ class Requests:
         assert work.people.ask_caller is not None
         self._post([work.fact(ContinuationDecided(go_on=await work.people.ask_caller()))])
 
-    async def _ask(self, step: AskModel, model: Model, wait_ms: float) -> None:
+    async def _ask(self, step: AskModel, model: Model, waited_ms: int) -> None:
         work = self._work
-        if wait_ms:
-            await work.clock.sleep(wait_ms / 1000)
         began = time.perf_counter()
         await self._prompt.extend()
         attempt = self._attempt(step, model, round((time.perf_counter() - began) * 1000, 3))
-        attempt.waited_ms = int(wait_ms)
+        attempt.waited_ms = waited_ms
         events, item = await attempt.outcome(list(self.level.round.attempts), work.place.call_ids)
         if item is not None:
             self.arguments = {part.call_id: part.arguments for part in item.parts if isinstance(part, CallPart)}
@@ -320,6 +343,8 @@ class Requests:
         config, level = self._config, self.level
         frame = self._prompt.frame()
         terms = self._offer.terms_of(step.candidate, model)
+        if level.answer.max_tokens is not None:
+            terms = terms._replace(settings=_with_room(terms.settings, level.answer.max_tokens))
         # No money was held for searches of the final answer, where money is what ends the turn.
         last_money = step.final and work.state.limits.usd is not None
         searches = NOTHING if last_money else self._offer.server_tools(model)
@@ -342,9 +367,7 @@ class Requests:
                     final=step.final,
                     has_tools=self._offer.has_tools or bool(searches.asks),
                 ),
-                settings=terms.settings
-                if self._most_output is None
-                else terms.settings.model_copy(update={"max_tokens": self._most_output}),
+                settings=terms.settings if self._most_output is None else held_to(terms.settings, self._most_output),
                 server_tools=searches.tools,
                 withheld=terms.withheld,
                 output_schema=config.output_schema,
@@ -355,6 +378,7 @@ class Requests:
             ),
             candidate=step.candidate,
             more_candidates=terms.more_candidates,
+            has_waited=level.round.wait is not None,
             context_build_ms=built_ms,
             clock=work.clock,
             keep=work.place.store.put_blob,
@@ -364,6 +388,7 @@ class Requests:
             low_limits=work.terms.low_limits,
             left_out=work.terms.left_out,
             withheld_tools=searches.withheld,
+            shortened_by=self._shortened_by,
         )
 
     def _show(self, step: AskModel) -> Callable[[ModelGlimpse], None]:
@@ -375,6 +400,11 @@ class Requests:
             self._work.audience.glimpse(ModelGlimpsed(step.step, step.attempt, piece, self._level_id, depth, made_by))
 
         return show
+
+
+def _with_room(settings: ModelSettings, most: int) -> ModelSettings:
+    """For an answer of so many tokens, because a shorter one was cut off."""
+    return settings.model_copy(update={"max_tokens": most})
 
 
 def _moved_on(failure: ModelFailed, model: Model, work: TurnWork, level: Level) -> RoutingFallbackApplied:

@@ -7,23 +7,26 @@ A file of a workspace starts nothing before `wakeful trust` accepted it, and not
 the bytes that are parsed are the bytes whose digest was accepted.
 """
 
-import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wakeful.contracts.errors import InvalidConfig
+from wakeful.contracts.events import ContextOmission
 from wakeful.engine.trusted_files import SERVER_FILES, TrustedFiles
 from wakeful.settings.home import home
 from wakeful.tools.source import Offer, Surroundings, ToolSource
-from wakeful.workspaces.rooted_paths import open_plain
+from wakeful.workspaces.found_files import read_found
 
 if TYPE_CHECKING:
     from wakeful.tools.mcp.source import McpSource
 
 SERVERS = "mcpServers"
+MAX_FILE = 1_000_000
+"""Bytes of a file in a workspace."""
 
 
 class ServerFile(NamedTuple):
@@ -32,6 +35,8 @@ class ServerFile(NamedTuple):
     path: Path
     is_trusted: bool
     data: Mapping[str, Any]
+    problem: str = ""
+    """Why a file of a workspace could not be read."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,11 +70,15 @@ def server_files(workspace: Path | None) -> list[ServerFile]:
     for name in SERVER_FILES if workspace is not None else ():
         assert workspace is not None
         path = workspace / name
-        if path.is_file() and path.resolve() != own.resolve():
-            with open_plain(path) as opened:
-                content = opened.read()
-            trusted = TrustedFiles().holds(str(path), f"sha256:{hashlib.sha256(content).hexdigest()}")
-            found.append(ServerFile(path, trusted, _parsed(path, content) if trusted else _glanced(content)))
+        if os.path.realpath(path) == os.path.realpath(own):
+            continue
+        file = read_found(workspace, name, MAX_FILE, lambda each: each)
+        if isinstance(file, ContextOmission):
+            found.append(ServerFile(path, False, {}, file.detail))
+        elif file is not None:
+            trusted = TrustedFiles().holds(str(path), file.digest)
+            data = _parsed(path, file.data) if trusted else _glanced(file.data)
+            found.append(ServerFile(path, trusted, data))
     return found
 
 
@@ -92,6 +101,7 @@ def find_server(name: str, workspace: Path | None) -> "McpSource":
     near = get_close_matches(name, known, n=2, cutoff=0.5)
     there = f"There are: {', '.join(known)}." if known else "Add one: docs/guides/mcp.md has an example."
     hint = f"Did you mean {' or '.join(near)}?" if near else there
+    hint += "".join(f" {file.path} was not read: {file.problem}." for file in files if file.problem)
     raise InvalidConfig(f"there is no MCP server {name!r} in {home() / SERVER_FILES[0]}", hint)
 
 
@@ -104,7 +114,7 @@ def check_servers(names: Iterable[str], workspace: Path | None) -> None:
 def _parsed(path: Path, content: bytes) -> Mapping[str, Any]:
     try:
         data = json.loads(content.decode("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidConfig(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(data, dict):
         raise InvalidConfig(f"{path} holds a {type(data).__name__}, not an object")

@@ -28,6 +28,7 @@ from wakeful.decisions.recovery import (
     settle,
     unknown_among,
 )
+from wakeful.decisions.turn import RULES
 from wakeful.engine.calls import Repeat
 from wakeful.engine.model_attempt import lost_in_crash
 from wakeful.engine.steps import Steps
@@ -127,7 +128,7 @@ async def closed_beforehand(work: TurnWork) -> list[Fact]:
 def resumed(work: TurnWork, cause: ResumeCause | None = None) -> Fact:
     """The turn goes on: why, and who ran it before."""
     before = "late" if _is_from_late_owner(work) else work.place.claim.taken_from
-    return work.fact(TurnResumed(cause=cause or resume_cause(work.state), taken_from=before))
+    return work.fact(TurnResumed(cause=cause or resume_cause(work.state), taken_from=before, rules=RULES))
 
 
 def _settlements(work: TurnWork) -> list[Settlement]:
@@ -172,7 +173,7 @@ def _again(work: TurnWork, steps: Steps, call: Call, probe_first: bool) -> Fact:
 
 
 async def _known_or_unknown(work: TurnWork, settlement: CloseUnknown) -> list[Fact]:
-    """The end of a call that was cut off: it became a task, which the log knows by the call's id, or nobody knows."""
+    """The end of a call that was cut off: it became a task, which knows its turn and its call, or nobody knows."""
     call = work.state.tree.calls[settlement.call_id]
     row = await _task_of(work, call)
     if row is None:
@@ -190,8 +191,11 @@ async def _known_or_unknown(work: TurnWork, settlement: CloseUnknown) -> list[Fa
 async def _task_of(work: TurnWork, call: Call) -> TaskRow | None:
     if call.part.name != EXEC_COMMAND:
         return None
-    newest = await work.place.store.tasks_of(work.place.row.agent_id, limit=NEWEST_TASKS)
-    return next((row for row in newest if row.parent_call_id == call.call_id), None)
+    turn = work.place.row
+    newest = await work.place.store.tasks_of(turn.agent_id, limit=NEWEST_TASKS)
+    # Another thread may have a call of the same id: some providers give none, and those of a thread are counted.
+    its_own = (turn.turn_id, call.call_id)
+    return next((row for row in newest if (row.parent_turn_id, row.parent_call_id) == its_own), None)
 
 
 def _closed(work: TurnWork, call: Call, why: str) -> ToolFailed:

@@ -6,7 +6,8 @@ hold are not a JSON object, and that one call is told so. What cannot be mended 
 
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -15,12 +16,16 @@ from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.envelope import MAX_PAYLOAD_BYTES
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import AssistantRecorded
+from wakeful.contracts.models import MOST_TOKENS, TokenUsage
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.tools.results import clean
 
 _NAME = attrgetter("name")
 MAX_NAME_CHARS = 128
 MAX_ID_CHARS = 256
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})").fullmatch
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?").fullmatch
+_BOOLEANS = {"true": True, "false": False}
 
 
 def fit(item: AssistantItem, step: int, used: set[str], tools: Sequence[ToolDeclaration] = ()) -> AssistantItem:
@@ -32,10 +37,65 @@ def fit(item: AssistantItem, step: int, used: set[str], tools: Sequence[ToolDecl
     if calls and tools and not all(_is_declared(call.name, tools) for call in calls):
         item = item.model_copy(update={"parts": tuple(_with_whole_name(part, tools) for part in item.parts)})
         calls = item.calls
+    if calls and tools and any(map(_has_texts, calls)):
+        item = item.model_copy(update={"parts": tuple(_with_declared_values(part, tools) for part in item.parts)})
+        calls = item.calls
     if not all(map(_is_plain, item.parts)):
         item = item.model_copy(update={"parts": tuple(_mended(part) for part in item.parts)})
         calls = item.calls
     return _with_unique_calls(item, calls, step, used) if calls else item
+
+
+def _has_texts(call: CallPart) -> bool:
+    return bool(call.arguments) and str in map(type, (call.arguments or {}).values())
+
+
+def _with_declared_values(part: Any, tools: Sequence[ToolDeclaration]) -> Any:
+    declared = next((tool for tool in tools if tool.name == part.name), None) if isinstance(part, CallPart) else None
+    if declared is None or not part.arguments:
+        return part
+    read = _as_declared(part.arguments, declared.input_schema)
+    return part if read is part.arguments else part.model_copy(update={"arguments": read})
+
+
+def _as_declared(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with such texts as values; the same object where there are none.
+
+    Only a text that is exactly one such value is taken for it, and only where the schema takes no text: `{"x": "5"}`.
+    """
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return arguments
+    read = {
+        name: value
+        for name, text in arguments.items()
+        if type(text) is str and (value := _value(text, _types(properties.get(name)))) is not None
+    }
+    return {**arguments, **read} if read else arguments
+
+
+def _value(text: str, types: frozenset[str]) -> int | float | bool | None:
+    if "string" in types:
+        return None
+    if ("integer" in types or "number" in types) and _INTEGER(text):
+        return int(text)
+    if "number" in types and _NUMBER(text):
+        return float(json.loads(text))
+    return _BOOLEANS.get(text) if "boolean" in types else None
+
+
+def _types(schema: Any) -> frozenset[str]:
+    """What a property may be; nothing where its schema says it in another way than by plain types."""
+    if not isinstance(schema, Mapping) or "$ref" in schema or "allOf" in schema:
+        return frozenset()
+    given = schema.get("type")
+    if isinstance(given, str):
+        return frozenset({given})
+    if isinstance(given, list | tuple):
+        return frozenset(each for each in given if isinstance(each, str))
+    choices = schema.get("anyOf", schema.get("oneOf"))
+    found = [_types(each) for each in choices] if isinstance(choices, list | tuple) else []
+    return frozenset().union(*found) if found and all(found) else frozenset()
 
 
 def _is_declared(name: str, tools: Sequence[ToolDeclaration]) -> bool:
@@ -60,6 +120,12 @@ def check_size(recorded: AssistantRecorded) -> None:
     if size > MAX_PAYLOAD_BYTES:
         many = f"the reply has {len(recorded.calls)} calls and needs {size:,} bytes; {MAX_PAYLOAD_BYTES:,} can be kept"
         raise ModelFailure(many, kind="invalid_response", stage="decode")
+
+
+def is_countable(usage: TokenUsage | None) -> bool:
+    """Whether the log and the budgets can hold it; a model of somebody else's may say anything."""
+    # A sum of several counts is a little larger than one may be.
+    return usage is None or all(0 <= tokens <= 10 * MOST_TOKENS for tokens in vars(usage).values())
 
 
 def _is_short(part: Any) -> bool:

@@ -7,6 +7,7 @@ from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.conversation import AssistantItem, History, ToolItem, UserItem
 from wakeful.contracts.frames import ProviderPromptFrame
 from wakeful.contracts.tools import ToolDeclaration
+from wakeful.decisions.compaction import context_tokens
 from wakeful.decisions.context import advised, frame_of
 from wakeful.decisions.evolve.models import LAST_CALL
 from wakeful.decisions.kept_results import KeptResults
@@ -40,7 +41,8 @@ class RequestPrompt:
         """Of what stands before the conversation, where somebody asked."""
 
     def tokens(self, final: bool = False) -> int:
-        """A guess at how long the next prompt is; only what is new is looked at."""
+        """A guess at how long the next prompt is, or what the provider's own count of the last one comes to where that
+        is more; only what is new is looked at."""
         config, level = self._config, self._work.state.level(self._level_id)
         self._begin_anew_after_compaction(level)
         if self._characters is None:
@@ -51,7 +53,8 @@ class RequestPrompt:
             )
         said = level.conversation.measure.of(level.conversation.items).characters
         last_words = characters([LAST_CALL]) if final and not level.next_request.told_last else 0
-        return tokens(self._characters + said + characters(level.next_request.notes) + last_words)
+        guess = tokens(self._characters + said + characters(level.next_request.notes) + last_words)
+        return max(guess, context_tokens(level) + tokens(last_words))
 
     def _begin_anew_after_compaction(self, level: Level) -> None:
         """The beginning was folded into a summary: what was built on it is built again."""

@@ -175,6 +175,16 @@ class HostTerms:
 
 
 @dataclass(slots=True)
+class Patience:
+    """How long a caller waits for providers that are away, in all for one call, whatever turns it takes up."""
+
+    seconds: float = 0.0
+    """What is left."""
+    is_pressing: bool = False
+    """A person wants the provider to be asked now, once."""
+
+
+@dataclass(slots=True)
 class RunRequest:
     """What somebody asks for."""
 
@@ -212,3 +222,5 @@ class RunRequest:
     """What was read of its thread, where that was just now."""
     revision: str | None = None
     """The definition of the agent, where a runtime keeps them."""
+    patience: Patience = field(default_factory=Patience)
+    """Of whoever waits for the result. A scheduler has none: it looks when the turn is due."""

@@ -7,8 +7,10 @@
            append it all in one transaction; with a barrier when something not pure starts, and at rest
            start what may begin; wait for the next outcomes
 
-State may run ahead inside a pass: nothing is done or shown before the commit. When the store refuses to let the turn
-rest because something arrived, the turn is folded again and the same outcomes are taken in anew.
+State may run ahead inside a pass: nothing is done or shown before the commit. The store refuses the commit in which a
+turn rests where something arrived; and the first one of a runner where something was written after the log was read and
+before the runner began to listen: nobody would hear of it. Then the turn is folded again, and the same outcomes are
+taken in anew.
 """
 
 import asyncio
@@ -29,6 +31,7 @@ from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.starts import Start
 from wakeful.engine.state_loader import fold
 from wakeful.engine.steps import Steps
+from wakeful.engine.turn_inbox import WaitAlarm
 from wakeful.engine.turn_messages import before_start
 from wakeful.engine.turn_work import TurnWork
 from wakeful.gate.call_at_gate import Admission
@@ -55,6 +58,8 @@ class TurnRunner:
         """Told to look when an outsider wrote something: that is fetched even when there is nothing to write."""
         self._spoken = False
         """One wrote since the last append: what it wrote is heard before anything new is decided."""
+        self._is_in_step = False
+        """Its first commit is made: it has seen everything that was written before it began to listen."""
         self._unwritten: list[Fact] = []
         """Outcomes that are taken in and not in the store."""
         self._ahead: tuple[list[Fact], int, str] | None = None
@@ -64,6 +69,7 @@ class TurnRunner:
         self._answers = 0
         """How many standing answers, given and taken back, the catalogue on record knows of."""
         self.steps = Steps(work, self._inbox.post)
+        self._alarm = WaitAlarm(work.clock, self._inbox.look_again)
         work.audience.on_dropped = self._dropped
 
     async def run(self, opening: list[Fact]) -> None:
@@ -97,6 +103,7 @@ class TurnRunner:
                 if timekeeper is None:  # a turn that never waits is not kept from its end by anything
                     timekeeper = asyncio.create_task(self._keep_time())
                 if is_idle:
+                    self._alarm.set(self.steps.next_due())
                     outcomes = await inbox.next()
                 else:
                     await asyncio.sleep(0)
@@ -109,6 +116,7 @@ class TurnRunner:
             outsiders.close()
             if timekeeper is not None:
                 timekeeper.cancel()
+            self._alarm.close()
             self._work.audience.on_dropped = None
             self.steps.close()
 
@@ -116,6 +124,8 @@ class TurnRunner:
         """One turn of the loop; returns outcomes that have to be taken in at once."""
         work, steps, inbox = self._work, self.steps, self._inbox
         state = work.state
+        if rung := self._alarm.heard():
+            outcomes = [*steps.waits_over(rung), *outcomes]
         if skipped := work.say_skip():
             outcomes = [*skipped, *outcomes]
         self._unwritten = outcomes
@@ -151,7 +161,9 @@ class TurnRunner:
         barrier = rest or any(map(_NEEDS_BARRIER, starts))
         seen = work.place.claim.seen
         try:
-            others = await work.place.store.append(work.place.claim, facts, barrier=barrier, rest=rest, last=ended)
+            others = await work.place.store.append(
+                work.place.claim, facts, barrier=barrier, rest=rest or not self._is_in_step, last=ended
+            )
         except AlreadyDecided as faster:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
             self._unwritten = [
@@ -164,6 +176,7 @@ class TurnRunner:
             if work.place.claim.seen != seen:
                 self._unwritten = []  # written, and not known to be safe
             raise
+        self._is_in_step = True
         self._unwritten = []
         first = work.place.claim.seen - len(facts) + 1
         for other in others:

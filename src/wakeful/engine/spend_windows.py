@@ -9,30 +9,58 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from wakeful.contracts.budgets import SpendWindow
-from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import AssistantRecorded, BudgetNoticed, CostRecorded, LimitChanged, ModelFailed
+from wakeful.contracts.envelope import Fact, StoredFact
+from wakeful.contracts.events import (
+    AssistantRecorded,
+    BudgetNoticed,
+    CostRecorded,
+    LimitChanged,
+    ModelFailed,
+    TurnResumed,
+)
 from wakeful.contracts.spending import (
     RUNTIME,
     SpendRow,
     WindowKey,
+    WindowPassed,
     WindowRef,
     agent_scope,
     dollars,
     nanodollars,
     principal_scope,
 )
+from wakeful.decisions.ledger import Room
 from wakeful.decisions.levels import OpenRequest
 from wakeful.decisions.spend_windows import (
     OwnerWindows,
+    allowed_in,
     applying,
     costs_nothing,
     is_noticeable,
     passed_by,
     window_words,
 )
-from wakeful.ports import Clock, Spending
+from wakeful.ports import Clock, Log, Spending
 
 _NOTHING = Decimal(0)
+
+
+def window_rested_on(recorded: Sequence[StoredFact]) -> WindowPassed | None:
+    """The window that a turn with these facts rests on."""
+    for entry in reversed(recorded):
+        event = entry.fact.event
+        if isinstance(event, TurnResumed):
+            return None
+        if isinstance(event, LimitChanged) and event.window is not None:
+            return event.window
+    return None
+
+
+async def window_due(store: Log, agent_id: str, turn_id: str, now: int) -> int:
+    """When a turn that rests on a window is to be looked at: when it turns, for nothing would come of it before. In
+    another one, after the clock was set, it is now."""
+    passed = window_rested_on(await store.read(agent_id, turn_id=turn_id))
+    return passed.turns if passed is not None and passed.began <= now < passed.turns else now
 
 
 def windows_of_turn(
@@ -107,6 +135,15 @@ class TurnWindows:
             what=words,
             window=passed,
         )
+
+    def rooms(self, windows: Sequence[WindowRef], short: Decimal, whole: Decimal) -> list[Room]:
+        """What is left of each of these windows for a request that costs as much with a short and a long answer."""
+        found = []
+        for window in windows:
+            row = self._rows.get(window.key)
+            left = allowed_in(window, row) - (row.taken if row is not None else 0)
+            found.append(Room(Decimal(dollars(left)), short, whole, window_words(window)))
+        return found
 
     def hold(self, windows: Sequence[WindowRef], usd: Decimal) -> None:
         """A request of this price is about to be made: the next one of the same pass finds so much less."""

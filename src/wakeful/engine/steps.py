@@ -8,12 +8,15 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     ActionRequired,
     ModelResponseReattached,
+    ModelWaitEnded,
     ToolDispatched,
     TurnInterruptApplied,
     TurnInterruptIgnored,
     TurnSuspended,
 )
+from wakeful.decisions.answer_ends import cut_answer
 from wakeful.decisions.levels import Call, Level, PlannerRole, SummaryRole, as_child
+from wakeful.decisions.provider_waits import wait_fact
 from wakeful.decisions.state import Stop
 from wakeful.decisions.step import (
     AskCaller,
@@ -31,6 +34,7 @@ from wakeful.decisions.step import (
     StopWork,
     Suspend,
     TakeUp,
+    WaitForProvider,
 )
 from wakeful.decisions.turn_end import ending
 from wakeful.engine.call_intake import CallIntake, limit_reached
@@ -39,6 +43,7 @@ from wakeful.engine.children import RuntimeCalls
 from wakeful.engine.level_gates import LevelGates
 from wakeful.engine.model_requests import Attention, Requests
 from wakeful.engine.outside_answers import OpenQuestions
+from wakeful.engine.reply_ends import asked_again
 from wakeful.engine.runtime_levels import HistoryCompactor, PlanWriter
 from wakeful.engine.starts import Start
 from wakeful.engine.turn_work import TurnWork
@@ -64,7 +69,8 @@ class LevelRequests:
         return list(self._by_level.values())
 
     def forget(self, level: str) -> None:
-        self._by_level.pop(level, None)
+        if (gone := self._by_level.pop(level, None)) is not None:
+            self._attention.held_back.pop(gone, None)
 
     def arguments_of(self, call: Call) -> dict[str, Any] | None:
         """A call's arguments; None when the model did not write a JSON object."""
@@ -112,7 +118,12 @@ class Steps:
                 about_to_ask = work.people.approver is not None and any(start.asks for start in starts)
                 if self.waiting.is_busy or about_to_ask:
                     return []  # an approver is being asked: its word, or that it has none, will be an outcome
-                return [work.fact(TurnSuspended(reason=step.reason, waiting_for=step.waiting_for))]
+                event = TurnSuspended(reason=step.reason, waiting_for=step.waiting_for, next_try=step.next_try)
+                return [work.fact(event)]
+            case WaitForProvider():
+                level = work.state.level(step.level)
+                waits = wait_fact(work.state, step, step.wait.draw(work.terms.jitter()))
+                return [work.fact(waits, step.step, None, level)]
             case HitLimit():
                 return [limit_reached(work, step)]
             case StopWork():
@@ -138,6 +149,8 @@ class Steps:
                 assert work.code.check_answer is not None
                 if not work.texts.is_here(work.state):
                     return []  # it is on its way
+                if (cut := cut_answer(work.state)) is not None:
+                    return [work.fact(asked_again(work.state, work.code.models_of(work.state), cut.message))]
                 return [work.fact(work.code.check_answer(work.texts.of(work.state), work.state.answer.rejections))]
             case AskCaller():
                 requests = self.requests.of(work.state)
@@ -177,6 +190,23 @@ class Steps:
             elif isinstance(fact.event, ActionRequired):
                 starts.append(Start(partial(self.intake.opened, fact.call_id or ""), True, index, asks=True))
         return starts
+
+    def next_due(self) -> int | None:
+        """The earliest time at which something that is waited for in this process is over."""
+        waits = [level.round.wait for level in self._work.state.tree.away.values()]
+        times = [*(wait.next_try for wait in waits if wait is not None), *self.attention.held_back.values()]
+        return min(times, default=None)
+
+    def waits_over(self, rung: int) -> list[Fact]:
+        """What was waited for until this time goes on: quick attempts, and levels, of which the facts say so."""
+        held_back, work = self.attention.held_back, self._work
+        for requests in [each for each, due in held_back.items() if due <= rung]:
+            del held_back[requests]
+        return [
+            work.fact(ModelWaitEnded(), level.step, None, level)
+            for level in work.state.tree.away.values()
+            if level.round.wait is not None and level.round.wait.next_try <= rung
+        ]
 
     def close(self) -> None:
         """The turn rests, or this runner goes down: nobody waits here any more, and no lock stays behind."""

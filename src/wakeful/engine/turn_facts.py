@@ -69,15 +69,18 @@ _OUTCOMES = frozenset((ToolResult, ToolFailed))
 class KnownFacts:
     """What is known of a turn's facts in this process."""
 
-    def __init__(self, agent_id: str, recorded: Sequence[StoredFact], read: TurnReader) -> None:
+    def __init__(
+        self, agent_id: str, recorded: Sequence[StoredFact], read: TurnReader, limits: Sequence[StoredFact]
+    ) -> None:
+        """`limits`: what providers said about theirs in the thread's earlier turns."""
         self._agent_id = agent_id
         self._facts: list[Fact] | None = []
         self._seqs: list[int] = []
         """Where each of the facts stands. An object for the pair would be one more for each fact of every open turn."""
         self._read = read
         self.count = 0
-        self.limits: list[StoredFact] = []
-        """What providers said about their limits."""
+        self.limits: list[StoredFact] = [*limits]
+        """What providers said about theirs, in the thread up to here: an answer ends what an earlier turn was told."""
         self.last_seq = 0
         self.resumed_at = 0
         """The newest `turn.resumed`."""

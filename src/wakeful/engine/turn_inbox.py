@@ -5,8 +5,10 @@ this way, and are gone as soon as the turn is let go of.
 """
 
 import asyncio
+from collections.abc import Callable
 
 from wakeful.contracts.envelope import Fact
+from wakeful.ports import Clock
 
 
 class TurnInbox:
@@ -69,3 +71,43 @@ class TurnInbox:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+class WaitAlarm:
+    """The clock of a turn that has something to wait for while it runs: a quick attempt, a provider that is away.
+
+    It rings once for each time that it is set to. A time is slept for once: a wall clock that is set back does not make
+    it longer. A turn in which only waiting is left rests, and needs no clock.
+    """
+
+    def __init__(self, clock: Clock, ring: Callable[[], None]) -> None:
+        self._clock = clock
+        self._ring = ring
+        self._due: int | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._rung = 0
+
+    def set(self, due: int | None) -> None:
+        """Ring at this time, and at no other; None: not at all."""
+        if due == self._due:
+            return
+        self.close()
+        if due is not None:
+            self._due = due
+            self._task = asyncio.create_task(self._wait(due))
+
+    def heard(self) -> int:
+        """The time that it has rung for, told once: what was due by then is over. 0: it has not rung."""
+        rung, self._rung = self._rung, 0
+        return rung
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._due = self._task = None
+
+    async def _wait(self, due: int) -> None:
+        await self._clock.sleep(max(0.0, (due - self._clock.now()) / 1_000_000))
+        self._due = self._task = None
+        self._rung = due
+        self._ring()

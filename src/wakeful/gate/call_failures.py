@@ -56,6 +56,7 @@ CATEGORY_OF_KIND: dict[str, ErrorCategory] = {
     "rate_limited": "rate_limited",
     "result_too_large": "result_too_large",
     "executor_target_unavailable": "dependency_unavailable",
+    "command_stopped": "canceled",
 }
 """Failures that a tool reports by a kind of its own, as the log classes them."""
 

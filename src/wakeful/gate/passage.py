@@ -22,8 +22,6 @@
 One record (`gate.call_at_gate`) is made when the call comes; every step reads it and completes it. No step calls back
 here: they return values, and what follows from them is decided here.
 
-Where it is known that steps 5 to 9 have nothing to say, they are left out (`gate.quick_verdict`).
-
 A call that steps 1 to 4 refuse goes no further; a mediator may tell the refusal in its own words, or give a result.
 Whoever had to wait for locks is judged once more when they are free.
 
@@ -92,9 +90,6 @@ class Mediator:
             return self._unfit(at, said)
         if said is not None:
             return self._as_said(at, said)
-        if self._parts.shortcut is not None and self._parts.shortcut(at, self._parts):
-            at.verdict = verdicts.NOTHING_AGAINST
-            return self._let_through(at)
         at.heard = consultation.own_words(at, self._parts, self._config.policy.tools)
         if self._is_consulted(at):
             return Admission([], later=lambda: self._consult(at))
@@ -179,9 +174,7 @@ class Mediator:
         return self._conclude(at)
 
     def _unfit(self, at: CallAtGate, said: tuple[Opinion, ...] | None) -> Admission:
-        """Where it is known that steps 5 to 9 have nothing to say, they are left out (`gate.quick_verdict`).
-
-        A call that steps 1 to 4 refuse."""
+        """A call that steps 1 to 4 refuse."""
         consult, rules = self._parts.consult_unfit, self._config.policy.rules
         against = forbidden(at.tool_name, rules) if rules and self._config.tool(at.tool_name) is None else None
         if said is not None or consult is None:

@@ -45,8 +45,6 @@ class GateParts:
     """What the gate of one turn is made of, besides its tools. The empty one lets through whatever is offered."""
 
     policy: Policy | None = None
-    shortcut: "Callable[[CallAtGate, GateParts], bool] | None" = None
-    """Does it go without saying that nothing is against a call? None: every call is judged by the whole gate."""
     consult: tuple[Consult, ...] = ()
     """Who has a say on a call before it runs; nobody waits for anybody when there is nobody."""
     consult_on_ask: Consult | None = None

@@ -11,18 +11,11 @@ from typing import TypeAlias
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.events import ContextResolved
-from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.verdicts import Verdict
 from wakeful.decisions.levels import Level
 from wakeful.decisions.policy.owner_text import OwnerText
-from wakeful.decisions.policy.provenance import Exposure, is_instruction
-from wakeful.decisions.policy.verdict import (
-    CallUnderJudgement,
-    CompiledPolicy,
-    allows_every_call,
-    judge,
-    with_answers,
-)
+from wakeful.decisions.policy.provenance import is_instruction
+from wakeful.decisions.policy.verdict import CallUnderJudgement, CompiledPolicy, judge, with_answers
 from wakeful.decisions.prompt import cut
 from wakeful.decisions.state import TurnState
 from wakeful.gate.approval_binding import bind, held_by
@@ -33,18 +26,9 @@ from wakeful.tools.results import READ_ARTIFACT
 WorkedOut: TypeAlias = tuple[TurnConfig, tuple[int, int], CompiledPolicy]
 """A policy ready to judge by, and what it rests on."""
 
-
 _STRICTNESS = ("allow", "ask", "deny")
 _OWNERS = frozenset({"agent_instructions", "agent_guidance", "workspace_guidance"})
 """Blocks of a prompt that hold the owner's words."""
-
-
-Circumstances: TypeAlias = tuple[
-    TurnConfig, TurnConfig | None, ToolDeclaration, ToolDeclaration, int, int, str, Exposure
-]
-"""All that the verdict on a tool rests on where it does not depend on the single call: the configurations of turn and
-level, the tool as it is declared and what holds for this call, how many rules people have added and revoked in this
-turn (there is no other change of them), whom the turn derives from, and what it has seen."""
 
 
 class OwnerOf:
@@ -121,29 +105,6 @@ class TurnPolicy:
         changes = self._changes()
         verdicts = [self._judged(at, said, self._worked_out(None, _reading(each, at), changes)[2]) for each in known]
         return max(verdicts, key=lambda verdict: _STRICTNESS.index(verdict.decision))
-
-    def circumstances(self, at: CallAtGate) -> Circumstances:
-        """What `allows_every_call` rests on. With equal ones it says the same."""
-        state = self._state()
-        return (
-            self._config(),
-            at.call.level.config,
-            at.declared,
-            at.declaration,
-            len(state.rules.standing),
-            len(state.rules.revoked),
-            state.terms.derived_from,
-            state.thread.exposure,
-        )
-
-    def allows_every_call(self, at: CallAtGate) -> bool:
-        """Is nothing against any call of this tool, whatever its arguments? Where another agent works, nobody knows."""
-        level, config, state = at.call.level, self._config(), self._state()
-        if level.config is not None and level.config.agent_name != config.agent_name:
-            return False
-        traits = at.declaration if at.declaration is not at.declared else None
-        derived_from, exposure = state.terms.derived_from, state.thread.exposure
-        return allows_every_call(at.tool_name, traits, derived_from, exposure, self._policy(at))
 
     def _judged(self, at: CallAtGate, said: tuple[Verdict, ...], policy: CompiledPolicy) -> Verdict:
         state = self._state()

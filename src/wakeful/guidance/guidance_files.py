@@ -5,23 +5,21 @@ is read from beneath its root: a link that leads out of the workspace is not fol
 private file of this machine into a prompt. What is too large is cut at a line, and says so.
 """
 
-import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.events import ContextOmission
-from wakeful.contracts.events.context import OmissionReason
 from wakeful.contracts.prompts import ExecutionRoots, InstructionSource, LoadedAgentsMd, SourceKind, SourceScope
-from wakeful.workspaces import Workspace
+from wakeful.workspaces.found_files import FoundFile, read_found
 
 AGENTS_MD, CLAUDE_MD = "AGENTS.md", "CLAUDE.md"
 MAX_BYTES = 32_000
 """How much of a file goes into a prompt."""
 MAX_FILE_BYTES = 4_000_000
 """A larger file is not guidance for anybody."""
-_OMITTED: dict[str, OmissionReason] = {"too_large": "too_large", "outside_workspace": "policy_blocked"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ def load_guidance(roots: ExecutionRoots, hide: Callable[[str], str] = str) -> Lo
     home, anchor = roots.agent_home, roots.workspace_anchor
     agent = _first(home, "agent", (AGENTS_MD,), omissions) if home is not None else None
     # An agent whose workspace is its home has one file, and it is the agent's.
-    is_home = home is not None and anchor is not None and _real(home) == _real(anchor)
+    is_home = home is not None and anchor is not None and os.path.realpath(home) == os.path.realpath(anchor)
     workspace = None
     if anchor is not None and not is_home:
         workspace = _first(anchor, "workspace", (AGENTS_MD, CLAUDE_MD), omissions)
@@ -72,45 +70,31 @@ def _first(
     root: str, scope: SourceScope, names: tuple[str, ...], omissions: list[ContextOmission]
 ) -> GuidanceFile | None:
     """The first of these that is there. One that is there and cannot be read keeps the others out all the same."""
-    try:
-        folder = Workspace.at(root)
-    except InvalidConfig:  # the folder is not there
-        return None
     for name in names:
-        try:
-            if folder.stat(name) is None:
-                continue
-            return _shown(folder, scope, name, omissions)
-        except ToolReported as report:
-            reason = _OMITTED.get(report.error.kind, "custom")
-            omissions.append(ContextOmission(ref=str(folder.named / name), reason=reason, high_impact=True))
+        found = read_found(Path(root), name, MAX_FILE_BYTES, partial(_shown, scope, name, omissions))
+        if isinstance(found, ContextOmission):
+            omissions.append(found.model_copy(update={"high_impact": True}))
             return None
+        if found is not None:
+            return found if found.text else None
     return None
 
 
-def _shown(folder: Workspace, scope: SourceScope, name: str, omissions: list[ContextOmission]) -> GuidanceFile | None:
-    data = folder.read(name, MAX_FILE_BYTES).data
-    path = str(folder.named / name)
+def _shown(scope: SourceScope, name: str, omissions: list[ContextOmission], file: FoundFile) -> GuidanceFile:
+    data = file.data
     kind: SourceKind = "agents_md" if name == AGENTS_MD else "claude_md"
     text = data[:MAX_BYTES].decode("utf-8", "ignore" if len(data) > MAX_BYTES else "replace")
     truncated = len(data) > MAX_BYTES
     if truncated:
         kept = text.rpartition("\n")[0] or text
         text = f"{kept}\n[cut here: {name} has {len(data):,} bytes, and the first {len(kept.encode()):,} are shown]"
-        omissions.append(ContextOmission(ref=path, reason="too_large", high_impact=True))
-    text = text.replace("\x00", "").strip()
-    if not text:
-        return None
+        omissions.append(ContextOmission(ref=file.path, reason="too_large", high_impact=True))
     source = InstructionSource(
         scope=scope,
         kind=kind,
-        path=path,
-        digest="sha256:" + hashlib.sha256(data).hexdigest(),
+        path=file.path,
+        digest=file.digest,
         size_bytes=len(data),
         truncated=truncated,
     )
-    return GuidanceFile(source, text)
-
-
-def _real(path: str) -> str:
-    return str(Path(path).resolve())
+    return GuidanceFile(source, text.replace("\x00", "").strip())

@@ -162,6 +162,8 @@ class TaskOrder(NamedTuple):
     spec: CommandSpec
     write_roots: tuple[str, ...]
     initial_output: str
+    keep: Callable[[str], None]
+    """Writes into the folder of the task what a later process needs to settle it. Raises OSError."""
 
 
 class ChildBoard(Protocol):

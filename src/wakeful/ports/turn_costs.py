@@ -86,16 +86,17 @@ def _fields(group: CallGroup) -> list[Any]:
     prices = None if group.price_list is None else [group.price_list.name, group.price_list.date]
     tokens = [getattr(group.used, name) for name in _TOKENS]
     counts = (group.calls, group.unpriced, group.unreported)
-    return [group.model_ref, group.depth, prices, *counts, tokens, str(group.cost)]
+    held = [str(group.held)] if group.held else []
+    return [group.model_ref, group.depth, prices, *counts, tokens, str(group.cost), *held]
 
 
 def _group(
     model_ref: str, depth: int, listed: tuple[str, str | None] | None, calls: int, unpriced: int, unreported: int,
-    tokens: Sequence[int], cost: str,
+    tokens: Sequence[int], cost: str, held: str = "0",
 ) -> CallGroup:  # fmt: skip
     prices = None if listed is None else _price_list(*listed)
     used = TokenUsage(**dict(zip(_TOKENS, tokens, strict=True)))
-    return CallGroup(model_ref, depth, prices, calls, unpriced, unreported, used, Decimal(cost))
+    return CallGroup(model_ref, depth, prices, calls, unpriced, unreported, used, Decimal(cost), Decimal(held))
 
 
 @lru_cache(maxsize=64)

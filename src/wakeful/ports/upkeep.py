@@ -9,6 +9,9 @@ class Damage(NamedTuple):
     agent_id: str
     seq: int
     what: str
+    is_unproven: bool = False
+    """Nothing is known to be missing or changed: the record that would show it is. A power cut and a full disk leave
+    that behind."""
 
 
 class Upkeep(Protocol):

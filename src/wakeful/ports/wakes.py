@@ -15,8 +15,10 @@ WakeCause: TypeAlias = Literal[
     "expiry",
     "decision",
     "window",
+    "provider",
     "interrupt",
     "unpaused",
+    "retry",
     "paused",
     "somebody",
     "resumption",
@@ -34,13 +36,13 @@ WakeCause: TypeAlias = Literal[
     "channel",
 ]
 """message: one is queued and nothing is open in the thread. deferral: the deadline of a deferred message. expiry: what
-a turn rests on runs out. decision: something was decided or answered. window: a spend window turns. interrupt: somebody
-asked the turn to stop. unpaused: somebody let it go on. paused: somebody asked it to rest. somebody: it rests until
-somebody acts; no time moves it. resumption: the agent's pause ends by itself. timer: a due time. wait: the time or the
-deadline of a wait. hint: something outside changed; it has a time once its thread is free. work: an idle agent
-has work of its own. recheck: what blocks a work item is to be looked at again. notice: somebody is to be told.
-reminder: half of the time for a decision is over. probe: a provider that let nobody in is asked again. reload: the
-files of the home are to be read again.
+a turn rests on runs out. decision: something was decided or answered. window: a spend window turns. provider: one
+that is away is asked again. interrupt: somebody asked the turn to stop. unpaused: somebody let it go on. retry: it had
+failed, and is tried again. paused: somebody asked it to rest. somebody: it rests until somebody acts; no time moves it.
+resumption: the agent's pause ends by itself. timer: a due time. wait: the time or the deadline of a wait. hint:
+something outside changed; it has a time once its thread is free. work: an idle agent has work of its own. recheck: what
+blocks a work item is to be looked at again. notice: somebody is to be told. reminder: half of the time for a decision
+is over. probe: a provider that let nobody in is asked again. reload: the files of the home are to be read again.
 worktree: one was left, or its making or removal was cut off. stop: a task is to end; looked at whatever its agent may
 do, because nothing of it should run. channel: a phone wants something, or is to be told something."""
 QUEUE: str = ""
@@ -68,22 +70,25 @@ class WakeRow(NamedTuple):
     cause_id: str
     """The message, action, window or request that made it due, or the turn whose end did; of a message that waits for
     a folder, that folder."""
-    alarm: int | None = None
+    alarm: int | None
     """When a runtime looks at it: `due_at` of an agent that runs. None: no time moves it, its agent is paused or
     stopped, or belongs to no runtime."""
+    set_at: int
+    """When it was written. Later than now: the clock was ahead then, and has been set back since."""
 
 
 _TIMED = Condition("alarm", "IS NOT NULL")
 BY_ALARM = RowQuery(("alarm", "agent_id", "thread_id", "subject"), where=_TIMED, served_by="wakes_by_alarm")
 OF_THREAD = RowQuery(("subject",), equal=("agent_id", "thread_id"), served_by="key")
 OF_AGENT = RowQuery(("thread_id", "subject"), equal=("agent_id",), served_by="key")
+OF_ALL = RowQuery(("agent_id", "thread_id", "subject"), served_by="key")
 
 WAKES = Table(
     "wakes",
     WakeRow,
     key=("agent_id", "thread_id", "subject"),
     indexes=(TableIndex("wakes_by_alarm", ("alarm",), where=_TIMED),),
-    queries=(BY_ALARM, OF_THREAD, OF_AGENT),
+    queries=(BY_ALARM, OF_THREAD, OF_AGENT, OF_ALL),
 )
 
 
@@ -110,6 +115,10 @@ class Wakes(Rows, Protocol):
     async def wakes_of(self, agent_id: str) -> list[WakeRow]:
         """All of an agent's, those without a time included."""
         return await self.list_rows(WAKES, OF_AGENT, agent_id)
+
+    async def wakes_set_after(self, now: int) -> list[WakeRow]:
+        """Those that were written by a clock that was ahead. Goes over all there are."""
+        return [row for row in await self.list_rows(WAKES, OF_ALL) if row.due_at is not None and row.set_at > now]
 
     async def all_timed_wakes(self) -> list[WakeRow]:
         """Every one that a runtime looks at by itself, earliest first."""

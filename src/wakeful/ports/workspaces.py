@@ -25,8 +25,10 @@ class AttachedWorkspaceRow(NamedTuple):
 
 OF_AGENT = RowQuery(("workspace_id",), equal=("agent_id",), served_by="key")
 
+ALL_ATTACHED = RowQuery(("agent_id", "workspace_id"), few="an agent has a handful of workspaces")
+
 ATTACHED_WORKSPACES = Table(
-    "attached_workspaces", AttachedWorkspaceRow, key=("agent_id", "workspace_id"), queries=(OF_AGENT,)
+    "attached_workspaces", AttachedWorkspaceRow, key=("agent_id", "workspace_id"), queries=(OF_AGENT, ALL_ATTACHED)
 )
 
 
@@ -122,6 +124,10 @@ class Workspaces(Rows, Protocol):
         """The oldest first."""
         found = await self.list_rows(ATTACHED_WORKSPACES, OF_AGENT, agent_id)
         return sorted(found, key=lambda row: (row.attached_at, row.workspace_id))
+
+    async def all_attached_workspaces(self) -> list[AttachedWorkspaceRow]:
+        """Of every agent."""
+        return await self.list_rows(ATTACHED_WORKSPACES, ALL_ATTACHED)
 
     async def attached_workspace(self, agent_id: str, workspace_id: str) -> AttachedWorkspaceRow | None:
         return await self.get_row(ATTACHED_WORKSPACES, agent_id, workspace_id)

@@ -161,8 +161,8 @@ class SupervisedCommand:
         if end.spawn_error or not end.was_begun:
             why = end.spawn_error or self.stderr.data.decode(errors="replace").strip()
             raise SpawnFailed(why or "it ended before the command began")
-        limit = _LIMITS.get(end.limit or "")
-        return CommandEnd(end.exit_status, limit, self.stdout, self.stderr, end.duration_ms)
+        stopped = _LIMITS.get(end.limit or "") or ("request" if end.stop_requested else None)
+        return CommandEnd(end.exit_status, stopped, self.stdout, self.stderr, end.duration_ms)
 
     async def promote(self, folder: str) -> None:
         """Let it outlive this process. The folder is the task's, and has its key in it."""

@@ -88,6 +88,7 @@ class Supervisor:
         self._folder: int | None = None
         """A handle of the task's folder, once this is a task."""
         self._key = b""
+        self._stand_ins: list[dict[str, Any]] = []
         self._locks: list[int | None] = []
         self._listening: socket.socket | None = None
         self._stop_asked = False
@@ -149,7 +150,8 @@ class Supervisor:
     # --- the command --------------------------------------------------------------------------------------------------
 
     def _start(self, plan: dict[str, Any]) -> None:
-        locks = [_locked(path) for path in plan.pop("stand_ins")]
+        stand_ins = plan.pop("stand_ins")
+        locks = [_locked(each["path"]) for each in stand_ins]
         pipes = plan.pop("pipes")
         start = PreparedLine(**{name: _tuples(value) for name, value in plan.items()})
         if start.private is not None:
@@ -160,7 +162,7 @@ class Supervisor:
             self._ended = {"spawn_error": str(problem)}
             self._tell(spawn_error=str(problem), ended=self._ended)
             return
-        self._locks += locks
+        self._stand_ins, self._locks = stand_ins, locks
         for stream, kind in zip(self._tree.output, (STDOUT, STDERR), strict=False):
             os.set_blocking(stream, False)
             self._reading[stream] = kind
@@ -219,6 +221,8 @@ class Supervisor:
         }
         if self._folder is None:
             self._tell(ended=self._ended)
+        else:
+            self._take_stand_ins_away()
 
     # --- the task -----------------------------------------------------------------------------------------------------
 
@@ -243,6 +247,16 @@ class Supervisor:
         self._folder = handle
         self._pause(False)
         self._tell(promoted=True)
+
+    def _take_stand_ins_away(self) -> None:
+        """The runtime that made them may be gone, or have let go of them when the turn was over."""
+        from wakeful.sandbox.places import SandboxPlace, take_away  # loads a lot, and most commands are no tasks
+
+        for lock in filter(None, self._locks):
+            os.close(lock)
+        for told in reversed(self._stand_ins):
+            take_away(SandboxPlace.from_dict(told))
+        self._stand_ins, self._locks = [], []
 
     def _write_end(self) -> None:
         """Whole or not at all, and safe against a power cut. Then everybody is told."""

@@ -35,7 +35,8 @@ def azure_address(environ: Mapping[str, str], api_version: str | None) -> AzureA
             f"export {RESOURCE}=https://NAME.openai.azure.com (and {VERSION}=... for the older API with deployments in "
             "its path), or set [providers.azure] base_url in wakeful.toml.",
         )
-    where = address(resource, RESOURCE).removesuffix("/openai/v1").removesuffix("/openai")
+    # Foundry shows the same resource at `https://NAME.services.ai.azure.com/models`, the address of another API.
+    where = address(resource, RESOURCE).removesuffix("/openai/v1").removesuffix("/openai").removesuffix("/models")
     version = environ.get(VERSION, "").strip() or api_version
     if not version or version in ("v1", "latest"):
         return AzureAddress(joined(where, "/openai/v1"), None)

@@ -5,6 +5,7 @@ Rule: of a key nothing is said but the variable that holds it, and of an address
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
@@ -25,7 +26,7 @@ from wakeful.contracts.models import RETRYABLE
 from wakeful.decisions import retries
 from wakeful.providers.endpoint_settings import provider_settings
 from wakeful.providers.endpoints import BUILT_IN, TRANSPORTS, Endpoint, endpoints, resolve, split
-from wakeful.providers.price_list import list_date, list_name, model_names, price_of
+from wakeful.providers.price_list import context_window, list_date, list_name, model_names, price_of
 from wakeful.providers.prices import ListedPrice
 from wakeful.providers.profiles import UNKNOWN, ModelProfile, known_models, named_profile, profile_of
 from wakeful.providers.wire.redaction import public_url
@@ -36,8 +37,8 @@ SCRIPTED = "scripted"
 RETRY = RetryPolicy(
     max_attempts=retries.MAX_ATTEMPTS,
     first_backoff_ms=retries.FIRST_BACKOFF_MS,
-    longest_backoff_ms=retries.LONGEST_BACKOFF_MS,
-    longest_retry_after_ms=retries.LONGEST_RETRY_AFTER_MS,
+    longest_backoff_ms=retries.LONGEST_WAIT_MS,
+    longest_retry_after_ms=retries.LONGEST_ASKED_MS,
     retried=tuple(sorted(RETRYABLE)),
 )
 _SCRIPTED_STATE = ProviderState(name=SCRIPTED, status="available", note="needs no key and no network", retry=RETRY)
@@ -175,11 +176,14 @@ def _model(ref: str, provider: str, name: str, there: Endpoint | InvalidConfig |
     price = price_of(ref, own)
     if price is not None and own is None and isinstance(there, Endpoint) and there.asked_at:
         price = price.at(there.asked_at)
+    profile = profile_of(name, settings, where=f"[providers.{provider}.profile]")
+    if profile.context_window is None:
+        profile = replace(profile, context_window=context_window(provider, name))
     return ModelState(
         ref=ref,
         provider=provider,
         declared=named_profile(name) is not None,
-        capabilities=_capabilities(profile_of(name, settings, where=f"[providers.{provider}.profile]")),
+        capabilities=_capabilities(profile),
         price=_listed(price) if price is not None else None,
     )
 
@@ -198,6 +202,7 @@ def _capabilities(profile: ModelProfile) -> Capabilities:
         reasoning=bool(profile.reasoning),
         think_tags=profile.think_tags,
         effort=profile.effort,
+        efforts=tuple(sorted(profile.efforts)),
         thinking_off=profile.thinking_off,
         sampling=tuple(sorted(profile.sampling)),
         context_window=profile.context_window,

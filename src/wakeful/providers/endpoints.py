@@ -325,7 +325,8 @@ def _with_settings(known: Endpoint, table: Mapping[str, Any], where: str) -> End
 
 def _unknown(provider: str, known: list[str]) -> UnknownProvider:
     names = sorted({*known, "scripted"})
-    near = ["gemini"] if provider in ("google", "google-gla") else get_close_matches(provider, names, n=3, cutoff=0.5)
+    # Names of services that are not built in look like others that are, and are none of them.
+    near = ["gemini"] if provider in ("google", "google-gla") else get_close_matches(provider, names, n=3, cutoff=0.7)
     meant = f"Did you mean {' or '.join(near)}? " if near else ""
     return UnknownProvider(
         f"there is no provider {provider!r}" if provider else "the model names no provider",

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from wakeful.providers.prices import LOCAL, SELLERS, ListedPrice, Price, search_fee
 
 if TYPE_CHECKING:
-    from genai_prices.types import ModelInfo, ModelPrice
+    from genai_prices.types import ModelInfo, ModelPrice, Provider
 
 LIST = "genai-prices"
 DATED = {"0.2.1": date(2026, 10, 26)}
 """The newest day on which a version of the package says that a seller's list was looked at: it has no date itself."""
-LISTED_AS = {"gemini": "google", "xai": "x-ai"}
-"""The sellers that the package calls by another name."""
+LISTED_AS = {"gemini": ("google",), "xai": ("x-ai",), "moonshot": ("moonshotai",), "azure": ("azure", "openai")}
+"""The sellers that the package calls by another name. Azure asks OpenAI's prices for OpenAI's models, and its list has
+only a few of them."""
 USUAL_TIERS = frozenset({"", "default", "standard", "auto"})
 """Service tiers that cost what the list says."""
 _KEYS = {
@@ -39,29 +40,37 @@ class _Lists:
         from importlib.metadata import version
 
         from genai_prices.data import providers
-        from genai_prices.data_snapshot import DataSnapshot
 
         self.version = version(LIST)
         self.name = f"{LIST} {self.version}"
         self.as_of = DATED.get(self.version)
-        self._snapshot = DataSnapshot(providers=providers, from_auto_update=False)
+        self._by_id = {seller.id: seller for seller in providers}
         self._models: dict[tuple[str, str], ModelInfo | None] = {}
         self._prices: dict[int, Price | None] = {}
 
     def model(self, provider: str, name: str) -> "ModelInfo | None":
         key = provider, name
         if key not in self._models:
-            seller = self._snapshot.find_provider(None, LISTED_AS.get(provider, provider), None)
             # Only what the seller itself lists: the package would look among other sellers, too.
-            self._models[key] = seller.find_model(name.lower())
+            found = (seller.find_model(sold.lower()) for seller, sold in self._sellers(provider, name))
+            self._models[key] = next((model for model in found if model is not None), None)
         return self._models[key]
+
+    def _sellers(self, provider: str, name: str) -> "list[tuple[Provider, str]]":
+        """The lists of a provider, and the model's name in each."""
+        if provider == "huggingface":  # a router: who is asked stands behind the model's name
+            name, _, route = name.partition(":")
+            listed = [f"huggingface_{route}"]
+        else:
+            listed = [*LISTED_AS.get(provider, (provider,))]
+        return [(self._by_id[each], name) for each in listed if each in self._by_id]
 
     def names(self, provider: str) -> tuple[str, ...]:
         """Some entries of the list are the beginning of many names, `ft:gpt-4o` among them: those are no model."""
-        seller = self._snapshot.find_provider(None, LISTED_AS.get(provider, provider), None)
         now = datetime.now(UTC)
         return tuple(
             model.id
+            for seller, _ in self._sellers(provider, "")
             for model in seller.models
             if not (model.deprecated or model.id.endswith("-") or model.id.startswith("ft:"))
             # Google sells others' models too, at another address.
@@ -133,8 +142,8 @@ def listed(provider: str, name: str, tier: str | None, when: datetime) -> Listed
 
 
 def context_window(provider: str, name: str) -> int | None:
-    """The window that the list gives for a model; None when it gives none."""
-    model = _lists().model(provider, name)
+    """The window that the list gives for a seller's model; None when it gives none."""
+    model = _lists().model(provider, name) if provider in SELLERS else None
     return None if model is None else model.context_window
 
 
@@ -154,9 +163,9 @@ def list_date() -> date | None:
 
 
 def _converted(listed: "ModelPrice") -> Price | None:
-    """None for what is not sold by tokens in and out."""
+    """None for what is not sold by tokens in and out alone: some sellers ask for each request, too."""
     found: dict[str, Any] = {name: getattr(listed, key) for name, key in _KEYS.items()}
-    if found["input"] is None or found["output"] is None:
+    if found["input"] is None or found["output"] is None or listed.requests_kcount is not None:
         return None
     starts = sorted({tier.start for value in found.values() for tier in getattr(value, "tiers", ())})
     beyond = tuple((start, _from(found, start)) for start in starts)

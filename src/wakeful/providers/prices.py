@@ -17,9 +17,12 @@ from wakeful.views.cost import LOCAL_LIST
 
 MILLION = Decimal(1_000_000)
 SELLERS = frozenset(
-    {"openai", "anthropic", "openrouter", "groq", "deepseek", "together", "mistral", "cerebras", "gemini", "xai"}
+    {
+        *("openai", "anthropic", "openrouter", "groq", "deepseek", "together", "mistral", "cerebras", "gemini", "xai"),
+        *("azure", "huggingface", "fireworks", "moonshot", "zai", "minimax", "perplexity", "cohere"),
+    }
 )
-"""The providers whose lists are read."""
+"""The providers whose lists are read; some are no built-in names, and are there for those who configure them."""
 IN_CODE = "code"
 IN_SETTINGS = "settings"
 """What the lists of the owner are called."""

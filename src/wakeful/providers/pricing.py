@@ -38,7 +38,10 @@ class ListPricing:
             return None
         heard = input_tokens()
         counted = searches if listed.price.searches is not None else 0
-        money = cost(listed, _used(input_tokens=heard, output_tokens=most_output), counted)
+        # Where writing to the cache is the dearest way to be heard, all of it may be written.
+        written = heard if (listed.price.cache_write or 0) > listed.price.input else 0
+        used = _used(input_tokens=heard, output_tokens=most_output, cache_write_tokens=written)
+        money = cost(listed, used, counted)
         if money is None:
             return None
         return _cost_estimated(

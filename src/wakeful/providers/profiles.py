@@ -5,6 +5,7 @@ by the beginning of the model's name, the longest that fits. A name nobody has h
 that every server understands. A profile can be changed in the settings file or in code, field by field.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import date
@@ -48,6 +49,8 @@ class ModelProfile:
     """Writes `<think>` blocks anywhere in its text; one that begins a text is reasoning whatever stands here."""
     effort: bool = False
     """Is told how hard to think in a word; otherwise Anthropic's models take a number of tokens."""
+    efforts: frozenset[str] = frozenset({"low", "medium", "high"})
+    """Words for how hard to think that it knows."""
     thinking_off: bool = False
     """Can be told not to think."""
     sampling: frozenset[str] = NO_SAMPLING
@@ -91,7 +94,8 @@ _GPT = ModelProfile(
     prompt=_OPENAI,
 )
 _GPT_5 = replace(_GPT, reasoning=True, sampling=frozenset({"seed"}), context_window=400_000, max_output=128_000)
-_GPT_54 = replace(_GPT_5, thinking_off=True)
+_EFFORTS = frozenset({"low", "medium", "high"})
+_GPT_54 = replace(_GPT_5, thinking_off=True, efforts=_EFFORTS | {"xhigh"})
 _GPT_5_CHAT = replace(_GPT_5, context_window=128_000, max_output=16_384)
 _O = replace(_GPT, reasoning=True, sampling=frozenset({"seed"}), context_window=200_000, max_output=100_000)
 _CLAUDE = ModelProfile(
@@ -108,8 +112,8 @@ _CLAUDE = ModelProfile(
     prompt=_ANTHROPIC,
 )
 _CLAUDE_45 = replace(_CLAUDE, structured_output=True)
-_CLAUDE_46 = replace(_CLAUDE_45, effort=True, context_window=1_000_000, max_output=128_000)
-_CLAUDE_47 = replace(_CLAUDE_46, sampling=NO_SAMPLING)
+_CLAUDE_46 = replace(_CLAUDE_45, effort=True, efforts=_EFFORTS | {"max"}, context_window=1_000_000, max_output=128_000)
+_CLAUDE_47 = replace(_CLAUDE_46, sampling=NO_SAMPLING, efforts=_EFFORTS | {"xhigh", "max"})
 _CLAUDE_55 = replace(_CLAUDE_47, forced_tool_choice=False)
 _OPEN = ModelProfile(
     tools=True, parallel_tool_calls=True, forced_tool_choice=True, structured_output=True, sampling=CHAT_SAMPLING
@@ -140,11 +144,15 @@ _GROK = ModelProfile(
     sampling=SAMPLING,
     context_window=256_000,
 )
+_OPEN_THINKER = replace(_OPEN, structured_output=False, reasoning=True)
 _MISTRAL = SAMPLING | {"presence_penalty", "frequency_penalty"}
 """Mistral refuses fields that it does not know, `seed` among them."""
 
+_AT_BEDROCK = re.compile(r"^([a-z]{2,6}\.)?(anthropic|meta|mistral|deepseek|openai|qwen|minimax|moonshotai?|zai)\.")
+
 PROFILES: dict[str, ModelProfile] = {
     # OpenAI
+    "gpt-4-turbo": replace(_GPT, files=False, structured_output=False, max_output=4_096),
     "gpt-4o": _GPT,
     "gpt-4o-audio": replace(_GPT, images=False, files=False, audio=True, structured_output=False),
     "gpt-audio": replace(_GPT, images=False, files=False, audio=True, structured_output=False),
@@ -195,6 +203,11 @@ PROFILES: dict[str, ModelProfile] = {
     "gemini-2.5-pro": replace(_GEMINI_25, thinking_off=False),
     "gemini-3": _GEMINI_3,
     # xAI
+    "grok-3": replace(_GROK, images=False, reasoning=False, context_window=131_072),
+    "grok-3-mini": replace(_GROK, images=False, context_window=131_072),
+    "grok-code": replace(_GROK, images=False),
+    "grok-4-fast": replace(_GROK, context_window=2_000_000),
+    "grok-4-1-fast": replace(_GROK, context_window=2_000_000),
     "grok-4": _GROK,
     "grok-4.3": replace(_GROK, context_window=1_000_000),
     "grok-4.5": replace(_GROK, context_window=500_000),
@@ -209,6 +222,32 @@ PROFILES: dict[str, ModelProfile] = {
     "llama-3.2": replace(_OPEN, context_window=131_072),
     "llama-3.3": replace(_OPEN, context_window=131_072),
     "llama3": _OPEN,
+    "llama-4": replace(_OPEN, images=True, context_window=131_072),
+    "llama4": replace(_OPEN, images=True, context_window=131_072),
+    "gemma-3": replace(_OPEN, parallel_tool_calls=False, structured_output=False, images=True, context_window=131_072),
+    "gemma3": replace(_OPEN, parallel_tool_calls=False, structured_output=False, images=True, context_window=131_072),
+    "gemma-4": replace(_OPEN, structured_output=False, images=True),
+    "kimi-k2": replace(_OPEN, structured_output=False, context_window=131_072),
+    "kimi-k2-0905": replace(_OPEN, structured_output=False, context_window=262_144),
+    "kimi-k2-turbo": replace(_OPEN, structured_output=False, context_window=262_144),
+    "kimi-k2-thinking": replace(_OPEN_THINKER, context_window=262_144),
+    "kimi-k2.5": replace(_OPEN_THINKER, images=True, context_window=262_144),
+    "kimi-k2.6": replace(_OPEN_THINKER, images=True, context_window=262_144),
+    "kimi-k2.7": replace(_OPEN_THINKER, images=True, context_window=262_144),
+    "kimi-k3": replace(_OPEN_THINKER, images=True, context_window=1_040_000),
+    "glm-4.5": replace(_OPEN_THINKER, context_window=131_072),
+    "glm-4.6": replace(_OPEN_THINKER, context_window=200_000),
+    "glm-4.7": replace(_OPEN_THINKER, context_window=200_000),
+    "glm-5": replace(_OPEN_THINKER, context_window=200_000),
+    "glm-5.2": replace(_OPEN_THINKER, context_window=1_000_000),
+    "glm-5.3": replace(_OPEN_THINKER, context_window=1_000_000),
+    "zai-glm": _OPEN_THINKER,
+    "minimax-m2": replace(_OPEN_THINKER, context_window=204_800),
+    "minimax-m3": _OPEN_THINKER,
+    "codestral": replace(_OPEN, sampling=_MISTRAL, context_window=256_000),
+    "devstral": replace(_OPEN, sampling=_MISTRAL, context_window=131_072),
+    "devstral-2512": replace(_OPEN, sampling=_MISTRAL, context_window=262_144),
+    "ministral": replace(_OPEN, sampling=_MISTRAL, context_window=131_072),
     "mistral-large": replace(_OPEN, sampling=_MISTRAL, context_window=131_072),
     "mistral-medium": replace(_OPEN, sampling=_MISTRAL, images=True, context_window=131_072),
     "mistral-small": replace(_OPEN, sampling=_MISTRAL, images=True, context_window=131_072),
@@ -226,7 +265,8 @@ PROFILES: dict[str, ModelProfile] = {
 def profile_of(model: str, overrides: Mapping[str, Any] | None = None, *, where: str = "the profile") -> ModelProfile:
     """The profile of a model by its name at its provider, with what the caller knows better.
 
-    A gateway's `vendor/name`, a file's `name:tag` and a fine-tuned `ft:name:owner` count as the name.
+    A gateway's `vendor/name`, a file's `name:tag`, a fine-tuned `ft:name:owner` and Bedrock's `us.vendor.name` count as
+    the name.
     """
     profile = named_profile(model) or UNKNOWN
     return profile.with_settings(overrides, where) if overrides else profile
@@ -235,6 +275,9 @@ def profile_of(model: str, overrides: Mapping[str, Any] | None = None, *, where:
 def named_profile(model: str) -> ModelProfile | None:
     """The profile that the table has for a name; None for a name that nobody has declared."""
     name = model.lower().rpartition("/")[2].removeprefix("ft:").partition(":")[0]
+    name = _AT_BEDROCK.sub("", name)
+    if name.startswith("claude-"):
+        name = name.replace(".", "-")  # gateways write `claude-opus-4.7`
     fitting = [beginning for beginning in PROFILES if _begins(name, beginning)]
     return PROFILES[max(fitting, key=len)] if fitting else None
 

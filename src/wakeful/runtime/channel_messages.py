@@ -18,6 +18,7 @@ from wakeful.contracts.notices import NotifyTarget
 from wakeful.decisions.channels import ChannelQuestion, code_of, cut, decided_words, pairing_code, question_for
 from wakeful.decisions.notices import pause_before
 from wakeful.decisions.salted_secrets import SaltedSecret, salted
+from wakeful.decisions.secret_shapes import hide_shapes_in
 from wakeful.engine.run_request import Engine
 from wakeful.ports import ActionRow, WakeRow
 from wakeful.ports.channels import ChannelFailure, ChannelRow
@@ -25,6 +26,10 @@ from wakeful.ports.notices import NoticeRow
 from wakeful.runtime.channel_inputs import DECIDED_BY_PEOPLE, ChannelInputs
 from wakeful.runtime.channel_listeners import CarryOut, ChannelListeners, Connect
 from wakeful.runtime.parked_providers import append_to_runtime
+from wakeful.views.presentation.call_lines import call_lines, is_recorded_whole
+
+WIDE = 10_000
+"""Columns of a line: a phone folds them itself."""
 
 
 class Delivery(NamedTuple):
@@ -148,10 +153,11 @@ class ChannelMessages:
             choices=event.choices,
             agent=action.agent_name,
             tool=action.tool_name,
-            prompt=event.prompt,
+            prompt=_prompt(event),
             reason=event.reason,
             working_directory=event.working_directory,
             expires_at=action.expires_at,
+            is_whole=is_recorded_whole(event.safe_args),
         )
         may_decide = "decide" in channel.scopes and (not event.approvers or channel.caller in event.approvers)
         secret, buttons = self._secret(channel), BUTTONS[channel.kind] if may_decide else 0
@@ -173,6 +179,15 @@ class ChannelMessages:
     def _hidden(self, message: ChannelMessage) -> ChannelMessage:
         hide = self.engine.keys().hide
         return message._replace(title=hide(message.title), text=hide(message.text))
+
+
+def _prompt(event: ActionRequired) -> str:
+    """The question, or the whole call as it was written; before it, what a tool itself says about its call."""
+    if event.action_type == "question":
+        return event.prompt
+    lines = call_lines(event.tool_name, hide_shapes_in(event.safe_args), WIDE)
+    own_words = [] if event.prompt.startswith(f"Run {event.tool_name}(") else [event.prompt]
+    return "\n".join([*own_words, *(line.text for line in lines)])
 
 
 class ChannelDesk:

@@ -15,7 +15,7 @@ from wakeful.contracts.authority import Authority, known_authority, lowest
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.children import ChildSpec
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
-from wakeful.contracts.errors import EventRefused, ForTheCaller, InvalidRequest
+from wakeful.contracts.errors import EventRefused, ForTheCaller, InvalidRequest, StoreDamaged
 from wakeful.contracts.events import (
     AgentCreated,
     AgentStateChanged,
@@ -355,7 +355,8 @@ class RuntimeChildren:
         for thread in await self._store.busy_threads(child_id):
             for turn in await self._store.turns_of_thread(child_id, thread.thread_id, open_only=True):
                 if turn.state == "suspended":
-                    await end_turn(turn.turn_id)
+                    with contextlib.suppress(StoreDamaged):  # of its own log: nothing can be told to it any more
+                        await end_turn(turn.turn_id)
 
     async def _expire_messages(self, child_id: str, reason: str) -> None:
         """No turn will take them any more."""
@@ -379,8 +380,12 @@ class RuntimeChildren:
         """Let nothing more of the child run, and tell its parent: once, with what the child left of its grant."""
         now = self._clock.now()
         if standing.control != "stopped":
+            is_given_up = (standing.control, standing.cause) == ("paused", "failure")
             rest = AgentStateChanged(
-                control="stopped", cause="runtime", changed_by=RUNTIME, reason="what it was made for is over"
+                control="stopped",
+                cause="failure" if is_given_up else "runtime",
+                changed_by=RUNTIME,
+                reason=standing.reason if is_given_up else "what it was made for is over",
             )
             await self._store.admit(spec.agent_id, [Fact(rest, now)])
         await self._expire_messages(spec.agent_id, "the child is over")

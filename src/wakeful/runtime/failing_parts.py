@@ -57,15 +57,17 @@ class FailingParts:
                 self.down.remove(part)
             pause = min(LAST_PAUSE, pause * 2)
 
-    async def safely(self, part: str, work: Awaitable[object]) -> None:
-        """One look of a part that looks again soon, also where the store cannot be read now."""
+    async def safely(self, part: str, work: Awaitable[object]) -> bool:
+        """One look of a part that looks again soon, also where the store cannot be read now. Was it done?"""
         try:
             await work
             self._told.discard(part)
+            return True
         except ForTheCaller:
-            return
+            return False
         except Exception as problem:
             await self._tell(part, problem)
+            return False
 
     async def _tell(self, part: str, problem: BaseException) -> None:
         LOG.error("%s of the runtime failed, and is tried again", part, exc_info=problem)

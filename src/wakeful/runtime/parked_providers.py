@@ -1,18 +1,18 @@
 """Providers that let nobody in: a key that is refused, a quota that is used up. Told once, asked again by one probe.
 
-The first turn that finds out parks the provider. An agent all of whose models are parked is paused when it would run;
-one that owes nothing is left alone. A probe asks for one word, after a while that doubles; once it is answered, the
-agents go on by themselves.
+The first turn that finds out rests, and parks the provider. An agent all of whose models are parked is paused when it
+would run; one that owes nothing is left alone. A probe asks for one word, after a while that doubles; once it is
+answered, the agents go on by themselves, and so do the turns that rest.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.envelope import MAIN_THREAD, Fact, StoredFact
 from wakeful.contracts.errors import AgentMissing, EventRefused, ForTheCaller
-from wakeful.contracts.events import ProviderParked, ProviderUnparked, TurnFailed
+from wakeful.contracts.events import ModelWaiting, ProviderParked, ProviderUnparked, TurnProviderReturned
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.models import FailureKind
 from wakeful.engine.agent import Agent
@@ -36,6 +36,12 @@ async def append_to_runtime(engine: Engine, *facts: Fact) -> None:
 
 def provider_of(model_ref: str) -> str:
     return model_ref.partition(":")[0]
+
+
+def providers_of(agent: Agent[Any, Any]) -> tuple[str, ...]:
+    """Of all models that an agent may ask."""
+    models = (agent.model, *agent.fallbacks)
+    return tuple(dict.fromkeys(provider_of(model if isinstance(model, str) else model.ref) for model in models))
 
 
 @dataclass(slots=True)
@@ -67,17 +73,12 @@ class ProviderParking:
         """Hundreds of turns that begin at the same moment ask once."""
         return await self.engine.reads.get(("parked", provider), lambda: self.engine.store.parked_provider(provider))
 
-    async def look_at(self, agent_id: str, turn_id: str) -> None:
-        """A turn has ended: if a provider let it in no more, park that provider. Told once."""
-        turn = await self.engine.store.turn(turn_id)
-        if turn is None or turn.state != "failed":
-            return
-        (entry,) = await self.engine.store.read(agent_id, after=turn.last_seq - 1, limit=1)
-        event = entry.fact.event
-        attempts = event.timeline.attempts if isinstance(event, TurnFailed) and event.timeline is not None else ()
-        for attempt in attempts:
-            if attempt.failure_kind in PARKS:
-                await self._park(agent_id, attempt.model_ref, attempt.failure_kind, getattr(event, "message", ""))
+    async def look_at(self, agent_id: str, facts: Sequence[StoredFact]) -> None:
+        """A turn rests: if a provider let it in no more, park that provider. Told once."""
+        waits = (entry.fact.event for entry in reversed(facts) if isinstance(entry.fact.event, ModelWaiting))
+        wait = next(waits, None)
+        if wait is not None and wait.failure_kind in PARKS:
+            await self._park(agent_id, wait.model_ref, wait.failure_kind, wait.message)
 
     async def probe(self, wake: WakeRow) -> None:
         """The time has come to ask a parked provider again."""
@@ -152,7 +153,28 @@ class ProviderParking:
         event = ProviderUnparked(provider=provider, by=RUNTIME)
         with suppress(EventRefused):
             await append_to_runtime(self.engine, Fact(event, self.engine.clock.now(), MAIN_THREAD))
+        await self.let_go()
+        await self._wake_turns(provider)
+
+    async def let_go(self) -> None:
+        """Agents go on that no parked provider keeps. A runtime that begins does it, too: the one before it may have
+        been killed when a provider was parked no more, and its agents were still paused."""
         for row in await self.engine.store.held_agents():
-            if row.control == "paused" and row.cause == "provider":
+            if row.control == "paused" and row.cause == "provider" and await self._is_free(row.agent_id):
                 with suppress(EventRefused):  # somebody else decided about it meanwhile
                     await self.resume(row.agent_id, row.changed_at)
+
+    async def _is_free(self, agent_id: str) -> bool:
+        try:
+            return await self.blocks(await self.agent_of(agent_id)) is None
+        except (AgentMissing, ForTheCaller):
+            return True  # no provider keeps it from running: its code is missing, and that is said when it is due
+
+    async def _wake_turns(self, provider: str) -> None:
+        """Turns that rest for it are due now."""
+        now = self.engine.clock.now()
+        for wake in await self.engine.store.all_timed_wakes():
+            if wake.cause == "provider" and provider in wake.cause_id.split(", "):
+                fact = Fact(TurnProviderReturned(provider=provider), now, wake.thread_id, wake.subject)
+                with suppress(EventRefused):  # it is over
+                    await self.engine.store.admit(wake.agent_id, [fact])

@@ -18,6 +18,7 @@ from wakeful.contracts.errors import (
     AgentBusy,
     AgentMissing,
     ForTheCaller,
+    StoreDamaged,
     StoreProblem,
     ToolMissing,
     WakefulError,
@@ -110,6 +111,15 @@ DueJobs: TypeAlias = dict[DueJob, set[WakeRow | None]]
 """Jobs with all that makes them due; None: a turn that was cut off."""
 
 
+class ThreadHeld(Exception):
+    """Nothing of the thread is to run for now, and nothing has failed. `words` say why."""
+
+    def __init__(self, words: str, seconds: float) -> None:
+        super().__init__(words)
+        self.words = words
+        self.seconds = seconds
+
+
 class _Taken:
     """Places that are taken, in all and by agent: those of turns, and those of other work."""
 
@@ -172,8 +182,8 @@ class Scheduler:
     enforce: Callable[[RuntimeHoldRow], Awaitable[None]]
     """Ends what still runs while everything is held."""
     folders: MissingFolders
-    safely: Callable[[str, Awaitable[None]], Awaitable[None]]
-    """Does what nothing else of the scheduler is to fail with."""
+    safely: Callable[[str, Awaitable[None]], Awaitable[bool]]
+    """Does what nothing else of the scheduler is to fail with. Was it done?"""
     _running: "dict[DueJob, asyncio.Task[None]]" = field(default_factory=dict)
     _taken: _Taken = field(default_factory=_Taken)
     """By what runs."""
@@ -299,7 +309,8 @@ class Scheduler:
         hold = await self.store.runtime_hold()
         is_held = hold is not None and hold.control != "running"
         if hold is not None and is_held:
-            await self.safely("what ends turns while everything is held", self.enforce(hold))
+            is_done = await self.safely("what ends turns while everything is held", self.enforce(hold))
+            later = later if is_done else FIRST_RETRY
         due: DueJobs = {job: {None} for job in self._cut_off}
         page, is_farther = None, False
         while not self._draining:
@@ -367,6 +378,10 @@ class Scheduler:
                 self._setbacks.pop(job, None)
         except AgentBusy:
             self._set_back(job, rows)
+        except ThreadHeld as held:
+            setback = self._setbacks.setdefault(job, _Setback())
+            setback.rows |= rows
+            setback.until, setback.words = self.clock.monotonic() + held.seconds, held.words
         except Exception as problem:
             await self._failed(job, rows, problem)
         finally:
@@ -385,7 +400,8 @@ class Scheduler:
         setback = self._set_back(job, rows)
         setback.failures += 1
         setback.words = problem.message if isinstance(problem, StoreProblem | WorkspaceMissing) else ""
-        if isinstance(problem, StoreProblem):
+        is_damaged = isinstance(problem, StoreDamaged) and problem.agent_id == job.agent_id
+        if isinstance(problem, StoreProblem) and not is_damaged:
             # Nothing can be written now. A turn that was under way has no wake of its own: it is looked at again.
             if not job.subject:
                 setback.rows.add(None)
@@ -396,7 +412,7 @@ class Scheduler:
             return  # what waits was set aside with the reason
         if not isinstance(problem, WakefulError):
             LOG.error("%s of %s could not be done", job.subject or job.thread_id, job.agent_id, exc_info=problem)
-        needs_a_person = isinstance(problem, ForTheCaller | AgentMissing | ToolMissing)
+        needs_a_person = is_damaged or isinstance(problem, ForTheCaller | AgentMissing | ToolMissing)
         if needs_a_person or setback.failures >= MOST_FAILURES:
             try:
                 await self.give_up(job.agent_id, problem)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from wakeful.contracts.authority import Authority
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.errors import EventRefused, ForTheCaller
+from wakeful.contracts.errors import EventRefused, ForTheCaller, StoreProblem
 from wakeful.contracts.events import TaskCreated, TaskStatusChanged
 from wakeful.contracts.tasks import CommandSpec, SupervisedEnd, SupervisorRef, TaskRecovery
 from wakeful.decisions.task_ends import (
@@ -36,8 +36,9 @@ from wakeful.processes.process_identity import ProcessIdentity
 from wakeful.processes.supervised_command import STOP_GRACE_SECONDS, SupervisedCommand, find
 from wakeful.runtime.children import RuntimeChildren
 from wakeful.runtime.task_folders import IN_MEMORY, folders_in, make_folder, make_task_folder
+from wakeful.tools.local.custody_records import CustodyRecord, forget_record, read_record
 from wakeful.tools.local.output_budget import both_ends
-from wakeful.tools.local.repository_custody import custody_below
+from wakeful.tools.local.repository_custody import RepositoryCustody, custody_below
 
 LOG = logging.getLogger(__name__)
 TRY_AGAIN_SECONDS = 5.0
@@ -116,19 +117,31 @@ class RuntimeTasks:
             await asyncio.wait([watched.watcher for watched in self._watching.values()])
 
     async def end_commands(self, reason: str) -> None:
-        """End every command that runs: those that a call waits for, and tasks. Their agents are told as usual."""
+        """End every command that runs: those that a call waits for, and tasks. Their agents are told as usual.
+
+        Where the store refuses something all are asked to end all the same, and then its first refusal is raised.
+        """
         for command in list(self._foreground):
             await command.stop(STOP_GRACE_SECONDS)
+        refusals: list[StoreProblem] = []
         for row in await self._store.open_tasks():
             if row.kind == "command_task" and row.status != "cancelling":
-                await self.stop(row.task_id, reason=reason)
+                await self._stop_or_note(row.task_id, reason, refusals)
         running = [name for name in self._commands if name in self._watching]
         for name in running:
             if name not in self._stopping:  # it became a task while others were being ended
-                await self.stop(name, reason=reason)
+                await self._stop_or_note(name, reason, refusals)
+        if refusals:
+            raise refusals[0]
         ending = [self._watching[name].watcher for name in running if name in self._watching]
         if ending:
             await asyncio.wait(ending)
+
+    async def _stop_or_note(self, task_id: str, reason: str, refusals: list[StoreProblem]) -> None:
+        try:
+            await self.stop(task_id, reason=reason)
+        except StoreProblem as refusal:
+            refusals.append(refusal)
 
     async def give_up(self) -> list[TaskRow]:
         """End every command task as lost, without looking for its process: in a store that was restored from a backup
@@ -168,6 +181,7 @@ class RuntimeTasks:
         self._being_made.add(task_id)
         try:
             await asyncio.to_thread(make_task_folder, folder)
+            await asyncio.to_thread(order.keep, str(folder))
             await self._created(task_id, folder, command, order)
             await command.promote(str(folder))
         except BaseException:
@@ -225,10 +239,12 @@ class RuntimeTasks:
         if row.is_over or command is None:
             return await self._row(task_id)
         event = TaskStatusChanged(task_id=task_id, status="cancelling", reason=reason)
-        with contextlib.suppress(EventRefused):  # it ended meanwhile
-            await self._store.admit(row.agent_id, [Fact(event, self._clock.now(), row.thread_id)])
-        self._stopping.add(task_id)
-        await command.stop(0 if force else STOP_GRACE_SECONDS)
+        try:
+            with contextlib.suppress(EventRefused):  # it ended meanwhile
+                await self._store.admit(row.agent_id, [Fact(event, self._clock.now(), row.thread_id)])
+        finally:  # also where the store takes nothing now: its end will say that it was asked for
+            self._stopping.add(task_id)
+            await command.stop(0 if force else STOP_GRACE_SECONDS)
         return await self._row(task_id)
 
     async def carry_out_stop(self, wake: WakeRow) -> None:
@@ -315,10 +331,12 @@ class RuntimeTasks:
             await self._finish(row, found, settle, is_after_restart=True)
 
     async def _custody_of_left(self, row: TaskRow, recovery: TaskRecovery | None) -> Settle:
-        """Repositories are looked after from now on. Where they cannot be (a full disk), its end will say so."""
+        """Repositories are compared with what they were when the task began. Where they cannot be (a full disk), its
+        end will say so."""
         custody = custody_below(recovery.write_roots if recovery is not None else ())
+        folder = recovery.folder if recovery is not None else None
         try:
-            record = await asyncio.to_thread(custody.before)
+            record = await asyncio.to_thread(_before, custody, folder)
         except OSError as problem:
             LOG.warning("the repositories of task %s could not be checked: %s", row.task_id, problem)
             return partial(_not_looked_at, problem)
@@ -326,6 +344,8 @@ class RuntimeTasks:
         async def settle() -> list[str]:
             notes = await asyncio.to_thread(custody.after, record)
             custody.close()
+            if folder is not None:
+                await asyncio.to_thread(forget_record, folder)
             return [note.text for note in notes if note.is_undone]
 
         return settle
@@ -442,6 +462,11 @@ class RuntimeTasks:
         if row is None:
             raise EventRefused(f"there is no task {task_id}", "Use the id that exec_command gave.")
         return row
+
+
+def _before(custody: RepositoryCustody, folder: str | None) -> CustodyRecord:
+    kept = read_record(folder) if folder is not None else None
+    return custody.before() if kept is None else custody.before_it_began(kept)
 
 
 async def _not_looked_at(problem: OSError) -> list[str]:

@@ -21,6 +21,7 @@ from wakeful.decisions.waking.liveness import (
     liveness_of,
 )
 from wakeful.engine.run_request import Engine
+from wakeful.engine.spend_windows import window_due
 from wakeful.ports import TurnRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.wakes import AGENT, HINT, QUEUE
@@ -97,6 +98,7 @@ async def _facts(engine: Engine, row: RuntimeAgentRow, thread_id: str, *, is_run
     return ThreadFacts(
         control=row.control,
         control_words=f"{row.reason} ({row.changed_by})" if row.reason else f"by {row.changed_by}",
+        is_broken=row.cause == "failure",
         resumes_at=row.resumes_at,
         running_turn=under_way.turn_id if under_way is not None else "",
         is_run=held,
@@ -151,7 +153,9 @@ async def _at_rest(engine: Engine, turn: TurnRow) -> Obligation:
         first = min(pending, key=lambda action: action.expires_at)
         wake = WakeTime(first.expires_at, "expiry", first.action_id)
     elif reason == "budget_window":
-        wake = WakeTime(now, "window", turn.turn_id)
+        wake = WakeTime(await window_due(store, turn.agent_id, turn.turn_id, now), "window", turn.turn_id)
+    elif reason == "provider":
+        wake = WakeTime(now, "provider", turn.turn_id)
     else:
         wake = WakeTime(None, "somebody", turn.turn_id)
     asked = [f"{action.tool_name} ({action.action_id})" for action in pending]
@@ -169,6 +173,7 @@ _RESTS: Final = {
     "approval_required": "a decision about",
     "runtime_tool_pending": "the result of",
     "budget_window": "the spending limit",
+    "provider": "the provider",
     "tool_missing": "the tool",
     "agent_missing": "the code of agent",
 }

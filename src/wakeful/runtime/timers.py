@@ -19,7 +19,6 @@ from wakeful.contracts.envelope import MAIN_THREAD, Fact, iso
 from wakeful.contracts.errors import EventRefused, InvalidRequest, TimerNotFound
 from wakeful.contracts.events import (
     AnyEvent,
-    ClockJumped,
     TimerArmed,
     TimerCancelled,
     TimerFired,
@@ -31,13 +30,12 @@ from wakeful.contracts.events.waking import FRESH_THREAD
 from wakeful.contracts.messages import TimerOrigin
 from wakeful.contracts.waking import CatchUp, WakeEntry
 from wakeful.decisions.ingress import MAX_REFERENCE_CHARS
-from wakeful.decisions.waking.due_times import DueTimes, NoDueTime, Schedule, has_jumped, next_due, schedule_of, settle
+from wakeful.decisions.waking.due_times import DueTimes, NoDueTime, Schedule, next_due, schedule_of, settle
 from wakeful.decisions.waking.wake_words import timer_words
 from wakeful.engine.run_request import Engine
 from wakeful.ports import Store, WakeRow
 from wakeful.ports.timers import TimerRow
 from wakeful.runtime.inbox import check_text
-from wakeful.runtime.own_streams import append_to_stream
 from wakeful.runtime.wake_messages import WakeMessage, message_id_of
 from wakeful.settings.spend_windows import zone_named
 
@@ -250,10 +248,12 @@ async def _settled(engine: Engine, run_check: RunCheck, row: TimerRow, due_at: i
     pending = await _under_way(engine, row)
     folded = found.folded
     if pending is not None and row.catch_up != "all":
-        passed = DueTimes(found.fires, found.fires, 1)
-        if folded is not None:
-            passed = DueTimes(folded.first, found.fires, folded.number + 1)
-        events.append(_folded(row, passed, pending, found.next_at))
+        events.append(_folded(row, _with(folded, found.fires), pending, found.next_at))
+        return [Fact(event, now, row.thread_id) for event in events]
+    told = message_id_of("timer", row.timer_id, found.fires)
+    if await engine.store.message(told) is not None:
+        # It came before, when the clock was ahead: nothing fires twice.
+        events.append(_folded(row, _with(folded, found.fires), told, found.next_at))
         return [Fact(event, now, row.thread_id) for event in events]
     check: WakeCheckOutcome | None = None
     if row.check_command is not None:
@@ -277,6 +277,13 @@ async def _settled(engine: Engine, run_check: RunCheck, row: TimerRow, due_at: i
         *(Fact(event, now, row.thread_id) for event in (*events, fired)),
         message.fact(row.agent_id, thread, now),
     ]
+
+
+def _with(folded: DueTimes | None, newest: int) -> DueTimes:
+    """The due times that a newer one stood for, and that one."""
+    if folded is None:
+        return DueTimes(newest, newest, 1)
+    return DueTimes(folded.first, newest, folded.number + 1)
 
 
 def fresh_thread(row: TimerRow, due_at: int) -> str:
@@ -405,25 +412,3 @@ def next_time(cron: str, timezone: str) -> float:
     found = next_due(schedule_of(cron, zone_named(timezone, "the timer:"), now), now)
     assert found is not None
     return found / 1_000_000
-
-
-CLOCK_STREAM = "runtime-clock"
-"""The stream in which jumps of the clock are: they belong to no single agent."""
-
-
-class ClockWatch:
-    """Notices when the clock on the wall moved by over an hour more, or less, than time passed."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._wall, self._passed = engine.clock.now(), engine.clock.monotonic()
-
-    async def look(self) -> None:
-        """Write down a jump since the last look. Due times that it passes are caught up with like any others."""
-        clock, store = self._engine.clock, self._engine.store
-        wall, passed = clock.now(), clock.monotonic()
-        moved, lasted = wall - self._wall, round((passed - self._passed) * 1_000_000)
-        self._wall, self._passed = wall, passed
-        if not has_jumped(moved, lasted):
-            return
-        await append_to_stream(store, CLOCK_STREAM, [Fact(ClockJumped(by_us=moved - lasted), wall)])

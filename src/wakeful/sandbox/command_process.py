@@ -25,7 +25,7 @@ from wakeful.sandbox.process_watch import Growth, ProcessWatch
 GRACE_SECONDS = 5.0
 """How long a tree that was ordered to end may take."""
 
-Stopped: TypeAlias = Literal["timeout", "processes", "memory", "growth"]
+Stopped: TypeAlias = Literal["timeout", "processes", "memory", "growth", "request"]
 ShowOutput: TypeAlias = Callable[[Literal["stdout", "stderr"], str], None]
 
 

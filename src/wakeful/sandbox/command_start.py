@@ -12,7 +12,7 @@ import subprocess
 import termios
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _SIZE_OF_TERMINAL = (40, 120)
 
@@ -41,8 +41,9 @@ class PreparedLine(NamedTuple):
     """A folder in memory, as the command sees it, that counts as memory."""
     private: str | None = None
     """A folder of the command alone. Whoever runs it removes it."""
-    stand_ins: tuple[str, ...] = ()
-    """What stands in for places that no command may make: it has to stay while this one runs."""
+    stand_ins: tuple[dict[str, Any], ...] = ()
+    """What stands in for places that no command may make (`SandboxPlace.as_dict`): it has to stay while this one
+    runs."""
     take_terminal: tuple[str, ...] = ()
     """A line before the line, for a command with a terminal: it makes the terminal its own."""
 

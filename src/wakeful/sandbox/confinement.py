@@ -222,7 +222,7 @@ class Sandbox:
         )
         start = self._start(made, variables, tty, accepts_input, line, tuple(passed), self.write_roots)
         taking = tuple(level_probe.interpreter(_TAKE_TERMINAL)) if tty else ()
-        return start._replace(stand_ins=self._stand_ins.paths, take_terminal=taking)
+        return start._replace(stand_ins=tuple(each.as_dict() for each in self._stand_ins.places), take_terminal=taking)
 
     def _ground(self, cwd: str) -> bubblewrap.Ground:
         named = (*self._settings.protected, *self.code)

@@ -21,7 +21,7 @@ _ROOMS = {
 }
 """Rooms that a run does not enter by itself, with libraries of their own: loaded whole once one of its modules is."""
 LATE = (
-    *("difflib", "http.cookiejar", "importlib.metadata"),
+    *("difflib", "http.cookiejar", "importlib.metadata", "webbrowser"),
     *("genai_prices.data", "genai_prices.data_snapshot", "httpx2", "httpcore2", "httpcore2._backends.anyio", "h11"),
     *("anyio._backends._asyncio", "anyio._core._testing", "sniffio", "truststore", "ssl"),
     *("jsonschema", "jsonschema.exceptions", "referencing", "referencing.exceptions", "yaml", "re2", "cronsim"),

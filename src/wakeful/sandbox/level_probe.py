@@ -34,8 +34,8 @@ class ConfinementLevel:
 
 
 def probe() -> ConfinementLevel:
-    """The best this machine has. Tried once in a process, and again when an agent may write more than before."""
-    return _best(programs.agent_roots(), os.environ.get("PATH"))
+    """The best this machine has. Tried again when programs are no longer taken from where they were."""
+    return _best(programs.write_roots(), os.environ.get("PATH"))
 
 
 @cache

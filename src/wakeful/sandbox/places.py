@@ -11,6 +11,7 @@ import pwd
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from wakeful.programs import is_below as is_below
 
@@ -61,6 +62,14 @@ class SandboxPlace:
     """What a file that is made for it holds."""
     passing: bool = False
     """A file made for it may be taken away again."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As another process is told of it."""
+        return {"path": self.path, "folder": self.folder, "content": self.content.decode(), "passing": self.passing}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> "SandboxPlace":
+        return cls(told["path"], told["folder"], told["content"].encode(), told["passing"])
 
 
 def known_secrets(environ: Mapping[str, str]) -> list[str]:
@@ -247,13 +256,15 @@ class StandIns:
                 self._made(place)
 
     @property
-    def paths(self) -> tuple[str, ...]:
+    def places(self) -> tuple[SandboxPlace, ...]:
         """What is held now."""
-        return tuple(self._held)
+        return tuple(place for place, _ in self._held.values())
 
     def close(self) -> None:
         for path in reversed(list(self._held)):
-            _let_go(*self._held.pop(path))
+            place, handle = self._held.pop(path)
+            os.close(handle)
+            take_away(place)
 
 
 def _hold(place: SandboxPlace) -> int | None:
@@ -298,19 +309,19 @@ def _is_stand_in(place: SandboxPlace, handle: int) -> bool:
 
 
 def take_away(place: SandboxPlace) -> bool:
-    """Take a stand-in away that nobody holds. False when somebody does."""
+    """Take a stand-in away that nobody holds. False when somebody does.
+
+    Whoever held it lets go first: of several that leave at once, the last one to look finds nobody. If each kept its
+    lock until it has a better one, none would get it.
+    """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_DIRECTORY if place.folder else 0)
     try:
         handle = os.open(place.path, flags)
     except OSError:
         return True  # it is gone, or something else is there
-    return _let_go(place, handle)
-
-
-def _let_go(place: SandboxPlace, handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_stand_in(place, handle):
+        if _is_at(place.path, handle) and _is_stand_in(place, handle):
             os.rmdir(place.path) if place.folder else os.unlink(place.path)
     except BlockingIOError:
         return False  # another command needs it

@@ -37,10 +37,9 @@ class Sweeper:
                 start_new_session=True,
                 bufsize=0,
             )
-        told = {"path": place.path, "folder": place.folder, "content": place.content.decode(), "passing": place.passing}
         try:
             assert self._process.stdin is not None
-            self._process.stdin.write(json.dumps(told).encode() + b"\n")
+            self._process.stdin.write(json.dumps(place.as_dict()).encode() + b"\n")
         except BrokenPipeError:
             pass  # somebody ended it; the next runtime in this workspace takes away what is left
 
@@ -56,8 +55,7 @@ class Sweeper:
 
 def main() -> None:
     """Wait for the runtime's end, then sweep."""
-    told = [json.loads(line) for line in sys.stdin.buffer]
-    places = [SandboxPlace(one["path"], one["folder"], one["content"].encode(), one["passing"]) for one in told]
+    places = [SandboxPlace.from_dict(json.loads(line)) for line in sys.stdin.buffer]
     for _ in range(_TRIES):  # what the runtime had started may hold the locks for a moment longer
         places = [place for place in reversed(places) if not take_away(place)]
         if not places:

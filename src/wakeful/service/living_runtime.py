@@ -6,16 +6,26 @@ It holds nothing that the log does not hold. A runtime that was killed is opened
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.agent_identity import AgentControl, ControlCause
-from wakeful.contracts.errors import AgentStopped, EventRefused, ForTheCaller, ForThePerson, MessageNotFound
+from wakeful.contracts.envelope import StoredFact
+from wakeful.contracts.errors import (
+    AgentMissing,
+    AgentStopped,
+    EventRefused,
+    ForTheCaller,
+    ForThePerson,
+    MessageNotFound,
+    StoreDamaged,
+)
 from wakeful.contracts.notices import NotifyTarget
 from wakeful.contracts.retention import Retention
+from wakeful.contracts.retries import USUAL
 from wakeful.contracts.work_items import WorkItem
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine, HostTerms
@@ -23,23 +33,25 @@ from wakeful.engine.worktrees import settle_worktree
 from wakeful.ports import TurnRow, WakeRow
 from wakeful.ports.notices import RuntimeHoldRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
+from wakeful.runtime.absent_providers import AbsentProviders
 from wakeful.runtime.channel_listeners import Connect
 from wakeful.runtime.channel_messages import ChannelDesk
 from wakeful.runtime.child_agents import active_children
 from wakeful.runtime.child_places import keep_to_parent
+from wakeful.runtime.clock_steps import ClockWatch, move_due_times
 from wakeful.runtime.failing_parts import FailingParts
 from wakeful.runtime.heartbeat import Heartbeat, Ping
 from wakeful.runtime.inbox import defer_message
 from wakeful.runtime.missing_folders import MissingFolders
 from wakeful.runtime.notice_delivery import NoticeDelivery, SendNotice, remind_of_action
-from wakeful.runtime.parked_providers import ProviderParking
+from wakeful.runtime.parked_providers import ProviderParking, providers_of
 from wakeful.runtime.refusals import RefusalTally
 from wakeful.runtime.result_changes import tell_change
 from wakeful.runtime.retention import keep_retention
 from wakeful.runtime.scheduler import DueWork, Places, Scheduler
 from wakeful.runtime.tasks import RuntimeTasks
 from wakeful.runtime.thread_lives import Watchdog, cut_off_threads
-from wakeful.runtime.timers import ClockWatch, fire_timer
+from wakeful.runtime.timers import fire_timer
 from wakeful.runtime.waits import end_wait
 from wakeful.runtime.wake_hints import trigger_hints
 from wakeful.runtime.work_queue import remind_of_blocker, wake_for_work
@@ -57,7 +69,8 @@ from wakeful.service.commands.channels import carry_out
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.runtime_holds import hold_everything, hold_turns, release_everything
 from wakeful.service.commands.thread_queue import take_next
-from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall
+from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall, rests_for_somebody
+from wakeful.service.commands.turns_at_rest import end_waiting
 from wakeful.service.commands.work_items import enqueue
 from wakeful.service.file_reloads import can_watch, watch_files
 from wakeful.service.live_words import LiveWords
@@ -70,6 +83,7 @@ from wakeful.service.wake_checks import run_check
 from wakeful.settings.heartbeat import owner_heartbeat
 from wakeful.settings.limit_overrides import provider_probe_seconds
 from wakeful.settings.notify_targets import default_target, resolve_target
+from wakeful.settings.retry import owner_patience
 from wakeful.views.child_agents import ActiveChild
 from wakeful.views.runtime_records import AgentLife, RuntimeHold
 
@@ -102,6 +116,8 @@ class LivingRuntime:
     heartbeat: Heartbeat
     parts: FailingParts
     parked: ParkedAgents
+    absent: AbsentProviders
+    """Providers that do not answer."""
     public_url: str = ""
     """Where programs outside reach the runtime; blank: nowhere."""
     default_model: str | None = None
@@ -117,8 +133,10 @@ class LivingRuntime:
         """Make the agents known, take up what was cut off, and run what is due."""
         await self.supply.introduce()
         await self.parked.recall()
+        await move_due_times(self.engine)
         await self.tasks.start()
         await self.tasks.children.take_up(self.supply.has)
+        await self.parking.let_go()
         await self._take_up_cut_off()
         self._keep_going("the scheduler", self.scheduler.run)
         self._keep_going("the watchdog", self._watch_over)
@@ -149,6 +167,10 @@ class LivingRuntime:
     @property
     def problems(self) -> list[str]:
         """What does not work in this process, in words: it is tried again, or the process has to be started again."""
+        return [*self._broken, *self.absent.problems]
+
+    @property
+    def _broken(self) -> list[str]:
         dead = [f"{loop.get_name()} of the runtime has died: {RESTART}" for loop in self._loops if _has_died(loop)]
         return [*dead, *(f"{part} of the runtime failed, and is tried again" for part in self.parts.down)]
 
@@ -158,7 +180,7 @@ class LivingRuntime:
         lying = await self.scheduler.left_lying()
         for row in lying:
             _log.error("a wake of %s, thread %s, is overdue: nothing begins it", row.agent_id, row.thread_id)
-        return await self.watchdog.is_well(asker) and not self.problems and not lying
+        return await self.watchdog.is_well(asker) and not self._broken and not lying
 
     async def close(self) -> None:
         """Begin nothing more; give what runs its grace, then let go of it."""
@@ -219,11 +241,10 @@ class LivingRuntime:
         return row
 
     async def resume(self, agent: str, *, by: str) -> RuntimeAgentRow:
-        before = await agent_named(self.engine.store, agent)
+        await agent_named(self.engine.store, agent)
         with self.scheduler.letting_run(agent):
             row = await resume_agent(self.engine, agent, by=by)
-            if before.cause == "provider":
-                await self._ask_provider(agent)
+            await self._ask_provider(agent)
             self.scheduler.forget_failures(agent)
             await self._take_up_cut_off(agent)
         return row
@@ -245,10 +266,18 @@ class LivingRuntime:
             return await enqueue(self.engine, agent, objective, by=by)
 
     async def _ask_provider(self, agent: str) -> None:
-        """Somebody says that an agent may go on: its provider is asked at once whether it lets anybody in."""
-        blocks = await self.parking.blocks(await self.supply.as_it_runs(agent))
-        if blocks is not None:
-            await self.parking.probe_now(blocks.provider)
+        """Somebody says that an agent may go on: a provider that let nobody in is asked at once whether it does now,
+        and turns that wait for one ask it."""
+        with suppress(AgentMissing):  # its code is not here: nothing of it waits for a provider
+            blocks = await self.parking.blocks(await self.supply.as_it_runs(agent))
+            if blocks is not None:
+                await self.parking.probe_now(blocks.provider)
+        await self.press(agent)
+
+    async def press(self, agent: str) -> None:
+        """Have turns of an agent that wait for a provider ask it at once."""
+        wakes = await self.engine.store.wakes_of(agent)
+        self.absent.press((wake.agent_id, wake.thread_id) for wake in wakes if wake.cause == "provider")
 
     async def children(self, agent: str) -> list[ActiveChild]:
         await agent_named(self.engine.store, agent)
@@ -257,8 +286,13 @@ class LivingRuntime:
     async def why(self, agent: str) -> AgentLife:
         """What an agent is at, as its rows say; and what holds it up in this process, which no row can say."""
         life = await why_agent(self.engine, agent)
+        if life.state in ("paused", "stopped"):
+            return life
+        if away := self.absent.words_of(agent):
+            sentence = f"{agent} waits: {away}. To ask it now: wakeful agent resume {agent}"
+            return life.model_copy(update={"state": "waiting", "sentence": sentence})
         held_up = self.scheduler.held_up(agent)
-        if not held_up or life.state in ("paused", "stopped"):
+        if not held_up:
             return life
         words = f"{agent} is held up: {held_up}. It is tried again until that is over."
         return life.model_copy(update={"state": "waiting", "sentence": words})
@@ -273,6 +307,8 @@ class LivingRuntime:
         if turn.state != "suspended":
             return False
         wake = await self.engine.store.wake(turn.agent_id, turn.thread_id, turn.turn_id)
+        if wake is not None and wake.cause == "provider":
+            return await rests_for_somebody(self.engine.store, turn)
         return wake is not None and wake.cause not in DUE_AT_ONCE
 
     async def _take_up_cut_off(self, agent: str | None = None) -> None:
@@ -284,6 +320,7 @@ class LivingRuntime:
             await self.engine.clock.sleep(WATCHDOG_SECONDS)
             await self.parts.safely("the look at the clock", clock.look())
             await self.parts.safely("the look at threads", self.watchdog.look())
+            await self.parts.safely("the look at turns that wait for a provider", self.absent.look())
             await self.parts.safely("the look at tasks", self.tasks.look_at_all())
             await self.parts.safely("the look at paused agents", self.parked.look())
 
@@ -316,6 +353,16 @@ def living_runtime(
     async def resume_after(agent_id: str, changed_at: int) -> None:
         await go_on(agent_id, "provider", changed_at)
 
+    async def patience_of(agent_id: str) -> float:
+        """What its definition says, or the owner's file."""
+        retry = USUAL
+        with suppress(AgentMissing, ForTheCaller):  # its definition cannot be had here: its turns do not wait for ever
+            retry = (await supply.as_it_runs(agent_id)).retry
+        return owner_patience() if retry is USUAL else retry.patience
+
+    async def give_up_waiting(turn_id: str, seconds: float) -> None:
+        await end_waiting(engine, turn_id, seconds)
+
     first_probe = provider_probe_seconds(os.environ) * 1_000_000
     parking = ProviderParking(engine, supply.as_it_runs, ask_for_a_word, resume_after, first_probe)
     words = LiveWords()
@@ -326,28 +373,48 @@ def living_runtime(
         if is_made:
             await tasks.children.look_at(agent_id)
             row = await engine.store.runtime_agent(agent_id)
+        name = agent_id, thread_id
         if row is not None and row.control != "running":
+            absent.leave(name)
             return  # it was paused or stopped since it became due
+        await absent.may_ask(name)
         request = await supply.request(agent_id, thread_id, row)
-        parked = await parking.blocks(request.agent)
-        if parked is not None:
-            reason = f"the provider {parked.provider} refuses requests: {parked.message}"
-            with suppress(AgentStopped):  # in this moment
-                await pause_agent(engine, agent_id, by=RUNTIME, cause="provider", reason=reason)
+        if await is_paused_for_provider(agent_id, request.agent):
+            absent.leave(name)
             return
+        request.patience.is_pressing = await absent.may_ask(name, providers_of(request.agent))
         if row is not None and is_made:
             await keep_to_parent(engine, row)
             request.host = await terms_of(row)
-        with words.running(agent_id, thread_id) as request.seats:
-            result = await take_next(engine if supply.owner is None else supply.owner.applied(engine), request)
-        if result is not None and result.status == "failed":
-            await parking.look_at(agent_id, result.turn_id)
+        absent.begins(name)
+        began = engine.clock.now()
+        facts: Sequence[StoredFact] = ()
+        try:
+            with words.running(agent_id, thread_id) as request.seats:
+                result = await take_next(engine if supply.owner is None else supply.owner.applied(engine), request)
+            facts = result.facts() if result is not None else ()
+        finally:
+            # An answer from before says nothing of the provider now.
+            await absent.learn(name, [entry for entry in facts if entry.fact.at >= began])
+        if result is not None and result.waiting_for == "provider":
+            await parking.look_at(agent_id, facts)
+            await is_paused_for_provider(agent_id, request.agent)
         elif result is not None and result.status == "completed":
             await tell_change(
                 engine, partial(named_target, request.agent), agent_id, result.turn_id, result.final_content
             )
         if is_made:
             await tasks.children.look_at(agent_id)
+
+    async def is_paused_for_provider(agent_id: str, agent: Agent[Any, Any]) -> bool:
+        """Was the agent paused, because every provider that it could ask refuses requests?"""
+        parked = await parking.blocks(agent)
+        if parked is None:
+            return False
+        reason = f"the provider {parked.provider} refuses requests: {parked.message}"
+        with suppress(AgentStopped):  # in this moment
+            await pause_agent(engine, agent_id, by=RUNTIME, cause="provider", reason=reason)
+        return True
 
     async def terms_of(row: RuntimeAgentRow) -> HostTerms:
         """What holds for the turns of an agent that another one made."""
@@ -367,6 +434,7 @@ def living_runtime(
         target = (agent.notify if agent is not None else None) or notify or default_target()
         return None if target is None else resolve_target(target)
 
+    absent = AbsentProviders(engine, lambda names: scheduler.look_at(names), give_up_waiting, patience_of)
     channels = ChannelDesk(engine, connect, partial(carry_out, engine))
     parked = ParkedAgents(engine, supply)
     asked: set[str] = set()
@@ -374,16 +442,17 @@ def living_runtime(
 
     async def enforce(hold: RuntimeHoldRow) -> None:
         if hold.changed_at not in enforced:
-            asked.clear()
-            enforced[:] = [hold.changed_at]
             await tasks.end_commands("everything was stopped")
+            asked.clear()
+            enforced[:] = [hold.changed_at]  # only now: what the store refused is tried again
         await hold_turns(engine, hold.control, asked)
 
     async def give_up(agent_id: str, problem: BaseException) -> None:
-        wants_code = isinstance(problem, ForTheCaller | ForThePerson)
+        is_damaged = isinstance(problem, StoreDamaged)
+        wants_code = isinstance(problem, ForTheCaller | ForThePerson) and not is_damaged
         cause: ControlCause = "configuration" if wants_code else "failure"
         with suppress(AgentStopped):  # somebody stopped it: it stays so
-            await pause_agent(engine, agent_id, by=RUNTIME, cause=cause, reason=str(problem))
+            await pause_agent(engine, agent_id, by=RUNTIME, cause=cause, reason=str(problem), is_damaged=is_damaged)
         await parked.note(agent_id)
         await tasks.children.look_at(agent_id)
 
@@ -438,6 +507,7 @@ def living_runtime(
         heartbeat,
         parts,
         parked,
+        absent,
         public_url,
     )
     return living

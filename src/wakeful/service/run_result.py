@@ -26,6 +26,7 @@ from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.tools import ToolDeclaration
 from wakeful.contracts.transcript import Message
 from wakeful.contracts.values import Value
+from wakeful.decisions.answer_ends import CUT_CAUSES
 from wakeful.decisions.redaction import redact_payload
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.decisions.secret_shapes import hide_shapes_in
@@ -38,11 +39,18 @@ from wakeful.views.turn_record import TurnTerminalRecord, terminal_record
 
 Out_co = TypeVar("Out_co", covariant=True, default=str)
 RunStatus: TypeAlias = Literal[
-    "completed", "incomplete", "failed", "cancelled", "approval_required", "runtime_tool_pending"
+    "completed", "incomplete", "failed", "cancelled", "waiting", "approval_required", "runtime_tool_pending"
 ]
+WaitingFor: TypeAlias = Literal["provider", "money", "pause", "code"]
+"""What a turn at rest waits for: a model that answers, a spend window that turns, somebody who lets it go on, the agent
+or a tool of it."""
 SCHEMA = "wakeful.run-result"
 VERSION = 1
 DOCUMENT = "The result of a run: the document of `wakeful run --json`."
+
+
+MAX_SAID = 300
+"""How much of an unfinished answer stands in an error."""
 
 
 class UnknownOutcome(Value):
@@ -97,9 +105,15 @@ class RunResult(Parts, Generic[Out_co]):
         return self.status == "completed"
 
     stop_reason: str = part()
+    waiting_for: WaitingFor | None = part(default=None, absent=None, if_any=True)
+    """Of a run with status `waiting`. It can be continued: by the same line with its `key`, by `resume`."""
+    next_try: str | None = part(default=None, absent=None, if_any=True)
+    """When it can go on by itself, in ISO-8601, where that is known."""
     retryable: bool = part()
     message: str = part(default="", words=True)
     """Why the run did not complete, in words."""
+    finish_reason: str | None = part(default=None)
+    """Why the newest reply ended, in its provider's own word; None where there is none."""
     _output: Any = part(alias="output")
 
     @derive(json="output", words=True)
@@ -195,6 +209,7 @@ class RunResult(Parts, Generic[Out_co]):
     _facts: Callable[[], Sequence[StoredFact]] = part(alias="facts", default=tuple)
     _config: TurnConfig | None = part(alias="config", default=None)
     _location: str = part(alias="location", default="")
+    _mends_by_itself: bool = part(alias="mends_by_itself", default=False)
 
     @property
     def output(self) -> Out_co:
@@ -202,6 +217,11 @@ class RunResult(Parts, Generic[Out_co]):
         self.raise_for_status()
         answer: Out_co = self._output
         return answer
+
+    @property
+    def is_cut(self) -> bool:
+        """There is an answer, and it is not whole: it was cut off, filtered or refused."""
+        return self.stop_reason in CUT_CAUSES
 
     @property
     def final_text(self) -> str:
@@ -227,11 +247,26 @@ class RunResult(Parts, Generic[Out_co]):
         if self.status == "completed":
             return
         why = f": {self.message}" if self.message else ""
-        look = f"wakeful events {self.turn_id} --store {self._location}" if self._location else "result.calls()"
+        place = f"{self.turn_id} --store {self._location}"
+        hint = f"see the log: wakeful events {place}" if self._location else "see the log: result.calls()"
+        said = _short(self.final_content) if self.is_cut else ""
+        if said:
+            hint = f"result.final_content is what there is of the answer; {hint}"
+        if self.waiting_for is not None and self._location:
+            code = " --tools MODULE:NAME" if self.waiting_for == "code" else ""
+            hint = f"to continue: run the same line with its key again, or: wakeful resume {place}{code}"
+        elif self.retryable and self._location:
+            hint += f"\nto try it again: wakeful.retry(store, {self.turn_id!r}, agents=[...])"
         raise NotCompleted(
-            f"turn {self.turn_id} of agent {self.agent!r} is {self.status} ({self.stop_reason}){why}",
-            f"see the log: {look}",
+            f"turn {self.turn_id} of agent {self.agent!r} did not complete: {self.status} ({self.stop_reason}){why}"
+            + (f". It said: {said!r}" if said else ""),
+            hint,
         )
+
+    @property
+    def mends_by_itself(self) -> bool:
+        """Does it wait for a provider that may answer again without anybody changing something?"""
+        return self._mends_by_itself
 
     def history(self) -> list[Item]:
         """The conversation so far, to be given to another run as `history=`."""
@@ -336,3 +371,7 @@ def run_result_document() -> type[Value]:
     """The shape of a result as JSON data."""
     header = {"schema_id": (Literal["wakeful.run-result"], Field(alias="schema")), "version": (Literal[1], ...)}
     return document(RunResult, "RunResultDocument", DOCUMENT, **header)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_SAID else f"{text[: MAX_SAID - 1]}…"

@@ -21,6 +21,7 @@ SECTIONS = (
     "hooks",
     "collections",
     "runtime",
+    "retry",
     "retention",
     "notify",
     "telemetry",

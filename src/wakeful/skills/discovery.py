@@ -5,50 +5,29 @@ the workspace, one of an agent from beneath its home, where the agent may write;
 Users may link to skills they keep elsewhere.
 """
 
-import hashlib
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.events import ContextOmission
 from wakeful.contracts.prompts import ExecutionRoots
 from wakeful.contracts.skills import AgentKind, SkillEntry, SkillScope
+from wakeful.skills.front_matter import front_matter
 from wakeful.skills.roots import roots
-from wakeful.workspaces import Workspace
+from wakeful.workspaces.found_files import FoundFile, as_text, omission, read_found
 
-MAX_VALUE = 2_000
-
-
-def read_front_matter(text: str) -> dict[str, str]:
-    """`name` and `description`, as far as they are plain values."""
-    lines = text.removeprefix("\ufeff").splitlines()
-    if not lines or lines[0].rstrip() != "---":
-        return {}
-    end = next((place for place, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), None)
-    if end is None:
-        return {}
-    import yaml  # an agent without skills must not pay for it
-
-    try:
-        said = yaml.safe_load("\n".join(lines[1:end]))
-    except yaml.YAMLError:
-        return {}
-    if not isinstance(said, dict):
-        return {}
-    found = {}
-    for field in ("name", "description"):
-        value = said.get(field)
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            words = " ".join(str(value).split())[:MAX_VALUE]
-            if words:
-                found[field] = words
-    return found
-
-
+T = TypeVar("T")
 SKILL_MD = "SKILL.md"
 MAX_SKILLS = 200
 """More of a root are not listed."""
+MAX_CHARACTERS = 60_000
+"""Of names, descriptions and paths of one root: they stand in every prompt."""
+MAX_NAME, MAX_DESCRIPTION = 200, 2_000
+MAX_FILE = 1_000_000
+"""Bytes. A larger file is no skill."""
 MAX_FRONT_MATTER = 64_000
 
 
@@ -76,7 +55,7 @@ def discover(of: ExecutionRoots, kind: AgentKind = "named", given: Sequence[Path
         for entry in _in_root(scope, root, Path(within) if within is not None else None, omissions):
             if entry.name in skills:
                 shadowed.append(entry)
-                omissions.append(ContextOmission(ref=entry.entrypoint_path, reason="duplicate"))
+                omissions.append(omission(entry.entrypoint_path, "duplicate"))
             else:
                 skills[entry.name] = entry
     return SkillCatalogue(tuple(skills.values()), tuple(shadowed), tuple(omissions))
@@ -85,40 +64,43 @@ def discover(of: ExecutionRoots, kind: AgentKind = "named", given: Sequence[Path
 def _in_root(
     scope: SkillScope, root: Path, beneath: Path | None, omissions: list[ContextOmission]
 ) -> Iterator[SkillEntry]:
-    folders = [root] if (root / SKILL_MD).is_file() else _folders(root)
+    folders = [root] if os.path.isfile(root / SKILL_MD) else _folders(root)  # noqa: PTH113  (it never raises)
+    characters, listed = 0, 0
     for folder in folders[:MAX_SKILLS]:
-        path = folder / SKILL_MD
-        try:
-            data = read_skill(path, beneath if beneath is not None else folder)
-        except FileNotFoundError:
-            continue
-        except (OSError, ToolReported, InvalidConfig) as problem:
-            blocked = isinstance(problem, ToolReported) and problem.error.kind == "outside_workspace"
-            omissions.append(ContextOmission(ref=str(path), reason="policy_blocked" if blocked else "custom"))
-            continue
-        says = read_front_matter(data[:MAX_FRONT_MATTER].decode("utf-8", "replace"))
-        yield SkillEntry(
-            name=says.get("name") or folder.name,
-            description=says.get("description", ""),
-            scope=scope,
-            root=str(folder),
-            entrypoint_path=str(path),
-            digest="sha256:" + hashlib.sha256(data).hexdigest(),
-        )
-    omissions += [ContextOmission(ref=str(folder / SKILL_MD), reason="budget_limit") for folder in folders[MAX_SKILLS:]]
+        entry = read_skill(folder / SKILL_MD, beneath if beneath is not None else folder, partial(_entry, scope))
+        if isinstance(entry, ContextOmission):
+            omissions.append(entry)
+        elif entry is not None:
+            characters += len(entry.name) + len(entry.description) + len(entry.entrypoint_path)
+            if characters > MAX_CHARACTERS:
+                break
+            yield entry
+        listed += 1
+    if left := len(folders) - listed:
+        few = f"{left:,} more folders: at most {MAX_SKILLS} skills and {MAX_CHARACTERS:,} characters of one are listed"
+        omissions.append(omission(str(root), "budget_limit", few))
+
+
+def _entry(scope: SkillScope, file: FoundFile) -> SkillEntry:
+    says = front_matter(file.data[:MAX_FRONT_MATTER].decode("utf-8", "replace"))
+    folder, _, _ = file.path.rpartition("/")
+    return SkillEntry(
+        name=as_text(says.get("name") or folder.rpartition("/")[2])[:MAX_NAME],
+        description=as_text(says.get("description", ""))[:MAX_DESCRIPTION],
+        scope=scope,
+        root=folder,
+        entrypoint_path=file.path,
+        digest=file.digest,
+    )
 
 
 def _folders(root: Path) -> list[Path]:
     try:
-        return sorted(path for path in root.iterdir() if path.is_dir())
+        return sorted(root / each.name for each in os.scandir(root) if os.path.isdir(each.path))  # noqa: PTH112
     except OSError:
         return []
 
 
-def read_skill(path: Path, beneath: Path) -> bytes:
-    """A `SKILL.md`. Raises FileNotFoundError; ToolReported or InvalidConfig where no plain file beneath is read."""
-    folder = Workspace.at(beneath)
-    name = str(path.relative_to(beneath))
-    if folder.stat(name) is None:
-        raise FileNotFoundError(path)
-    return folder.read(name).data
+def read_skill(path: Path, beneath: Path, parse: Callable[[FoundFile], T]) -> T | ContextOmission | None:
+    """What `parse` makes of a `SKILL.md`; None where there is none. Does not raise."""
+    return read_found(beneath, str(path.relative_to(beneath)), MAX_FILE, parse)

@@ -1,5 +1,6 @@
 """Where skills are looked for: one list of places a scope, and the first place that exists is the scope's root."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,7 +32,8 @@ def roots(of: ExecutionRoots, kind: AgentKind) -> list[tuple[SkillScope, Path]]:
         folder = folders[scope]
         if folder is None:
             continue
-        there = next((path for place in PLACES[scope] if (path := Path(folder) / place).is_dir()), None)
+        places = (Path(folder) / place for place in PLACES[scope])
+        there = next((path for path in places if os.path.isdir(path)), None)  # noqa: PTH112  (it never raises)
         if there is not None:
             found.append((scope, there))
     return found

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import ToolFailed, ToolResult, ToolStarted, TurnCompleted, TurnFailed
+from wakeful.contracts.events import ToolFailed, ToolResult, ToolStarted, TurnCompleted
 from wakeful.store.memory_tables import MemoryTables
 from wakeful.store.table_changes import Changes, changes, needs_of
 from wakeful.store.tables.row_rules import OpenCall, OpenCost
@@ -53,7 +53,7 @@ class Book:
                 if (tally := self._costs_so_far.get(turn_id)) is None:
                     tally = self._costs_so_far[turn_id] = CostTally()
                 tally.take(fact)
-            elif kind in (TurnCompleted, TurnFailed):
+            elif kind is TurnCompleted:  # one that failed may be tried again, and costs what it cost before as well
                 self._costs_so_far.pop(fact.turn_id or "", None)
             # Once a call has its outcome, nobody asks for its arguments again.
             elif isinstance(fact.event, ToolStarted):

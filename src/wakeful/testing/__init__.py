@@ -1,9 +1,9 @@
 """For tests of programs that use wakeful: offline, repeatable, and killed on purpose.
 
-Here live the scripted model's strict form, recordings, a clock that stands still, ids that count, stores of what waits
-for somebody, the crash suite and the pytest plugin. It stands outside the layers and may import any of them; nothing in
-them imports it. Names are loaded when they are first used, because pytest imports this package in every project that
-has wakeful installed.
+Here live the scripted model's strict form, recordings, a provider with weather, a clock that stands still, ids that
+count, stores of what waits for somebody, the crash suite and the pytest plugin. It stands outside the layers and may
+import any of them; nothing in them imports it. Names are loaded when they are first used, because pytest imports this
+package in every project that has wakeful installed.
 """
 
 from importlib import import_module
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from wakeful.testing.effect_ledger import Ledger, LedgerEntry
     from wakeful.testing.fixed_parts import FixedClock, SequentialIds
     from wakeful.testing.network import NetworkRefused, network_refused
+    from wakeful.testing.provider_server.server import ProviderServer
+    from wakeful.testing.provider_server.weather import Weather
     from wakeful.testing.recording import record
     from wakeful.testing.scripts import scripted
     from wakeful.testing.waiting_stores import MemoryPendingActionStore, MemoryRuntimeToolStore
@@ -37,6 +39,8 @@ _HOMES = {
     "MemoryRuntimeToolStore": "waiting_stores",
     "NetworkRefused": "network",
     "network_refused": "network",
+    "ProviderServer": "provider_server.server",
+    "Weather": "provider_server.weather",
 }
 
 __all__ = [
@@ -50,7 +54,9 @@ __all__ = [
     "MemoryPendingActionStore",
     "MemoryRuntimeToolStore",
     "NetworkRefused",
+    "ProviderServer",
     "SequentialIds",
+    "Weather",
     "kill_everywhere",
     "network_refused",
     "record",

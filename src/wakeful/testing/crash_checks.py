@@ -5,6 +5,7 @@ repeated   an effect happened twice that may happen only once
 hidden     nobody is told of an effect whose outcome is unknown
 wedged     the turn did not finish when the same program was run again, or not as it would have without the kill; a row
            is not what the log says, or something waits and nobody is told to look
+different  a decision that stands in the log does not come out the same when it is made again from the log
 """
 
 from collections import Counter
@@ -89,10 +90,15 @@ class KillReport:
     def wedged(self) -> list[BrokenPromise]:
         return self.of("wedged")
 
+    @property
+    def different(self) -> list[BrokenPromise]:
+        return self.of("different")
+
     def __str__(self) -> str:
         head = (
             f"{self.kills} kills at {self.points} points: {len(self.lost)} lost, {len(self.repeats)} repeated, "
-            f"{len(self.hidden)} hidden, {len(self.wedged)} wedged; {self.unknown} outcomes unknown and visible"
+            f"{len(self.hidden)} hidden, {len(self.wedged)} wedged, {len(self.different)} different; "
+            f"{self.unknown} outcomes unknown and visible"
         )
         unreached = [f"not reached again: {', '.join(map(str, self.unreached))}"] if self.unreached else []
         return "\n".join([head, *unreached, *(f"- {violation}" for violation in self.violations)])
@@ -121,6 +127,7 @@ def check_recovery(point: KillPoint, unharmed: Moment, killed: Moment, recovered
         "repeated": list(_repeats(killed, recovered)),
         "hidden": list(_hidden(killed, recovered)),
         "wedged": [*_other_ends(unharmed, recovered), *recovered.log.misfits],
+        "different": recovered.log.different,
     }
     return [BrokenPromise(promise, point, what) for promise, found in promises.items() for what in found]
 

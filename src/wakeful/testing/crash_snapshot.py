@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from wakeful.contracts.content import text_of
 from wakeful.contracts.envelope import StoredFact
+from wakeful.contracts.errors import TurnUnreadable
 from wakeful.contracts.events import (
     AssistantRecorded,
     ToolDispatched,
@@ -15,6 +17,7 @@ from wakeful.contracts.events import (
     UnknownResolved,
 )
 from wakeful.ports import Store, TurnFilter, TurnState
+from wakeful.service.queries.replay import replay_turn
 from wakeful.testing.crash_rows import find_misfits
 
 CallName = tuple[str, str]
@@ -54,6 +57,8 @@ class Snapshot:
     """For each agent, its events in order: kind and time."""
     misfits: list[str] = field(default_factory=list)
     """What is wrong with the rows that follow from the log."""
+    different: list[str] = field(default_factory=list)
+    """Decisions that come out differently when they are made again."""
 
     @property
     def count(self) -> int:
@@ -85,8 +90,20 @@ async def take_snapshot(store: Store) -> Snapshot:
         seen.unknown.add((row.turn_id, row.call_id))
     for turn in await store.find_turns(TurnFilter(), limit=sys.maxsize):
         seen.turns[turn.turn_id] = TurnSeen(turn.state, answers.get(turn.turn_id, ""))
+    seen.different = await find_differences(store)
     seen.misfits = await find_misfits(store)
     return seen
+
+
+async def find_differences(store: Store) -> list[str]:
+    """Decisions of any turn that do not come out the same when they are made again, the first of each turn."""
+    found: list[str] = []
+    for turn in await store.find_turns(TurnFilter(), limit=sys.maxsize):
+        with suppress(TurnUnreadable):  # its configuration is gone: nothing can be decided from that log
+            difference = (await replay_turn(store, turn)).divergence
+            if difference is not None:
+                found.append(f"turn {turn.turn_id}: {difference}")
+    return found
 
 
 def _note(recorded: list[StoredFact], seen: Snapshot) -> Iterator[tuple[str, str]]:

@@ -45,6 +45,11 @@ def status_of(facts: StatusFacts) -> LifeStatus:
     return "asleep" if facts.waits else "awake_idle"
 
 
+def waited_for(status: str, providers: Sequence[str]) -> str:
+    """Of an agent that could run: the providers whose answer its turns wait for."""
+    return ", ".join(dict.fromkeys(providers)) if status in ("awake_idle", "asleep") else ""
+
+
 class ToolTiming(Value):
     """How long calls of a tool took."""
 

@@ -16,6 +16,7 @@ from wakeful.contracts.events import (
     Terminal,
     ToolDispatched,
     ToolStarted,
+    TurnRetried,
     TurnStarted,
 )
 from wakeful.contracts.values import Value, unchecked
@@ -42,10 +43,17 @@ class CostLine(Value):
     """The part of the output that was thought."""
     cost: str = "0"
     """A decimal number: what the priced calls cost."""
+    cut_off: str = "0"
+    """What was reserved for calls that were cut off, and whose cost nobody said. Budgets count them at this."""
     local_calls: int = 0
     """Calls that a server on this machine answered, at no price."""
     unpriced_calls: int = 0
     """Calls whose cost is not known: their model has no known price, or nobody reported what they used."""
+
+    @property
+    def spent(self) -> str:
+        """What budgets count: `cost` and `cut_off` together."""
+        return decimal_text(Decimal(self.cost) + Decimal(self.cut_off))
 
 
 class CostSummary(Value):
@@ -98,13 +106,14 @@ _cost_line, _cost_summary = unchecked(CostLine), unchecked(CostSummary)
 def line(groups: Iterable[CallGroup]) -> CostLine:
     """Some calls, added up."""
     count = unpriced = local = 0
-    used, cost = NOTHING, Decimal(0)
+    used, cost, held = NOTHING, Decimal(0), Decimal(0)
     for group in groups:
         count += group.calls
         unpriced += 0 if is_script(group.model_ref) else group.unpriced
         local += group.calls if group.price_list is not None and group.price_list.name == LOCAL_LIST else 0
         used = used + group.used
         cost += group.cost
+        held += group.held
     return _cost_line(
         calls=count,
         input_tokens=used.input_tokens,
@@ -113,6 +122,7 @@ def line(groups: Iterable[CallGroup]) -> CostLine:
         output_tokens=used.output_tokens,
         reasoning_tokens=used.reasoning_tokens,
         cost=decimal_text(cost),
+        cut_off=decimal_text(held),
         local_calls=local,
         unpriced_calls=unpriced,
     )
@@ -147,6 +157,8 @@ def cost_summary(turn_id: str, facts: Iterable[StoredFact]) -> CostSummary:
                 subtasks += 1
             case Terminal() as event:
                 end = event
+            case TurnRetried():
+                end = None
     groups = call_groups(calls)
     by_depth = grouped((str(group.depth), group) for group in groups)
     return _cost_summary(

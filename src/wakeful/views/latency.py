@@ -16,6 +16,7 @@ from wakeful.contracts.events import (
     Terminal,
     ToolFailed,
     ToolResult,
+    TurnRetried,
     TurnStarted,
 )
 from wakeful.views.turn_record import RoundLatency, ToolLatency, TurnLatency
@@ -78,6 +79,8 @@ def turn_latency(turn_id: str, facts: Iterable[StoredFact]) -> TurnLatency:
                 )
             case Terminal() as event:
                 end = event
+            case TurnRetried():
+                end = None
     own = [one for one in rounds if one.depth == 0]
     provider_ms = sum(one.provider_round_ms + one.lost_ms for one in own) + sum(
         sum(each) for (inside, _), each in lost.items() if not inside

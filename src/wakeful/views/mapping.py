@@ -48,6 +48,7 @@ VIEWS: dict[str, ViewNames] = {
     "assistant.recorded": ViewNames(run="text", wire="chunk", loop="continuation_message_added"),
     "model.completed": ViewNames(run="usage"),
     "model.failed": ViewNames(run="error"),
+    "model.wait_started": ViewNames(run="waiting"),
     "tool.started": ViewNames(run="tool_call", wire="tool_call_update", loop="tool_call"),
     "tool.progress": ViewNames(run="mcp_progress"),
     "tool.result": ViewNames(run="tool_result", wire="tool_call_update", loop="tool_result"),
@@ -56,6 +57,7 @@ VIEWS: dict[str, ViewNames] = {
     "context.compaction.started": ViewNames(run="context"),
     "context.compaction.completed": ViewNames(run="context"),
     "context.compaction.failed": ViewNames(run="context"),
+    "runtime.warning": ViewNames(run="warning"),
     # While a workflow is planned and while one runs; calls of either are told as calls as well.
     "subagent.started": ViewNames(wire="planning_update"),
     "answer.rejected": ViewNames(wire="planning_update"),
@@ -78,6 +80,9 @@ TURN_STATUS: dict[TurnStatus, WireStatus] = {
 
 WIRE_STOP: Final[dict[StopCause, WireStop]] = {
     "invalid_output": "provider_error",  # the model was asked again, and what it gave never fitted
+    "cut_off": "tokens",  # the limit of one answer, and not of the turn
+    "filtered": "provider_error",
+    "refused": "provider_error",
     "node_failed": "stalled",  # what depended on the node of a workflow cannot go on
     "runtime_error": "interrupted",  # nothing that anybody said or did ended it
 }

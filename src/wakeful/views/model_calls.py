@@ -15,25 +15,11 @@ from wakeful.contracts.events import (
     ModelRequested,
     RoutingCandidatesResolved,
 )
-from wakeful.contracts.models import FailureKind, TokenUsage
+from wakeful.contracts.models import TokenUsage
 from wakeful.contracts.values import Value, unchecked
+from wakeful.decisions.spend_windows import costs_nothing
 
 SCRIPTED = "scripted:"
-
-
-REFUSED: frozenset[FailureKind] = frozenset(
-    {
-        "rate_limited",
-        "overloaded",
-        "auth_error",
-        "quota_exhausted",
-        "contract_error",
-        "context_length_exceeded",
-        "unsupported_transport",
-    }
-)
-"""Failures of which the provider itself said that it would not answer: nothing was used."""
-
 
 NOTHING = TokenUsage()
 
@@ -64,8 +50,13 @@ class ModelCall:
     usage: TokenUsage | None = None
     """None: nobody reported any."""
     refused: bool = False
+    """The provider did not begin with an answer: nothing was used."""
     cost: Decimal | None = None
     price_list: PriceListUsed | None = None
+    reserved: Decimal = Decimal(0)
+    """What was held back for it, where something limits it."""
+    held: Decimal = Decimal(0)
+    """Of that, what budgets count it at: it is over, it was not free, and nobody said what it cost."""
     price_known: bool = False
     number: int = 0
     """How many requests of its turn were sent before it, where they are counted."""
@@ -101,21 +92,24 @@ class CallFacts:
             case ModelRequested() as event:
                 call = self.open[place] = ModelCall(event.model_ref, fact.depth, fact.at, fact.turn_id or "")
                 call.parent_call_id = fact.parent_call_id
+                if event.reserved_usd is not None:
+                    call.reserved = Decimal(event.reserved_usd)
                 return call
             case ModelCompleted() as event:
                 if (done := self.open.pop(place, None)) is not None:
-                    done.usage = event.token_usage
+                    done.usage, done.held = event.token_usage, done.reserved
                     self.ended[place] = done
             case ModelFailed() as event:
                 # One that was turned down before it was sent is no call.
                 if (lost := self.open.pop(place, None)) is not None:
                     lost.usage = event.token_usage
-                    lost.refused = event.failure_kind in REFUSED or event.stage == "connect"
+                    lost.refused = costs_nothing(event)
+                    lost.held = Decimal(0) if lost.refused else lost.reserved
                     self.ended[place] = lost
             case CostRecorded() as event:
                 self.priced.add(event.model_ref)
                 if (paid := self.ended.get(place)) is not None and event.priced:
-                    paid.cost = Decimal(event.amount)
+                    paid.cost, paid.held = Decimal(event.amount), Decimal(0)
                     paid.price_list = _price_list_used(name=event.price_list, date=event.price_date)
             case CostEstimated() as event:
                 self.priced.add(event.model_ref)
@@ -144,6 +138,8 @@ class CallGroup(NamedTuple):
     unreported: int
     used: TokenUsage
     cost: Decimal
+    held: Decimal = Decimal(0)
+    """What was reserved for requests that were cut off, and whose cost nobody said."""
 
 
 class TurnCost(NamedTuple):
@@ -172,6 +168,7 @@ def call_groups(calls: Iterable[ModelCall]) -> list[CallGroup]:
             unreported=sum(not call.is_reported for call in each),
             used=sum((call.usage for call in each if call.usage is not None), NOTHING),
             cost=sum((call.cost for call in each if call.cost is not None), Decimal(0)),
+            held=sum((call.held for call in each), Decimal(0)),
         )
         for key, each in groups.items()
     ]
@@ -180,7 +177,7 @@ def call_groups(calls: Iterable[ModelCall]) -> list[CallGroup]:
 class _GroupSum:
     """A `CallGroup` while requests are added to it."""
 
-    __slots__ = ("calls", "cost", "first", "refused", "unpriced", "unreported", "used")
+    __slots__ = ("calls", "cost", "first", "held", "refused", "unpriced", "unreported", "used")
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -189,11 +186,12 @@ class _GroupSum:
         self.refused = 0
         """Those that were refused: priced, if their model has a price."""
         self.used = NOTHING
-        self.cost = Decimal(0)
+        self.cost = self.held = Decimal(0)
 
     def add(self, call: ModelCall) -> None:
         self.first = min(self.first, call.number)
         self.calls += 1
+        self.held += call.held
         if call.cost is not None:
             self.cost += call.cost
         elif call.refused:
@@ -266,6 +264,7 @@ class CostTally:
                 unreported=group.unreported,
                 used=group.used,
                 cost=group.cost,
+                held=group.held,
             )
             for key, group in sorted(whole._sums.items(), key=lambda entry: entry[1].first)
         ]

@@ -10,9 +10,14 @@ class AgentLine(Value):
     agent: str
     state: str
     """As `wakeful agent` says it; `run`: it belongs to single runs, and no runtime looks after it."""
+    waiting_for: str = ""
+    """The provider that does not answer a turn of it, while nothing else of it runs."""
     next_wake: float | None = None
     """The next timer, or the end of a wait, in Unix seconds."""
     spent_today_usd: str = "0"
+    """Since the owner's day began, as budgets count it."""
+    cut_off_today_usd: str = "0"
+    """Of it, what was reserved for requests that were cut off, and whose cost nobody said."""
     spent_is_complete: bool = True
     """False: some request of today has no known price, and the sum is a lower bound."""
     needs: tuple[str, ...] = ()

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from wakeful.contracts.conversation import AssistantItem
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import Fact, iso
 from wakeful.contracts.events import (
     AssistantRecorded,
     CallAsked,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
+    ModelWaiting,
     ToolFailed,
     ToolProgress,
     ToolResult,
@@ -33,10 +34,13 @@ from wakeful.views.run_stream_events import (
     ToolCallEvent,
     ToolResultEvent,
     UsageEvent,
+    WaitingEvent,
 )
 
 Events: TypeAlias = list[RunEvent]
 Phase: TypeAlias = Literal["executor", "planner"]
+SHOWN_FROM = 2_000_000
+"""Microseconds from the loss of a request: a wait that is over by then is not worth a word."""
 
 
 @dataclass(slots=True)
@@ -133,6 +137,8 @@ class Rounds:
                         phase=self._phase,
                     )
                 ]
+            case ModelWaiting() as event:
+                return self._waits(seq, fact, event)
             case ModelCompleted() as event:
                 step.usage = UsageEvent(
                     step=step.number,
@@ -166,6 +172,23 @@ class Rounds:
                 step.results[call_id] = self._result(seq, step.number, call_id, event)
                 return [*announced, *self.release()]
         return []
+
+    def _waits(self, seq: int, fact: Fact, event: ModelWaiting) -> Events:
+        """What only takes a moment is not shown."""
+        if event.next_try - event.since < SHOWN_FROM:
+            return []
+        waiting = WaitingEvent(
+            step=fact.step or 0,
+            provider=event.model_ref.partition(":")[0],
+            model_ref=event.model_ref,
+            failure_kind=event.failure_kind,
+            message=self._safe(event.message),
+            next_try=iso(event.next_try),
+            seconds=max(0, event.next_try - fact.at) / 1_000_000,
+            event_seq=seq,
+            phase=self._phase,
+        )
+        return [waiting]
 
     def _said(self, seq: int, step: _Step, event: AssistantRecorded) -> Events:
         step.listening = False

@@ -19,14 +19,16 @@ from wakeful.contracts.events import (
     TurnCompleted,
     TurnFailed,
     TurnInterjected,
+    TurnRetried,
     TurnStarted,
     TurnSuspended,
+    WarningIssued,
 )
 from wakeful.contracts.models import ModelGlimpse
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.views.mapping import is_roots, shown
 from wakeful.views.rounds import Events, Rounds
-from wakeful.views.run_stream_events import ContextEvent, MessageInjectedEvent, StatusEvent
+from wakeful.views.run_stream_events import ContextEvent, MessageInjectedEvent, StatusEvent, WarningEvent
 
 
 class RunStream:
@@ -50,6 +52,8 @@ class RunStream:
     def feed(self, recorded: StoredFact) -> Events:
         """What a stored fact adds to the stream."""
         seq, fact = recorded.seq, recorded.fact
+        if fact.turn_id == self.turn_id and isinstance(fact.event, TurnRetried):
+            self.ended = False
         if self.ended or fact.turn_id != self.turn_id or seq <= self._seen:
             return []
         self._seen = seq
@@ -78,7 +82,11 @@ class RunStream:
                 return [StatusEvent(status="starting", turn_id=self.turn_id, event_seq=seq)]
             case TurnSuspended() as event:
                 status = StatusEvent(
-                    status="suspended", turn_id=self.turn_id, waiting_for=event.waiting_for, event_seq=seq
+                    status="suspended",
+                    turn_id=self.turn_id,
+                    waiting_for=event.waiting_for,
+                    reason=event.reason,
+                    event_seq=seq,
                 )
                 return [*self._held(), status]
             case TurnCompleted() | TurnFailed() as event:
@@ -101,6 +109,8 @@ class RunStream:
                 return [
                     MessageInjectedEvent(message_id=event.message_id, text=said, said_by=event.said_by, event_seq=seq)
                 ]
+            case WarningIssued() as event:
+                return [WarningEvent(code=event.code, message=self.hide(event.message), event_seq=seq)]
             case ContextResolved() | CompactionStarted() | CompactionCompleted() | CompactionFailed():
                 return _context(seq, fact.event)
         return None

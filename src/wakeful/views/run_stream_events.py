@@ -37,6 +37,8 @@ class StatusEvent(_RunEvent):
     message: str = ""
     waiting_for: tuple[str, ...] = ()
     """When suspended: what the turn waits for."""
+    reason: str | None = None
+    """When suspended: what for. After `provider`, the same run may go on by itself."""
     usage: TokenUsage | None = None
     """When it is over: what all its rounds used, children and the planner included; None when nobody reported it."""
 
@@ -155,6 +157,14 @@ class ContextEvent(_RunEvent):
     reason: str = ""
 
 
+class WarningEvent(_RunEvent):
+    """The run was warned: a setting has no effect, an answer was cut short, money is enough for one answer more."""
+
+    type: Literal["warning"] = "warning"
+    code: str
+    message: str
+
+
 class MessageInjectedEvent(_RunEvent):
     """A message was added to the run while it was running."""
 
@@ -177,6 +187,21 @@ class ErrorEvent(_RunEvent):
     """The round goes on with another attempt or another model."""
 
 
+class WaitingEvent(_RunEvent):
+    """No model answers for now, and the request is made again later. Shown once it has taken two seconds or will."""
+
+    type: Literal["waiting"] = "waiting"
+    step: int
+    provider: str
+    model_ref: str
+    failure_kind: FailureKind
+    message: str
+    next_try: str
+    """In ISO-8601."""
+    seconds: float
+    """From now until then."""
+
+
 _AnyRunEvent: TypeAlias = (
     StatusEvent
     | StepEvent
@@ -186,8 +211,10 @@ _AnyRunEvent: TypeAlias = (
     | McpProgressEvent
     | ToolResultEvent
     | ContextEvent
+    | WarningEvent
     | MessageInjectedEvent
     | ErrorEvent
+    | WaitingEvent
 )
 StreamEvent: TypeAlias = _AnyRunEvent | OutputEvent | SubtaskEvent
 """The events of `stream()`. Subtask events and unstored output are in no view of the log."""

@@ -32,6 +32,8 @@ class AgentRecord(Value):
     """Its folder."""
     status: LifeStatus
     """How it stands now, as its rows say."""
+    waiting_for: str = ""
+    """The provider that does not answer a turn of it, while nothing else of it runs."""
     kind: AgentKind
     visibility: Visibility
     ownership: Ownership
@@ -188,7 +190,7 @@ class TimerRecord(Value):
 
 
 LifeWord: TypeAlias = Literal["running", "queued", "waiting", "idle", "paused", "stopped", "broken"]
-"""broken: none of the others; a runtime's watchdog repairs it."""
+"""broken: none of the others, and a runtime's watchdog repairs it; or a child that could not be run and is over."""
 
 
 class ThreadLife(Value):

@@ -54,6 +54,26 @@ class SteeredTurn(TurnRecord):
     """There when somebody has to take it up."""
 
 
+class FailedTurnRecord(TurnRecord):
+    """A turn that failed or reached a limit, and why."""
+
+    stop_reason: str
+    cause: str
+    """The kind of a provider's failure (`server_error`, `rate_limited` ...), else the stop reason."""
+    message: str = ""
+    raises: str = ""
+    """The option of `wakeful retry` that gives it more of what it ran out of; blank: it needs none."""
+    retryable: bool
+    """It can be tried again: nothing in its thread has begun since."""
+
+
+class ReplacementMessage(Value):
+    """What can be sent in the place of a failed turn: what it asked, and the calls that have finished."""
+
+    turn_id: str
+    text: str
+
+
 class MessageReceipt(Value):
     """A message for a turn that is safe."""
 

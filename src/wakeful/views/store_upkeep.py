@@ -37,6 +37,8 @@ class VerifyReport(Value):
     store: str
     agents: int
     damage: list[LogDamage]
+    notes: list[str] = []
+    """What could not be proven, and is no damage."""
 
     @property
     def is_whole(self) -> bool:

@@ -21,6 +21,7 @@ from wakeful.contracts.events import (
     ToolResult,
     ToolStarted,
     TurnInterjected,
+    TurnRetried,
 )
 from wakeful.contracts.tools import PREVIEW_CHARS
 from wakeful.contracts.values import Value
@@ -115,8 +116,8 @@ class _Tree:
         request = self._said.take(fact)
         if request is not None and request.parent_call_id is not None:
             self._inside.append(request)
-        if isinstance(event, Terminal):
-            self._over = True
+        if isinstance(event, Terminal | TurnRetried):
+            self._over = isinstance(event, Terminal)
         if fact.call_id is None or not is_conversations(fact):
             return
         match event:
@@ -229,6 +230,7 @@ def thread_messages(facts: Iterable[StoredFact], secrets: RunSecrets | None = No
     secrets = secrets if secrets is not None else RunSecrets()
     secrets.learn(facts)
     turns: dict[str, _Answer] = {}
+    over: dict[str, _Answer] = {}
     messages: list[ThreadMessage] = []
     for seq, fact in ((entry.seq, entry.fact) for entry in facts):
         if fact.turn_id is None:
@@ -243,7 +245,11 @@ def thread_messages(facts: Iterable[StoredFact], secrets: RunSecrets | None = No
                 answer.text, answer.seq = item.text or answer.text, seq
             case Terminal() as end:
                 answer.seq = seq
+                over[fact.turn_id] = answer
                 messages.append(_answered(fact.turn_id, turns.pop(fact.turn_id), TURN_STATUS[end.status], secrets))
+            case TurnRetried():  # one answer a turn: what it ends with now takes the place of the failure
+                messages = [each for each in messages if (each.turn_id, each.role) != (fact.turn_id, "assistant")]
+                turns[fact.turn_id] = over.pop(fact.turn_id, answer)
     messages += (_answered(turn, answer, "running", secrets) for turn, answer in turns.items() if answer.seq)
     return sorted(messages, key=lambda message: message.event_seq)
 

@@ -8,7 +8,7 @@ mixed as their facts are stored. Planners and summaries of subtasks are not show
 from collections.abc import Sequence
 
 from wakeful.contracts.envelope import Fact, StoredFact
-from wakeful.contracts.events import SubagentCompleted, SubagentFailed, SubagentStarted
+from wakeful.contracts.events import SubagentCompleted, SubagentFailed, SubagentStarted, TurnRetried
 from wakeful.contracts.models import ModelGlimpse
 from wakeful.views.rounds import Rounds
 from wakeful.views.run_stream import RunStream
@@ -35,7 +35,11 @@ class TreeStream:
     def feed(self, recorded: StoredFact) -> list[StreamEvent]:
         """What a stored fact adds to the stream."""
         fact = recorded.fact
-        if self.ended or fact.turn_id != self._root.turn_id or recorded.seq <= self._seen:
+        if (
+            (self.ended and not isinstance(fact.event, TurnRetried))
+            or fact.turn_id != self._root.turn_id
+            or recorded.seq <= self._seen
+        ):
             return []
         self._seen = recorded.seq
         shown: list[StreamEvent] = [*self._root.feed(recorded)]

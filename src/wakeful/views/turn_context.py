@@ -293,7 +293,9 @@ def left_out_of(resolved: ContextResolved | None, summaries: dict[str, SummaryVi
     found = []
     for omission in resolved.omissions if resolved is not None else ():
         summary = summaries.get(omission.ref)
-        words = f"{summary.stands_for} messages; the summary stands for them" if summary is not None else ""
+        words = (
+            f"{summary.stands_for} messages; the summary stands for them" if summary is not None else omission.detail
+        )
         found.append(ContextLeftOut(ref=omission.ref, reason=omission.reason, words=words))
     return tuple(found)
 

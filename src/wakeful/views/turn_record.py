@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from wakeful.contracts.envelope import StoredFact, iso
-from wakeful.contracts.events import AssistantRecorded, Terminal
+from wakeful.contracts.events import AssistantRecorded, Terminal, TurnRetried
 from wakeful.contracts.values import Value
 from wakeful.views.mapping import is_roots
 
@@ -78,6 +78,7 @@ class TurnLatency(Value):
 def terminal_record(turn_id: str, facts: Iterable[StoredFact]) -> TurnTerminalRecord | None:
     """How the turn ended; None while it has no terminal fact, whatever its last words were."""
     last_text: str | None = None
+    record: TurnTerminalRecord | None = None
     for _, _, fact in facts:
         if fact.turn_id != turn_id:
             continue
@@ -85,11 +86,13 @@ def terminal_record(turn_id: str, facts: Iterable[StoredFact]) -> TurnTerminalRe
             case AssistantRecorded(item=item) if is_roots(fact):
                 last_text = item.text or last_text or ""
             case Terminal() as end:
-                return TurnTerminalRecord(
+                record = TurnTerminalRecord(
                     turn_index=end.turn_index,
                     kind="completed" if end.status == "completed" else "aborted",
                     last_assistant_message=last_text,
                     completed_at=iso(fact.at),
                     duration_ms=round(end.duration_ms),
                 )
-    return None
+            case TurnRetried():
+                record = None
+    return record

@@ -200,8 +200,7 @@ class _Tree:
         }
         if said is not None and said.get("final_preview"):
             root.attributes[names.OUTPUT_MESSAGES] = _messages("assistant", [str(said["final_preview"])])
-        if event.status == "failed":
-            root.error = event.stop_reason
+        root.error = event.stop_reason if event.status == "failed" else ""
 
     def _model(self, fact: Fact, said: Mapping[str, Any] | None) -> None:
         where = f"model/{fact.level or ''}"

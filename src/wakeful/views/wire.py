@@ -23,6 +23,7 @@ from wakeful.contracts.events import (
     ToolStarted,
     TurnFailed,
     TurnInterruptRequested,
+    TurnRetried,
 )
 from wakeful.contracts.models import ModelGlimpse, TextDelta
 from wakeful.contracts.tools import PREVIEW_CHARS
@@ -89,6 +90,8 @@ class WireView:
     def feed(self, recorded: StoredFact) -> Messages:
         """What a stored fact is sent as."""
         seq, fact = recorded.seq, recorded.fact
+        if fact.turn_id == self.turn_id and isinstance(fact.event, TurnRetried):
+            self.ended = False
         if self.ended or fact.turn_id != self.turn_id or seq <= self._seen:
             return []
         self._seen = seq
@@ -134,6 +137,8 @@ class WireView:
         match event:
             case TurnInterruptRequested():
                 self._stopping = True
+            case TurnRetried():
+                self._stopping = False
             case LimitChanged() if shown(event).wire is not None and event.limit_name in _REASONS:
                 return [
                     BudgetExceeded(

@@ -7,7 +7,7 @@ links, a link is read and its parts are walked in turn, and `..` goes back to a 
 stay inside are followed. An absolute link leads out by definition, also when it would come back in.
 
 Everything here raises OSError; EXDEV means that the path leads out, EMLINK that it leads through a link and none
-was to be followed.
+was to be followed, ENAMETOOLONG that it has more levels than anybody works in.
 """
 
 import ctypes
@@ -24,6 +24,8 @@ from types import TracebackType
 from typing import Any
 
 MAX_LINKS = 40
+MAX_LEVELS = 200
+"""A path with more folders is refused (ENAMETOOLONG): while one is walked, a handle of each is open."""
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 """Without blocking: somebody may have put a pipe where a file was."""
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -88,6 +90,7 @@ def split(path: str) -> list[str]:
 def open_beneath(root: int, parts: Iterable[str], flags: int = READ, *, kernel: bool, links: bool = True) -> int:
     """A handle of what the path names, links followed as long as they stay inside; without `links`, none."""
     listed = list(parts)
+    _refuse_depth(len(listed))
     for attempt in range(_TRIES):
         try:
             if kernel and links:
@@ -117,9 +120,10 @@ def walk(
     `follow` is about the last part: a link there is followed, or is itself what was meant. Without `links`, none is
     followed anywhere.
     """
+    todo = deque(parts)
+    _refuse_depth(len(todo))
     held = [os.dup(root)]
     names: list[str] = []
-    todo = deque(parts)
     followed = 0
     try:
         while todo:
@@ -149,11 +153,17 @@ def walk(
             if target.startswith("/"):
                 raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
             todo.extendleft(reversed(split(target)))
+            _refuse_depth(len(names) + len(todo))
         found = os.fstat(held[-1])
         return RootedPlace(held.pop(), ".", tuple(names), found)
     finally:
         for handle in held:
             os.close(handle)
+
+
+def _refuse_depth(levels: int) -> None:
+    if levels > MAX_LEVELS:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
 
 
 def look(folder: int, name: str) -> os.stat_result | None:

@@ -56,10 +56,13 @@ from wakeful.contracts.events import (
     ThreadDeleted,
     TimerArmed,
     TriggerCreated,
+    TurnFailed,
+    TurnRetried,
     TurnSuspended,
     UnrecognisedEvent,
     WaitCreated,
     WakeHintStored,
+    WakeMoved,
     WorkItemCreated,
     WorkItemRechecked,
     WorkItemUpdated,
@@ -117,11 +120,13 @@ BEGIN_WITH_MORE: dict[type, list[AnyEvent]] = {
     ProviderParked: [PARKED],
     ProviderUnparked: [PARKED],
     LivenessViolated: [sample(WaitCreated)],
+    WakeMoved: [sample(WaitCreated)],
     ChannelInputSettled: [sample(ChannelAdded), sample(ChannelInputReceived)],
     ChannelMessageClosed: [sample(AgentCreated), sample(NoticeRequested), SHOWN],
     WorkspaceUsed: [sample(WorkspaceAttached), sample(WorktreeRequested), sample(WorktreeCreated)],
     WorktreeRemoved: [sample(WorktreeRequested), sample(WorktreeCleanupRequested)],
     WorktreeRetained: [sample(WorktreeRequested), sample(WorktreeCleanupRequested)],
+    TurnRetried: [sample(TurnFailed)],
 }
 """Those that need more than one thing, or a thing of another family."""
 

@@ -67,7 +67,7 @@ async def test_a_message_without_a_turn_is_queued_and_opens_none(store: Store) -
     assert await store.message("m1") == row
     assert await store.turns() == []
     assert await store.busy_threads() == [BusyThread(AGENT, THREAD, turns=0, queued=1)]
-    assert await store.next_wake() == WakeRow(AGENT, THREAD, "", NOON, "message", "m1", NOON)
+    assert await store.next_wake() == WakeRow(AGENT, THREAD, "", NOON, "message", "m1", NOON, NOON)
 
 
 async def test_a_message_that_is_there_is_not_written_again(store: Store) -> None:
@@ -96,7 +96,7 @@ async def test_the_start_of_a_turn_opens_it_and_takes_its_messages(store: Store)
     await store.append(claim, [replace(ended("t1"), at=NOON + 9)])
     await store.release(claim)
     assert await states(store, "m1", "m2", "m3") == ["processed", "processed", "queued"]
-    assert await store.next_wake() == WakeRow(AGENT, THREAD, "", NOON + 9, "message", "t1", NOON + 9)
+    assert await store.next_wake() == WakeRow(AGENT, THREAD, "", NOON + 9, "message", "t1", NOON + 9, NOON + 9)
 
 
 async def test_a_turn_that_its_owner_opened_can_be_claimed_again_and_is_not_fresh(
@@ -200,7 +200,7 @@ async def test_a_deferred_message_is_due_at_its_deadline_and_not_before(store: S
     await store.admit(AGENT, [deferred("m1", NOON + 15 * MINUTES)])
     assert await states(store, "m1") == ["deferred"]
     assert (await store.busy_threads(), await store.queued(AGENT, THREAD)) == ([], [])
-    wake = WakeRow(AGENT, THREAD, "m1", NOON + 15 * MINUTES, "deferral", "m1", NOON + 15 * MINUTES)
+    wake = WakeRow(AGENT, THREAD, "m1", NOON + 15 * MINUTES, "deferral", "m1", NOON + 15 * MINUTES, NOON)
     assert await store.next_wake() == wake
     assert await store.deferrals(AGENT, THREAD) == [wake]
     assert await store.due_wakes(NOON + 14 * MINUTES, limit=9) == []

@@ -11,8 +11,8 @@ from wakeful.ports import Store, WakeRow
 DUE = NOON + MINUTE
 
 
-def wake(due_at: int) -> WakeRow:
-    return WakeRow(AGENT, THREAD, "timer:timer_1", due_at, "timer", "timer_1", due_at)
+def wake(due_at: int, set_at: int = NOON) -> WakeRow:
+    return WakeRow(AGENT, THREAD, "timer:timer_1", due_at, "timer", "timer_1", due_at, set_at)
 
 
 def cancelled() -> TimerCancelled:
@@ -34,7 +34,7 @@ async def test_a_timer_is_due_at_its_time_and_then_at_the_next(store: Store) -> 
         1,
     )
     assert row.last_message == f"msg of timer_1 at {DUE}"
-    assert await store.wake(AGENT, THREAD, "timer:timer_1") == wake(DUE + MINUTE)
+    assert await store.wake(AGENT, THREAD, "timer:timer_1") == wake(DUE + MINUTE, DUE)
 
 
 async def test_a_due_time_fires_once_with_one_message(store: Store, other: Store) -> None:

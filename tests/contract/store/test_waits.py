@@ -29,7 +29,7 @@ async def waited(store: Store, *facts: Fact) -> None:
 
 async def test_a_wait_is_due_at_its_deadline(store: Store) -> None:
     await waited(store)
-    row = WakeRow(AGENT, THREAD, "wait:wait_1", DEADLINE, "wait", "wait_1", DEADLINE)
+    row = WakeRow(AGENT, THREAD, "wait:wait_1", DEADLINE, "wait", "wait_1", DEADLINE, NOON)
     assert await store.next_wake() == row
     assert [wait.wait_id for wait in await store.open_waits(AGENT)] == ["wait_1"]
 
@@ -97,7 +97,7 @@ async def test_a_wait_has_an_id_of_its_own(store: Store) -> None:
 
 async def test_a_hint_for_a_free_thread_is_due_at_once(store: Store) -> None:
     await store.admit(AGENT, [created(), hinted(at=NOON + 3)])
-    assert await store.next_wake() == WakeRow(AGENT, THREAD, "hint", NOON + 3, "hint", "hint_1", NOON + 3)
+    assert await store.next_wake() == WakeRow(AGENT, THREAD, "hint", NOON + 3, "hint", "hint_1", NOON + 3, NOON + 3)
 
 
 async def test_a_hint_for_a_busy_thread_is_due_when_its_turn_has_ended(store: Store) -> None:
@@ -112,7 +112,7 @@ async def test_a_hint_for_a_busy_thread_is_due_when_its_turn_has_ended(store: St
     end.at = NOON + 9
     await store.append(claim, [end])
     await store.release(claim)
-    assert await store.next_wake() == WakeRow(AGENT, THREAD, "hint", NOON + 9, "hint", "hint_1", NOON + 9)
+    assert await store.next_wake() == WakeRow(AGENT, THREAD, "hint", NOON + 9, "hint", "hint_1", NOON + 9, NOON + 9)
 
 
 async def test_a_hint_behind_a_message_that_needs_no_turn_is_due_when_that_is_settled(store: Store) -> None:

@@ -21,19 +21,19 @@ async def begun(store: Store, *facts: Fact) -> None:
 
 
 def wake(subject: str, due_at: int | None, cause: str, cause_id: str) -> WakeRow:
-    return WakeRow(AGENT, THREAD, subject, due_at, cause, cause_id, due_at)  # type: ignore[arg-type]
+    return WakeRow(AGENT, THREAD, subject, due_at, cause, cause_id, due_at, NOON)  # type: ignore[arg-type]
 
 
 async def of_turns(store: Store) -> list[WakeRow]:
     """What a runtime looks at, the earliest first, but for what people are told."""
     found = await store.due_wakes(NOON + 10**12, limit=99)
-    return [row for row in found if row.cause not in ("notice", "reminder")]
+    return [row._replace(set_at=NOON) for row in found if row.cause not in ("notice", "reminder")]
 
 
 async def for_people(store: Store) -> list[WakeRow]:
     """What people are told, and when."""
     found = await store.due_wakes(NOON + 10**12, limit=99)
-    return [row for row in found if row.cause in ("notice", "reminder")]
+    return [row._replace(set_at=NOON) for row in found if row.cause in ("notice", "reminder")]
 
 
 def told(seq: int, at: int = NOON) -> WakeRow:
@@ -54,9 +54,11 @@ async def test_a_message_behind_a_turn_is_due_when_that_turn_has_ended(store: St
     await store.admit(AGENT, [posted("t3")])
     assert await store.next_wake() is None, "whoever runs the turn is at the thread"
     await step(store, "t1", replace(ended("t1"), at=NOON + 5))
-    assert await store.wake(AGENT, THREAD) == wake("", NOON + 5, "message", "t1")
+    assert await store.wake(AGENT, THREAD) == wake("", NOON + 5, "message", "t1")._replace(set_at=NOON + 5)
     await step(store, "t2", failed("t2", NOON + 6))
-    assert await store.wake(AGENT, THREAD) == wake("", NOON + 5, "message", "t1"), "one is left"
+    assert await store.wake(AGENT, THREAD) == wake("", NOON + 5, "message", "t1")._replace(set_at=NOON + 5), (
+        "one is left"
+    )
     await step(store, "t3", failed("t3", NOON + 7))
     assert await store.next_wake() is None
 
@@ -128,7 +130,7 @@ async def test_people_are_reminded_once(store: Store) -> None:
 async def test_a_run_of_the_library_has_a_caller_and_no_rows_for_a_runtime(store: Store) -> None:
     await store.admit(AGENT, [session(), posted("t1")])
     await step(store, "t1", started("t1"), asked("appr_1", turn="t1"), rests("t1", "approval_required", "appr_1"))
-    at_rest = WakeRow(AGENT, THREAD, "t1", NOON + 60, "expiry", "appr_1", None)
+    at_rest = WakeRow(AGENT, THREAD, "t1", NOON + 60, "expiry", "appr_1", None, NOON)
     assert await store.wakes_of(AGENT) == [at_rest]
     assert (await store.next_wake(), await store.notices()) == (None, [])
     await store.admit(AGENT, [replace(decided("appr_1", "timed_out", at=NOON + 60), turn_id="t1")])

@@ -114,7 +114,7 @@ def test_the_list_and_the_record_show_foreign_words_and_obey_none(wakeful: Wakef
         wakeful("approvals", "--all", "--store", "my runs.db"),
     ):
         assert shown.code == 0
-        assert 'pay(order="A17\\u001b[2K\\r? y", cents=4200, password="[redacted]")' in shown.out
+        assert 'pay(order="A17\\u001b[2K\\r? y", cents=4200, password=[secret password])' in shown.out
         assert "24 h left" in shown.out
         assert "pay asks before this call" in shown.out
         assert "--store 'my runs.db'" in shown.out
@@ -122,7 +122,7 @@ def test_the_list_and_the_record_show_foreign_words_and_obey_none(wakeful: Wakef
         assert "hunter2" not in shown.out
     (record,) = json.loads(wakeful("approvals", "--json", "--store", "my runs.db").out)
     one = wakeful("approvals", "show", record["approval_id"], "--store", "my runs.db")
-    assert "cents = 4200" in one.out
+    assert "cents=4200, password=[secret password]" in one.out
     assert all(
         f"wakeful approvals {word} {short(record['approval_id'])}" in one.out for word in ("approve", "edit", "always")
     )
@@ -372,7 +372,7 @@ def test_somebody_at_the_terminal_is_asked_right_there(folder: Path, payments: P
     code, out, shown = at_a_terminal(folder, RUN, [("\n> ", "s\n"), ("> ", "y\n")])
     assert (code, out) == (0, "Done.\n"), shown
     assert len(payments()) == 1
-    assert '? pay(order="A17\\u001b[2K\\r? y", cents=4200, password="[redacted]")' in shown
+    assert '? pay(order="A17\\u001b[2K\\r? y", cents=4200, password=[secret password])' in shown
     assert "why: pay asks before this call" in shown
     assert "hunter2" not in shown
 
@@ -413,3 +413,52 @@ def test_nobody_is_asked_when_the_command_says_so(folder: Path, payments: Paymen
     code, _, shown = at_a_terminal(folder, (*RUN, "--no-input"), [])
     assert (code, payments()) == (3, [])
     assert "y yes" not in shown
+
+
+LONG = """
+- calls:
+  - {name: pay, arguments: {order: "LINES", cents: 4200}}
+- Done.
+"""
+
+
+def test_a_call_that_was_cut_is_approved_by_its_number_once_it_was_shown(wakeful: Wakeful, folder: Path) -> None:
+    order = "\\n".join(f"    line {number}" for number in range(60)) + "\\nlast"
+    (folder / "pay.yaml").write_text(LONG.replace("LINES", order))
+    wakeful(*RUN)
+    listed = wakeful("approvals").out
+    assert "      |     line 0\n" in listed and "last" not in listed, "the beginning, with its indentation"
+    assert re.search(r"\n    \.\.\. \d+ more lines: wakeful approvals show appr_\w+\n", listed)
+    assert "approve:" not in listed and "reject:" in listed
+    for command in (("approve", "1"), ("approvals", "edit", "1", "cents=1"), ("approvals", "always", "1")):
+        refused = wakeful(*command)
+        assert refused.code == 2 and "the call of row 1 was not shown whole" in refused.err
+        assert "wakeful approvals show appr_" in refused.err
+    (record,) = json.loads(wakeful("approvals", "--json").out)
+    assert record["status"] == "pending"
+    wakeful("approvals")
+    assert "      | last\n" in wakeful("approvals", "show", "1").out
+    assert wakeful("approve", "1").code == 0
+
+
+def test_wide_cuts_nothing(wakeful: Wakeful, folder: Path) -> None:
+    order = "\\n".join(f"line  {number}" for number in range(60)) + "\\nlast"
+    (folder / "pay.yaml").write_text(LONG.replace("LINES", order))
+    wakeful(*RUN)
+    listed = wakeful("approvals", "--wide").out
+    assert "      | line  59\n      | last\n" in listed and "line  59\\nlast" in listed.splitlines()[1]
+    assert "…" not in listed and "more lines" not in listed
+    assert wakeful("approve", "1").code == 0
+
+
+def test_a_call_too_long_for_its_record_is_read_from_the_log_before_it_is_approved(
+    wakeful: Wakeful, folder: Path
+) -> None:
+    (folder / "pay.yaml").write_text(LONG.replace("LINES", "x" * 60_000 + " last"))
+    wakeful(*RUN)
+    listed = wakeful("approvals").out
+    assert "its arguments are not shown here: wakeful approvals show" in listed and "approve:" not in listed
+    assert wakeful("approve", "1").code == 2
+    shown = wakeful("approvals", "show", "1").out
+    assert "x last\n" in shown and "password" not in shown
+    assert wakeful("approve", "1").code == 0

@@ -50,15 +50,14 @@ def test_a_run_waits_for_money_says_so_and_goes_on_after_a_grant(
     (owner / "clerk.yaml").write_text((owner / "clerk.yaml").read_text().replace("0.0300", "0.0252"))
     waits = wakeful("run", "again", "--profile", "chat", "--agent", "clerk.yaml")
     assert waits.code == 3 and waits.out == ""
-    assert f"incomplete (cost): there is no money left in the month of agent clerk, which turns at {resets_at}" in (
-        waits.err
-    )
+    left = f"0.0249 USD are left of the month of agent clerk, which turns at {resets_at}, and the next request needs up"
+    assert f"waiting (cost): {left} to 0.0251 USD; nothing is lost" in waits.err
     assert "more for this month: wakeful budget grant --agent clerk --usd AMOUNT --window month" in waits.err
     listed = wakeful("resume", "--list").out
     turn = next(line.split()[0] for line in listed.splitlines() if line.startswith("turn"))
     assert f"{turn} waits for the month of agent clerk" in listed
     again = wakeful("resume", turn)
-    assert again.code == 3 and "there is no money left" in again.err
+    assert again.code == 3 and left in again.err
     assert len(provider.asked) == 1, "nothing was sent"
 
     granted = wakeful("budget", "grant", "--agent", "clerk", "--usd", "0.01", "--reason", "a launch")

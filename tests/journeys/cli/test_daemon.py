@@ -208,8 +208,29 @@ def test_a_restart_keeps_the_code_it_was_started_with_wherever_it_is_typed(
     other = home.json("daemon", "restart", "--listen", "none", "--tools", "other:agents")
     assert other["kept_options"] == ["--model scripted:demo"]
     (elsewhere / "other.py").unlink()
-    failed = home.wakeful("daemon", "restart", "--listen", "none", expect=1)
-    assert "daemon start --listen none --tools other:agents --model" in " ".join(failed.stderr.split())
+    failed = home.wakeful("daemon", "restart", expect=1)
+    assert f"daemon goes on as it was, process {other['pid']}." in " ".join(failed.stderr.split())
+    assert home.json("daemon", "status")["pid"] == other["pid"]
+
+
+def test_a_restart_stays_at_its_address_and_goes_nowhere_where_it_could_not_start(home: Home) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        first = home.json("daemon", "start", "--listen", "127.0.0.1:0")
+        placed = home.json("daemon", "restart", "--listen", first["http_addr"])
+        again = home.json("daemon", "restart")
+        assert (again["http_addr"], again["pid"] != placed["pid"]) == (first["http_addr"], True)
+        refused = home.wakeful("daemon", "restart", "--listen", taken, expect=1)
+        assert f"{taken} cannot be listened on" in " ".join(refused.stderr.split())
+        file = home.folder / "wakeful.toml"
+        before = file.read_text() if file.exists() else None
+        file.write_text("[models]\nnonsense = 3\n")
+        refused = home.wakeful("daemon", "restart", expect=1)
+        assert "[models] has no setting 'nonsense'" in " ".join(refused.stderr.split())
+        file.unlink() if before is None else file.write_text(before)
+        assert home.json("daemon", "status")["pid"] == again["pid"], "it was never stopped"
 
 
 @pytest.mark.spec("HOL-DAEMON-10")

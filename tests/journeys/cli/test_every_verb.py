@@ -67,6 +67,7 @@ JOURNEYS: Mapping[str, Journey] = {
     "prompt": Journey(lambda s: ["hello", "--agent", "clerk", "--thread", s.name("t")], "hello"),
     "cancel": of("waiting", says="turn turn_"),
     "pause": of("waiting", says="pause"),
+    "retry": of("failed", says="is tried again"),
     "interject": of("waiting", "hurry", says="reads it with its next model request"),
     "send": Journey(lambda s: ["ops", "hello", "--thread", s.name("t")], "is stored for agent ops"),
     "agent": read(says="clerk"),

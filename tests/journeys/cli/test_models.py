@@ -116,7 +116,7 @@ def test_one_model_is_shown_with_endpoint_transport_key_profile_and_price(
         f"endpoint     {claude.url} (ANTHROPIC_BASE_URL)",
         "transport    anthropic_messages, version 2023-06-01",
         "key          in ANTHROPIC_API_KEY",
-        "retry        3 attempts",
+        "retry        3 quick attempts from 0.2 s, then waits of up to 60 s",
         "window       1M tokens, answers of 128k at most",
         "sampling     takes no sampling parameters",
         "price        0 in, 0 out",
@@ -298,7 +298,7 @@ def test_a_run_goes_through_the_provider_and_its_refusal_names_the_variable(
     assert (done.code, done.out) == (0, "Good morning.\n")
     claude.always = refusal(401, "authentication_error", f"bad key {KEY}")
     refused = wakeful("run", "hello", "--model", CLAUDE)
-    assert (refused.code, refused.out) == (1, "")
+    assert (refused.code, refused.out) == (3, ""), "the turn rests until the key is mended"
     assert "refused the key in ANTHROPIC_API_KEY" in refused.err
     assert KEY not in refused.err
 
@@ -336,7 +336,7 @@ def test_doctor_shows_for_each_provider_key_endpoint_and_retry_policy(
     fine = wakeful("doctor", "--wide")
     assert fine.code == 0
     rows = {line.split()[0]: " ".join(line.split()) for line in fine.out.splitlines() if line.startswith("  ")}
-    policy = "3 attempts, 0.2 s doubling to 8 s, Retry-After to 60 s"
+    policy = "3 quick attempts from 0.2 s, then waits of up to 60 s"
     assert rows["openai"] == f"openai available in OPENAI_API_KEY https://api.openai.com/v1 {policy}"
     assert rows["groq"] == f"groq unavailable missing: set GROQ_API_KEY https://api.groq.com/openai/v1 {policy}"
     assert all(rows[name].endswith(policy) for name in BUILT_IN)
@@ -345,8 +345,8 @@ def test_doctor_shows_for_each_provider_key_endpoint_and_retry_policy(
         assert each["retry"] == {
             "max_attempts": retries.MAX_ATTEMPTS,
             "first_backoff_ms": retries.FIRST_BACKOFF_MS,
-            "longest_backoff_ms": retries.LONGEST_BACKOFF_MS,
-            "longest_retry_after_ms": retries.LONGEST_RETRY_AFTER_MS,
+            "longest_backoff_ms": retries.LONGEST_WAIT_MS,
+            "longest_retry_after_ms": retries.LONGEST_ASKED_MS,
             "retried": sorted(RETRYABLE),
         }
     # What nobody speaks is said, and refused before anything is sent.

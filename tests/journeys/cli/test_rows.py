@@ -66,7 +66,7 @@ CASES: Mapping[str, Row] = {
 }
 OPTIONS = ("approvals", "approvals list", "requests", "requests list", "tools", "debug prompt", "cost")
 """Commands with `--turn`."""
-ELSEWHERE = ("agent create", "channel test", "resume", "dispatch resume", "workflow run")
+ELSEWHERE = ("agent create", "channel test", "resume", "retry", "dispatch resume", "workflow run")
 """They need code, a phone, or a process of their own; that they have those parameters is seen in test_last_list.py."""
 
 

@@ -49,7 +49,11 @@ def test_json_of_a_failed_run_has_the_failure_in_the_words_of_the_stored_one(wak
     assert (done.code, document["status"], document["stop_reason"]) == (1, "failed", "provider_error")
     artifact = document["failure_artifact"]
     assert artifact["category"] in ("transport", "protocol", "runtime", "task", "unknown")
-    assert (artifact["kind"], artifact["status"], artifact["model_ref"]) == ("auth_error", 401, "scripted:fail.yaml")
+    assert (artifact["kind"], artifact["status"], artifact["model_ref"]) == (
+        "contract_error",
+        400,
+        "scripted:fail.yaml",
+    )
     stored = wakeful("events", document["turn_id"], "--kind", "turn.failed", "--json")
     assert json.loads(stored.out)["payload"]["failure_artifact"] == artifact
 
@@ -65,7 +69,7 @@ def test_json_shows_the_attempts_of_every_request_and_the_use_of_tokens(wakeful:
     assert outcomes[1][1] == "succeeded"
     assert "total_tokens" in document["token_usage"]
     failed = json.loads(wakeful("run", "hello", "--model", "scripted:fail.yaml", "--json").out)
-    assert failed["provider_attempt_timeline"][-1]["attempts"][-1]["failure_kind"] == "auth_error"
+    assert failed["provider_attempt_timeline"][-1]["attempts"][-1]["failure_kind"] == "contract_error"
 
 
 @pytest.mark.spec("HOL-FAIL-06")
@@ -87,7 +91,7 @@ def test_the_json_fits_the_published_schema(wakeful: Wakeful, script: str) -> No
 def test_a_failed_run_says_why_and_what_to_type_next(wakeful: Wakeful) -> None:
     done = wakeful("run", "hello", "--model", "scripted:fail.yaml", "--store", "my runs.db")
     assert (done.code, done.out) == (1, "")
-    assert "failed (provider_error): scripted:fail.yaml: the key is wrong" in done.err
+    assert "failed (provider_error): scripted:fail.yaml: the field is wrong" in done.err
     turn = done.err.split("log: wakeful events ")[1].split()[0]
     assert done.err.endswith(f"log: wakeful events {turn} --store 'my runs.db'\n")
 

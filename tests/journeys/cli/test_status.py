@@ -21,7 +21,7 @@ def test_use_is_shown_as_a_whole_and_for_the_last_turn_that_completed_and_report
         "one": "- text: One.\n  usage: {input_tokens: 10, output_tokens: 5, total_tokens: 15}\n",
         "two": "- text: Two.\n  usage: {input_tokens: 1, output_tokens: 2, total_tokens: 3}\n",
         "silent": "- Nothing was counted.\n",
-        "lost": "- fail: {kind: auth_error, message: the key is wrong, status: 401}\n",
+        "lost": "- fail: {kind: contract_error, message: the key is wrong, status: 400}\n",
     }
     for name, script in scripts.items():
         (folder / f"{name}.yaml").write_text(script)

@@ -9,6 +9,7 @@ import pytest
 
 from kit.surfaces.command_line import Wakeful
 from wakeful import Agent, Runtime, run_sync, tool
+from wakeful.store.sqlite.anchor import HEADER_BYTES, RECORD_BYTES, anchor_path
 from wakeful.testing import FixedClock, scripted
 
 
@@ -82,3 +83,25 @@ def test_verify_names_what_is_not_what_was_written_and_ends_with_1(wakeful: Wake
     assert (report["is_whole"], [each["agent"] for each in report["damage"]]) == (False, ["shop"])
     told = wakeful("store", "verify", "--store", store)
     assert "agent shop, event" in told.out and "1 found" in told.out
+
+
+def test_a_log_whose_record_a_power_cut_took_is_a_note_and_a_missing_end_is_not(wakeful: Wakeful, store: str) -> None:
+    anchor = anchor_path(Path(store))
+    whole = anchor.read_bytes()
+    first = whole[HEADER_BYTES : HEADER_BYTES + RECORD_BYTES]
+    assert any(first), "the first agent has a record"
+    anchor.write_bytes(whole.replace(first, bytes(RECORD_BYTES)))
+    told = wakeful("store", "verify", "--store", store)
+    assert (told.code, "has no record in" in told.out) == (0, True)
+    assert told.out.endswith("every row is as it was written\n")
+    report = json.loads(wakeful("store", "verify", "--store", store, "--json").out)
+    assert (report["is_whole"], report["damage"], len(report["notes"])) == (True, [], 1)
+    examined = wakeful("doctor", "--store", store)
+    assert (examined.code, "backup" in examined.out) == (0, False)
+    assert "has no record in" in " ".join(examined.out.split())
+    anchor.write_bytes(whole)
+    connection = apsw.Connection(store)
+    connection.execute("DELETE FROM appends WHERE id = (SELECT max(id) FROM appends WHERE id >> 40 = 1)")
+    connection.close()
+    lost = wakeful("store", "verify", "--store", store)
+    assert (lost.code != 0, "every row is as it was written" in lost.out) == (True, False)

@@ -12,7 +12,8 @@ import pytest
 
 from kit.surfaces.command_line import ME, Wakeful
 from kit.surfaces.served_home import ServedHome, served
-from wakeful import Runtime
+from wakeful import Agent, Retry, Runtime, run_sync
+from wakeful.testing import ProviderServer
 
 
 @pytest.fixture(scope="module")
@@ -163,3 +164,21 @@ def test_the_skills_of_an_agent_of_a_file_need_no_daemon(unattended: Path, wakef
 def test_a_misspelt_agent_is_answered_with_those_that_had_no_turn_yet_too(unattended: Path, wakeful: Wakeful) -> None:
     for done in (wakeful("status", "portr"), wakeful("cost", "--agent", "portr")):
         assert (done.code, "did you mean porter?" in done.err) == (2, True), done
+
+
+def test_a_turn_that_waits_for_a_provider_says_so_with_the_line_that_goes_on_with_it(
+    folder: Path, wakeful: Wakeful
+) -> None:
+    with ProviderServer(["There you are."]) as server:
+        server.weather.always("503")
+        clerk = Agent("clerk", server.model("openai:gpt-5.5"))
+        waits = run_sync(clerk, "Go.", store=folder / "runs.db", key="k", retry=Retry(patience=0))
+        told = wakeful("why", "k", "--store", "runs.db")
+        words = " ".join(told.out.split())
+        assert "it waits for the provider openai; it is asked again at 20" in words
+        assert "the last try: openai at 127.0.0.1:" in words and "answered 503" in words
+        assert f"next: wakeful resume {waits.turn_id} --store runs.db" in words
+        refused = wakeful("retry", "k", "--store", "runs.db")
+        assert refused.code == 2 and f"go on with it: wakeful resume {waits.turn_id}" in refused.err
+        costs = wakeful("cost", "--store", "runs.db").out
+        assert "the true" not in costs, "requests that were refused have used nothing, and that is known"

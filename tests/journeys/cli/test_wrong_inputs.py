@@ -30,7 +30,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "prompt ''": ("the prompt is empty", 'say something: wakeful prompt "hello"'),
     "run '  '": ("the prompt is empty", 'say something: wakeful run "hello"'),
     "run hello --modle x": ("no such option: --modle", "did you mean --model? All options: wakeful run --help"),
-    "run hello --model nope:x": ("there is no provider 'nope'", "did you mean openai? There are: anthropic"),
+    "run hello --model nope:x": ("there is no provider 'nope'", "there are: anthropic"),
     "run hello --model scripted:nope.yaml": ("nope.yaml: there is no such script", "did you mean "),
     "run hello --model gpt": (
         "Agent 'assistant': model='gpt' does not name a provider",
@@ -151,7 +151,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "budget grant --usd 5 --window week": ("--window week: there is no such period", "give one of: hour, day, month"),
     "budget grant --usd five --window day": ("grant: usd='five'", "give an amount in dollars, 0 or more"),
     # the rest
-    "models show nope:x": ("there is no provider 'nope'", "did you mean openai?"),
+    "models show nope:x": ("there is no provider 'nope'", "there are: anthropic"),
     "models list --provider opnai": ("there is no provider 'opnai'", "did you mean openai"),
     "mcp tools github": ("there is no MCP server 'github' in ", "add one: docs/guides/mcp.md"),
     "mcp approve github": ("no tool of an MCP server 'github' was ever seen", "list the servers: wakeful mcp list"),

@@ -11,6 +11,7 @@ from wakeful.surfaces.http.operation_routes import ELSEWHERE
 
 NOT_PAGED = {
     "/agents/{agent_id}/transcript": "`turns` says how many of the newest turns; older ones are in /threads",
+    "/failed-turns": "`limit` says how many of the newest; older ones are in /turns, by their state",
     "/feed/tail": "it is the end of /feed, which has pages",
 }
 NAMES = [f"page-{number:02}" for number in range(7)]

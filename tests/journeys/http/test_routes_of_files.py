@@ -1,5 +1,6 @@
 """Over HTTP: bytes of artifacts, skills, what was handed on, what came in bundles, and whether anything is wrong."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,23 @@ def test_the_skills_of_an_agent_are_listed_and_shown(client: HomeClient, folder:
     missing = client.get("/agents/skilled/skills/invoice")
     assert missing.status == 422 and "invoices" in missing.body["error"]["hint"]
     assert client.get("/agents/clerk/skills").body == []
+
+
+def test_no_skill_that_is_left_in_a_workspace_keeps_the_others_from_being_listed(
+    client: HomeClient, folder: Path
+) -> None:
+    root = folder / "shared/.agents/skills"
+    left = {b"a": "when: 2001-99-99", b"b": f"name: {'[' * 1_000}", b"c": 'name: "\\uD800"', b"\xff": "name: none"}
+    for name, text in {**left, **{b"s%d" % number: f"name: s{number}" for number in range(50)}}.items():
+        place = root / os.fsdecode(name)
+        place.mkdir(parents=True)
+        (place / "SKILL.md").write_text(f"---\n{text}\n---\n")
+    definition = {"name": "sharer", "model": "scripted:demo", "workspace": str(folder / "shared")}
+    assert client.post("/agents", {"definition": definition}).status == 200
+    listed = client.get("/agents/sharer/skills")
+    assert listed.status == 200
+    assert {"a", "b", "\ufffd", "s0"} < {each["name"] for each in listed.body}
+    assert client.get("/agents/sharer/skills/a").body["text"].startswith("---\nwhen: 2001-99-99")
 
 
 def test_one_agent_is_told_in_full(client: HomeClient) -> None:

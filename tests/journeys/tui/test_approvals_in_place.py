@@ -127,3 +127,23 @@ async def test_a_letter_never_falls_on_an_approval_that_came_in_the_place_of_ano
         await screen.until(lambda: decided(client, second)["status"] == "approved")
         await screen.until("refund of clerk: approved by you")
         await screen.until("nothing needs you")
+
+
+async def test_a_call_that_is_too_long_for_the_pane_is_let_through_once_it_was_shown(
+    home: ServedHome, client: HomeClient
+) -> None:
+    async with watching(home.socket, agent="clerk") as screen:
+        await screen.until("nothing needs you")
+        await screen.type("code 60")
+        await screen.until("1 NEEDS YOU (F6)")
+        await screen.press("f6")
+        shown = await screen.until("v shows all of it")
+        assert "|     step(0)" in shown and "[y]" not in shown and "step(29)" not in shown
+        (found,) = client.get("/approvals").body
+        await screen.press("y")
+        screen.console.composer.text = ""
+        await screen.press("v")
+        await screen.until("[y] once")
+        assert decided(client, found["approval_id"])["status"] == "pending"
+        await screen.press("y")
+        await screen.until(lambda: decided(client, found["approval_id"])["status"] == "approved")

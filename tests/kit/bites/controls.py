@@ -13,13 +13,13 @@ from kit.runs.asked_runs import REFUND, World, agent
 from kit.runs.engine_runs import calls, of_kind
 from kit.runs.level_scripts import LevelModel, children, job, parallel
 from kit.runs.long_runs import PLAN, Asked, look, looking
-from wakeful import Agent, CompactionPolicy, HookVerdict, RunContext, RunResult, Runtime, TextFiles, run, tool
+from wakeful import Agent, CompactionPolicy, HookVerdict, Retry, RunContext, RunResult, Runtime, TextFiles, run, tool
 from wakeful.contracts.errors import DepsMissing
 from wakeful.contracts.events import ModelRequested, ToolProgress
 from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.scripted import ScriptedModel
 from wakeful.store.memory import MemoryStore
-from wakeful.testing import FixedClock, scripted
+from wakeful.testing import FixedClock, ProviderServer, scripted
 
 CONTROLS = Bites()
 """Every argument of `Agent(...)` that is not a value with settings of its own."""
@@ -43,6 +43,13 @@ async def refunded(**options: Any) -> tuple[RunResult[Any], list[str]]:
 def plan_file(folder: Path, words: str) -> str:
     (folder / "other.yaml").write_text(f"- '{words}'\n")
     return f"scripted:{folder / 'other.yaml'}"
+
+
+@CONTROLS.of("retry.patience", (0, "failed"), (60, "completed"))
+async def _patience(value: float, folder: Path) -> Any:
+    with ProviderServer(["done"]) as server:
+        server.weather.next("503", "503", "503")
+        return (await run(Agent("desk", server.model("openai:gpt-5.5"), retry=Retry(patience=value)), "go")).status
 
 
 # --- the nine --------------------------------------------------------------------------------------------------------

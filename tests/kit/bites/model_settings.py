@@ -7,10 +7,12 @@ from typing import Any
 from kit.bites import Bites
 from kit.wires.provider_server import Asked, serving
 from kit.wires.spoken_replies import Says, spoken, tool_names
-from wakeful import Agent, run, tool
+from wakeful import Agent, Retry, run, tool
 from wakeful.providers import AnthropicMessages, Gemini, OpenAIChat, OpenAIResponses
+from wakeful.testing import ProviderServer
 
 MODEL_SETTINGS = Bites()
+AT_ONCE = Retry(patience=0)
 KEY = "sk-not-to-be-seen-0123456789"
 
 
@@ -106,9 +108,18 @@ async def _timeout(value: float, folder: Path) -> Any:
         server.always = late
         model = OpenAIChat("gpt-4o", base_url=f"{server.url}/v1", api_key=KEY)
         try:
-            return (await run(Agent("desk", model, settings={"timeout": value}), "go")).status
+            return (await run(Agent("desk", model, settings={"timeout": value}, retry=AT_ONCE), "go")).status
         finally:
             over.set()
+
+
+@MODEL_SETTINGS.of("settings.first_byte_timeout", (0.2, "failed"), (600, "completed"))
+async def _first_byte(value: float, folder: Path) -> Any:
+    with ProviderServer(["done"]) as server:
+        if value < 1:
+            server.weather.always("hang")
+        desk = Agent("desk", server.model("openai:gpt-5.5"), settings={"first_byte_timeout": value}, retry=AT_ONCE)
+        return (await run(desk, "go")).status
 
 
 @MODEL_SETTINGS.of("settings.extra_headers", ({"x-trace": "a"}, "a"), ({"x-trace": "b"}, "b"))

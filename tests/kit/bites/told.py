@@ -28,12 +28,13 @@ KINDS: tuple[type[Value], ...] = (
 """Everything that goes to a client, or that it reads when it comes back."""
 ALWAYS = {
     "CostSummary.currency": "USD",
+    "CostLine.cut_off": "0",
     "PlanningUpdate.parent_id": None,
     "PlanningUpdate.depth": 0,
     "TaskUpdate.parent_id": None,
     "TaskUpdate.depth": 0,
 }
-"""Prices are in dollars; a workflow is built and run at the root, and by no child."""
+"""Prices are in dollars, and no request is cut off; a workflow is built and run at the root, and by no child."""
 
 
 @tool(effect="pure", permission_class="safe")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kit.runs.replayed_stores import check_stores_below
 from wakeful.sandbox import level_probe
 from wakeful.sandbox.command_process import CommandEnd
 from wakeful.sandbox.confinement import Sandbox
@@ -36,9 +37,13 @@ def level(mode: str) -> level_probe.ConfinementLevel:
 
 @contextmanager
 def place_outside() -> Iterator[Path]:
-    """A folder outside every workspace that a command would see: not below the temporary folder, which is its own."""
+    """A folder outside every workspace that a command would see: not below the temporary folder, which is its own.
+
+    The turns of stores that are left there are decided again before it goes.
+    """
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         yield Path(folder)
+        check_stores_below(Path(folder))
 
 
 def sandbox(root: Path, mode: str, environ: dict[str, str] | None = None, **settings: Any) -> Sandbox:

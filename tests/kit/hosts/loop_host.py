@@ -18,6 +18,8 @@ SEARCH: dict[str, Any] = {
     },
     "runtime": {"completion_signal": "progress"},
 }
+CLIENTS: dict[str, Any] = {"tool_policy": {"runtime_tools": ["client/*"]}}
+"""The context of a run whose host lets its client's tools in."""
 CLOCK: dict[str, Any] = {"name": "ability/clock", "source": "static", "description": "Tells the time."}
 
 

@@ -21,12 +21,14 @@ from wakeful.contracts.events import (
     TimerMissed,
     ToolStarted,
     TriggerDelivered,
+    TurnFailed,
     TurnInterruptRequested,
     TurnStarted,
     WaitCancelled,
     WaitCreated,
     WaitExpired,
     WaitResolved,
+    WakeMoved,
     WorkItemCompleted,
     WorkItemPicked,
 )
@@ -58,6 +60,7 @@ def what_is_wrong_with(agent: str, entries: Sequence[StoredFact]) -> Iterator[st
     yield from _raised_authority(agent, entries)
     yield from _spinning(agent, entries)
     yield from _lost_wakes(agent, entries)
+    yield from _failed(agent, entries)
 
 
 async def what_is_left(store: MemoryStore, logs: Logs, sent: Mapping[str, tuple[str, str]], now: int) -> list[str]:
@@ -182,19 +185,30 @@ def _let_in_while_stopped(agent: str, entries: Sequence[StoredFact]) -> Iterator
 
 
 def _due_times(entries: Sequence[StoredFact]) -> Iterator[str]:
-    """Each is accounted for once, and none is left out: counted from the cron line, not from what a fact says."""
+    """Each is accounted for once, and none is left out: counted from the cron line, not from what a fact says. After a
+    clock that was ahead they are counted anew; no due time fires twice all the same."""
     following: dict[str, int] = {}
     steps: dict[str, int] = {}
+    fired: set[tuple[str, int]] = set()
     for entry in entries:
         event = entry.fact.event
         if isinstance(event, TimerArmed):
             following[event.timer_id] = event.due_at
             steps[event.timer_id] = SECONDS_BETWEEN.get(event.cron or "", 0) * 1_000_000
+        elif isinstance(event, WakeMoved) and event.cause == "timer":
+            step = steps[event.cause_id]
+            if not event.moved_to - step <= entry.fact.at < event.moved_to:
+                yield f"{event.cause_id} was moved to {event.moved_to} at {entry.fact.at}, and not to its next due time"
+            following[event.cause_id] = event.moved_to
         elif isinstance(event, TimerFired | TimerFolded | TimerMissed):
             expected, step = following[event.timer_id], steps[event.timer_id]
             first, last, number = event.due_at, event.due_at, 1
             if not isinstance(event, TimerFired):
                 last, number = event.last, event.number
+            elif (event.timer_id, first) in fired:
+                yield f"{event.timer_id} fired twice for {first}"
+            else:
+                fired.add((event.timer_id, first))
             if first != expected or last - first != (number - 1) * step:
                 yield f"{event.kind} settles {number} from {first} of {event.timer_id}, and {expected} was the next"
             following[event.timer_id] = last + step
@@ -245,6 +259,15 @@ def _lost_wakes(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
         event = entry.fact.event
         if isinstance(event, LivenessViolated):
             yield f"{agent}: {event.words}"
+
+
+def _failed(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:
+    """No turn fails in these worlds: each waits until the weather has passed."""
+    for fact in (entry.fact for entry in entries):
+        if isinstance(fact.event, TurnFailed) and fact.event.status == "failed":
+            artifact = fact.event.failure_artifact
+            kind = artifact.kind if artifact is not None else fact.event.stop_reason
+            yield f"{fact.turn_id} of {agent} failed: {kind}, {fact.event.message}"
 
 
 def _spinning(agent: str, entries: Sequence[StoredFact]) -> Iterator[str]:

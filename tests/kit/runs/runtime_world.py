@@ -1,5 +1,6 @@
 """A seeded world around a runtime: messages, triggers, waits, timers, work, tasks, children, money that runs out,
-pauses, stops, of one agent or of all, cancelled turns, decisions, jumps of time and kills, in any order.
+pauses, stops, of one agent or of all, cancelled turns, decisions, jumps of time, kills, and a provider that is away,
+busy or breaks off, in any order.
 
 `live(seed)` lets it run on a virtual clock and gives back what is wrong at the end, in words; nothing: all invariants
 held (`runtime_invariants`). The same seed is the same story. `wrap` and `fault` put in a part that is broken on
@@ -25,7 +26,8 @@ from kit.runs.runtime_invariants import (
     what_is_wrong_between,
     what_is_wrong_with,
 )
-from kit.runs.world_agents import AGENTS, HOURLY, SPENDER, WORDS, WORKER, Deeds, Fault, agents_of
+from kit.runs.world_agents import AGENTS, HOURLY, SPENDER, TROUBLES, WORDS, WORKER, Deeds, Fault, Sky, agents_of
+from kit.runs.world_clocks import WrongClocks
 from wakeful import Approve, Reject, Runtime
 from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.messages import Priority
@@ -40,6 +42,7 @@ from wakeful.service.commands.spend_windows import grant
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import FixedClock, SequentialIds
 from wakeful.testing.crash_rows import find_misfits
+from wakeful.testing.crash_snapshot import find_differences
 
 THREADS = ("main", "chat-1", "chat-2")
 TRIGGER = "ci"
@@ -50,6 +53,8 @@ PACES = (0, 2, 5, 15, 40, 150)
 """How far agents get between two things that happen."""
 MOST_ROUNDS = 80
 """Hours that pass at the end until nothing is owed any more: money comes by the hour."""
+OUTAGES = (0.25, 3.0, HOUR, 5 * HOUR)
+"""Seconds that the provider is away."""
 CATCH_UP: tuple[CatchUp, ...] = ("one", "all", "none")
 
 
@@ -86,7 +91,7 @@ class World:
         self.chance = random.Random(self.seed)
         self.memory = MemoryStore()
         self.store = self.wrap(self.memory)
-        self.deeds = Deeds(self.chance, self.fault)
+        self.deeds = Deeds(self.chance, Sky(self.clock.monotonic), self.fault)
         self.agents = agents_of(self.deeds)
         keeps = Retention() if self.seed % 8 == 0 else Retention(blobs=0)
         self.options: dict[str, Any] = {"clock": self.clock, "ids": self.ids, "grace": 0, "retention": keeps}
@@ -104,9 +109,11 @@ async def live(seed: int, *, wrap: Callable[[Store], Any] = lambda store: store,
     """One story, and what is wrong at its end."""
     asyncio.get_running_loop().set_default_executor(_AtOnce())
     world = World(seed, fault, wrap)
+    clocks = WrongClocks(world.clock, seed)
     left = STEPS
     while left > 0:
         world.deeds.patience.clear()
+        clocks.set_for_a_life()
         async with world.runtime() as rt:
             for _ in range(min(left, world.chance.randrange(1, 12))):
                 left -= 1
@@ -114,6 +121,7 @@ async def live(seed: int, *, wrap: Callable[[Store], Any] = lambda store: store,
                 for _ in range(world.chance.choice(PACES)):
                     await asyncio.sleep(0)  # the agents get so far with it, and no further
     world.deeds.patience.set()
+    clocks.set_right()
     async with world.runtime() as rt:
         await _come_to_an_end(world, rt)
     return await _wrong(world)
@@ -126,13 +134,17 @@ async def _come_to_an_end(world: World, rt: Runtime) -> None:
     for agent in AGENTS:
         await rt.resume(agent)
     await rt.resume_all()
+    await _until_nothing_is_owed(world, rt)
+    world.clock.advance(30 * HOUR)
+    await _until_nothing_is_owed(world, rt)  # what an agent began by itself in the meantime
+
+
+async def _until_nothing_is_owed(world: World, rt: Runtime) -> None:
     for _ in range(MOST_ROUNDS):
         await _settle(world, rt)
         if not await _owed(world):
-            break
+            return
         world.clock.advance(HOUR)
-    world.clock.advance(30 * HOUR)
-    await _settle(world, rt)
 
 
 async def _settle(world: World, rt: Runtime) -> None:
@@ -159,7 +171,7 @@ async def _owed(world: World) -> bool:
 async def _something(world: World, rt: Runtime) -> None:
     chance = world.chance
     agent = chance.choice(AGENTS)
-    match chance.randrange(24):
+    match chance.randrange(27):
         case 0 | 1 | 2 | 3 | 4 | 5:
             await _send(world, rt, agent)
         case 6:
@@ -193,6 +205,10 @@ async def _something(world: World, rt: Runtime) -> None:
             await rt.resume_all()
         case 22:
             await _cancel(world)
+        case 23:
+            world.deeds.sky.away_until = world.clock.monotonic() + chance.choice(OUTAGES)
+        case 24 | 25:
+            world.deeds.sky.troubles += chance.choices(TROUBLES, k=chance.choice((1, 1, 2, 4)))
         case _:
             world.deeds.end_commands()
             await _grant(world)
@@ -307,7 +323,7 @@ async def _decide(world: World, *, all_of_them: bool = False) -> bool:
 
 
 async def _wrong(world: World) -> list[str]:
-    found = [*await find_misfits(world.memory), *world.let_in]
+    found = [*await find_misfits(world.memory), *await find_differences(world.memory), *world.let_in]
     logs = {agent: await world.memory.read(agent) for agent in await world.memory.agents()}
     for agent, entries in logs.items():
         found += what_is_wrong_with(agent, entries)

@@ -69,9 +69,12 @@ from wakeful.contracts.events import (
     TurnEmptied,
     TurnFailed,
     TurnInterjected,
+    TurnPatienceEnded,
     TurnPauseLifted,
     TurnPauseRequested,
+    TurnProviderReturned,
     TurnResumed,
+    TurnRetried,
     TurnSuspended,
 )
 from wakeful.contracts.events.context import WindowStart
@@ -165,6 +168,10 @@ def resumed(turn: str, at: int = NOON) -> Fact:
     return in_turn(TurnResumed(cause="decision"), turn, at)
 
 
+def away(turn: str) -> Fact:
+    return in_turn(TurnSuspended(reason="provider", waiting_for=("a",), next_try=NOON + 60), turn)
+
+
 def interjected(turn: str, name: str) -> Fact:
     return in_turn(TurnInterjected(message_id=name, item=UserItem(parts=(Text("also"),)), said_by="ada"), turn)
 
@@ -174,6 +181,21 @@ def failed(turn: str, at: int = NOON) -> Fact:
         turn_index=1, status="cancelled", stop_reason="cancelled", retryable=False, duration_ms=1.0, active_ms=1.0
     )
     return in_turn(event, turn, at)
+
+
+def exhausted(turn: str, at: int = NOON) -> Fact:
+    event = TurnFailed(
+        turn_index=1, status="failed", stop_reason="provider_error", retryable=True, duration_ms=1.0, active_ms=1.0
+    )
+    return in_turn(event, turn, at)
+
+
+def spent(turn: str) -> Fact:
+    return Fact(CostRecorded(model_ref="a:b", amount="0.2", price_list="code"), NOON, THREAD, turn, 1)
+
+
+def retried(turn: str) -> Fact:
+    return in_turn(TurnRetried(requested_by="ada", message_ids=(f"msg of {turn}",)), turn)
 
 
 def passed_window(turn: str) -> Fact:
@@ -188,10 +210,13 @@ MAIL: list[tuple[str, list[Fact], list[Fact]]] = [
     ("mail_2", [], [in_turn(TurnPauseLifted(requested_by="ada"), "mail_1", NOON + 1)]),
     ("mail_1", [resumed("mail_1"), rests("mail_1", "approval_required", *_WAITS)], [decided_in("appr_a", "mail_1")]),
     ("mail_1", [resumed("mail_1"), passed_window("mail_1"), rests("mail_1", "budget_window", "runtime hour")], []),
-    ("mail_2", [started("mail_2", index=2), rests("mail_2", "tool_missing", "add")], []),
+    ("mail_2", [started("mail_2", index=2), away("mail_2")], [in_turn(TurnProviderReturned(provider="a"), "mail_2")]),
+    ("mail_2", [resumed("mail_2"), away("mail_2")], [in_turn(TurnPatienceEnded(seconds=9), "mail_2")]),
+    ("mail_2", [resumed("mail_2"), rests("mail_2", "tool_missing", "add")], []),
     ("mail_3", [failed("mail_3")], [interjected("mail_3", "msg too late"), interrupt("mail_2")]),
     ("mail_2", [ended("mail_2")], []),
-    ("mail_4", [], []),
+    ("mail_4", [started("mail_4", index=3), spent("mail_4"), exhausted("mail_4")], [retried("mail_4")]),
+    ("mail_4", [resumed("mail_4"), spent("mail_4"), exhausted("mail_4")], [retried("mail_4")]),
 ]
 POSTAL, SORTER = "agent_3", "agent_5"
 

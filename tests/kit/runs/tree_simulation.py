@@ -24,6 +24,7 @@ from wakeful.contracts.events import (
     ModelCompleted,
     ModelFailed,
     TurnInterruptRequested,
+    TurnPatienceEnded,
     TurnStarted,
 )
 from wakeful.contracts.events.models import CallAsked
@@ -45,7 +46,6 @@ from wakeful.engine.turn_facts import KnownFacts
 from wakeful.engine.turn_work import ModelTerms, TurnCode, TurnPlace, TurnWork
 from wakeful.gate.call_at_gate import CallRecord
 from wakeful.gate.outcomes import failed
-from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.result_shape import at_once
 from wakeful.gate.turn_gate import GateParts
 from wakeful.gate.turn_policy import TurnPolicy
@@ -142,7 +142,7 @@ class Simulation:
                 cast(Store, None),
                 Claim(AGENT, THREAD, TURN, "me", 1, 1, len(self.facts)),
                 row,
-                KnownFacts(AGENT, self.facts, self._read),
+                KnownFacts(AGENT, self.facts, self._read, []),
                 set(),
                 state,
             ),
@@ -153,7 +153,7 @@ class Simulation:
         )
         work = self.work
         policy = TurnPolicy(lambda: work.state, lambda: self.config, b"")
-        work.gate = GateParts(policy, QuickVerdict(policy), turn_id=TURN)
+        work.gate = GateParts(policy, turn_id=TURN)
         self.steps = Steps(work, self._no_outcome)
 
     @staticmethod
@@ -173,11 +173,33 @@ class Simulation:
             if number == stop_after:
                 self._write([self.work.fact(TurnInterruptRequested(interrupt_id="i", requested_by="ada"))])
                 continue
+            if self.state.phase == "suspended":
+                self.asked_again()
+                continue
+            if self.state.tree.away and self.luck.random() < 0.3:
+                self.wait_over()
+                continue
             under_way = self._under_way()
             assert under_way, f"nothing is under way and nothing is decided: {self.state.phase}"
             self.clock.at += self.luck.choice((0, 1_000, 1_000_000))
             self._write(self._end_of(self.luck.choice(under_way)))
         raise AssertionError("it does not end")
+
+    def asked_again(self) -> None:
+        """A turn that rests for a provider is taken up: when it is due, or before, or to be given up."""
+        suspended = self.state.rest.suspended_for
+        assert suspended is not None and suspended.next_try is not None
+        if self.luck.random() < 0.05:
+            self._write([self.work.fact(TurnPatienceEnded(seconds=120))])
+        elif self.luck.random() < 0.7:
+            self.clock.at = max(self.clock.at, suspended.next_try)
+        self.cut_off(len(self.facts))
+
+    def wait_over(self) -> None:
+        """The time of a level comes while others work."""
+        due = min(level.round.wait.next_try for level in self.state.tree.away.values() if level.round.wait is not None)
+        self.clock.at = max(self.clock.at, due)
+        self._write(self.steps.waits_over(due))
 
     def cut_off(self, upto: int) -> None:
         """The process died after so many facts; another one folds them and settles what was open."""
@@ -276,7 +298,7 @@ class Simulation:
         asked = level.round.request
         assert asked is not None
         if stopped:
-            return [self._lost(asked, ModelFailure("stopped", kind="cancelled", stage="body"))]
+            return [self._lost(level, ModelFailure("stopped", kind="cancelled", stage="body"))]
         name = child.started.task.text if (child := as_child(level)) is not None else "0"
         plan: dict[str, Any] = {"text": "1. Do it."}
         says = (
@@ -284,14 +306,20 @@ class Simulation:
             if isinstance(level.role, PlannerRole | SummaryRole)
             else said(self.nodes, name, level.model_usage.answers)
         )
-        if "fail" in says:
+        may_come_back = "fail" in says and self.nodes[name].ending in ("unavailable", "no_key")
+        is_back = may_come_back and self.luck.random() < 0.3
+        if "fail" in says and not is_back:
             why = says["fail"][0]
             failure = ModelFailure(why["message"], kind=why["kind"], stage="headers", status=why["status"])
-            return [self._lost(asked, failure)]
+            return [self._lost(level, failure)]
         if self.luck.random() < 0.05:  # a line that breaks in the middle of the answer
-            return [self._lost(asked, ModelFailure("cut", kind="stream_interrupted", stage="body"))]
+            return [self._lost(level, ModelFailure("cut", kind="stream_interrupted", stage="body"))]
         usage = TokenUsage(input_tokens=self.input_of(level), output_tokens=self.luck.randint(0, MOST_OUTPUT))
         parts: list[Any] = [Text(says["text"])] if "text" in says else []
+        if is_back:
+            payload = {"name": "finish_subtask", "arguments": {"n": 1}}
+            says = {"calls": [payload]} if self.nodes[name].schema else {}
+            parts = [] if says else [Text(f"done {name}")]
         for call in says.get("calls", ()):
             self.call_ids += 1
             parts.append(CallPart(call_id=f"c{self.call_ids}", name=call["name"], arguments=call["arguments"]))
@@ -315,8 +343,9 @@ class Simulation:
             events.append(CostRecorded(model_ref=asked.model_ref, amount=f"{amount:f}", price_list="own"))
         return [*events, AssistantRecorded(item=item, calls=asks)]
 
-    def _lost(self, asked: Any, failure: ModelFailure) -> ModelFailed:
-        after = 0
+    def _lost(self, level: Level, failure: ModelFailure) -> ModelFailed:
+        after, asked = 0, level.round.request
+        assert asked is not None
         return ModelFailed(
             model_ref=asked.model_ref,
             candidate=asked.candidate,
@@ -324,7 +353,12 @@ class Simulation:
             failure_kind=failure.kind,
             stage=failure.stage,
             disposition=dispose(
-                failure.kind, retryable=None, attempt=asked.attempt, retry_after_ms=after, more_candidates=False
+                failure.kind,
+                retryable=None,
+                attempt=asked.attempt,
+                retry_after_ms=after,
+                more_candidates=False,
+                has_waited=level.round.wait is not None,
             ),
             message=failure.message,
             status=failure.status,

@@ -30,13 +30,15 @@ from wakeful.contracts.events import (
     ToolResult,
     ToolStarted,
 )
+from wakeful.decisions.spend_windows import costs_nothing
 from wakeful.decisions.state import TurnState
 from wakeful.ports import ModelRequest
 from wakeful.providers.prices import IN_CODE, ListedPrice, Price
 from wakeful.providers.scripted import ScriptedModel
 
-ProcessEnd: TypeAlias = Literal["text", "long", "unavailable", "no_key", "never"]
-"""How a level ends that comes to its end: with words, or with a model that fails, or by calling for ever."""
+ProcessEnd: TypeAlias = Literal["text", "long", "unavailable", "no_key", "refused", "never"]
+"""How a level ends that comes to its end: with words, or with a model that is away for a while or fails, or by calling
+for ever."""
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 LONG = "word " * 5_000
 SPOKEN = 20
@@ -87,6 +89,8 @@ def said(nodes: dict[str, Node], name: str, answered: int) -> dict[str, Any]:
         return {"fail": [{"kind": "server_error", "message": "gone", "status": 500, "retry_after": 0.0}]}
     if node.ending == "no_key":
         return {"fail": [{"kind": "auth_error", "message": "wrong key", "status": 401}]}
+    if node.ending == "refused":
+        return {"fail": [{"kind": "contract_error", "message": "no such setting", "status": 400}]}
     if node.schema:
         payload = {"n": "x"} if late < node.misfits else {"n": len(name)}
         return {"calls": [{"name": "finish_subtask", "arguments": payload}], "usage": usage}
@@ -226,7 +230,10 @@ def check_tree(facts: Sequence[StoredFact], state: TurnState, limits: Limits) ->
 
 def _check_sums(facts: Sequence[StoredFact], state: TurnState) -> None:
     events, ledger = [entry.fact.event for entry in facts], state.ledger
-    assert ledger.model_calls == sum(isinstance(event, ModelRequested) for event in events)
+    lost = [event for event in events if isinstance(event, ModelFailed)]
+    sent = [event for event in lost if event.failure_kind != "unsupported_transport"]
+    free = sum(event.token_usage is None and costs_nothing(event) for event in sent)
+    assert ledger.model_calls == sum(isinstance(event, ModelRequested) for event in events) - free
     begun = [
         entry.fact.call_id
         for entry in facts

@@ -22,6 +22,8 @@ from wakeful.contracts.events import (
     NoticeAttempted,
     NoticeRequested,
     ProgressStalled,
+    ProviderAnswered,
+    ProviderDisappeared,
     ProviderParked,
     ProviderUnparked,
     RuntimeControlChanged,
@@ -38,6 +40,7 @@ from wakeful.contracts.events import (
     WaitResolved,
     WakeHintStored,
     WakeHintTriggered,
+    WakeMoved,
 )
 from wakeful.contracts.events.holds import RUNTIME_STREAM
 from wakeful.contracts.file_problems import FileProblem
@@ -62,6 +65,11 @@ def fired(
     message_id = fields.pop("message_id", f"msg of {timer_id} at {due_at}")
     event = TimerFired(timer_id=timer_id, due_at=due_at, message_id=message_id, next_at=next_at, **fields)
     return [waking(event, due_at), queued(message_id, at=due_at, thread="fresh 1")]
+
+
+def moved(subject: str, cause: str, cause_id: str, due_at: int, to: int) -> Fact:
+    event = WakeMoved(subject=subject, cause=cause, cause_id=cause_id, due_at=due_at, moved_to=to)
+    return waking(event, NOON + 1)
 
 
 def wait_created(wait_id: str = "wait_1", turn: str = "turn_w", **fields: Any) -> Fact:
@@ -187,10 +195,12 @@ OUTSIDE: list[list[Fact]] = [
             )
         )
     ],
+    [moved("timer:timer_3", "timer", "timer_3", NOON + 7, NOON + 6)],
     [waking(TimerCancelled(timer_id="timer_2", cancelled_by="operator"))],
-    fired("timer_3", NOON + 7),
+    fired("timer_3", NOON + 6),
 ]
 LATER: list[list[Fact]] = [
+    [moved("wait:wait_1", "wait", "wait_1", NOON + 60 * MINUTE, NOON + MINUTE)],
     [resolved("wait_1")],
     [wait_expired("wait_2")],
     [hinted(body="it is red")],
@@ -212,6 +222,12 @@ HELD: list[Fact] = [
     waking(parked("gemini")),
     waking(parked("anthropic")),
     waking(ProviderUnparked(provider="openai", by="runtime")),
+    waking(
+        ProviderDisappeared(
+            provider="gemini", model_ref="gemini:m", failure_kind="server_error", message="503", since=NOON, threads=2
+        )
+    ),
+    waking(ProviderAnswered(provider="gemini", seconds=140.0, threads=2)),
     waking(StoreSizeNoticed(size_bytes=6_000_000_000, notice_bytes=5_000_000_000)),
 ]
 KEYED: list[Fact] = [

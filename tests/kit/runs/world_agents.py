@@ -5,13 +5,15 @@ Models cost ten cents a request. Commands are virtual: they are tasks like any o
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from wakeful import Agent, RunContext, Runtime, SpendWindow, tool
-from wakeful.contracts.models import ModelGlimpse, Reply, TokenUsage
+from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.models import FailureKind, ModelGlimpse, Reply, Stage, TokenUsage
 from wakeful.contracts.tasks import CommandSpec, SupervisedEnd
 from wakeful.ports import ModelRequest
 from wakeful.ports.tasks import TaskOrder
@@ -37,8 +39,36 @@ WORDS = (
 )
 
 
-Fault: TypeAlias = Literal["", "repeats", "understates"]
-"""Broken on purpose. repeats: a keyed tool makes its effect again. understates: a model costs more than it says."""
+Fault: TypeAlias = Literal["", "repeats", "understates", "refuses"]
+"""Broken on purpose. repeats: a keyed tool makes its effect again. understates: a model costs more than it says.
+refuses: the provider takes no request, which no weather explains."""
+TROUBLES: tuple[FailureKind, ...] = ("rate_limited", "stream_interrupted")
+AWAY: FailureKind = "server_error"
+QUICK_ATTEMPTS = 3
+
+
+@dataclass
+class Sky:
+    """The weather of the provider that all agents of a world share, on the world's clock.
+
+    A quick attempt may follow at once; after the last one the provider says when it will be there again.
+    """
+
+    passed: Callable[[], float]
+    """Seconds that went by, whatever the clock of the wall was set to."""
+    away_until: float = 0
+    troubles: deque[FailureKind] = field(default_factory=deque)
+    """For the next requests, one each."""
+
+    def failure(self, attempt: int) -> ModelFailure | None:
+        """What befalls a request."""
+        left = self.away_until - self.passed()
+        if left <= 0 and not self.troubles:
+            return None
+        kind = AWAY if left > 0 else self.troubles.popleft()
+        wait = left if left > 0 and attempt >= QUICK_ATTEMPTS else 0.0
+        stage: Stage = "body" if kind == "stream_interrupted" else "headers"
+        return ModelFailure(f"the weather: {kind}", kind=kind, stage=stage, retry_after=wait)
 
 
 class PaidModel(ScriptedModel):
@@ -47,10 +77,19 @@ class PaidModel(ScriptedModel):
     price = ListedPrice(Price(Decimal(0), Decimal(1_000)), IN_CODE)
     most = 200
 
+    def __init__(self, script: Callable[[ModelRequest], object], deeds: "Deeds") -> None:
+        super().__init__(script)
+        self._deeds = deeds
+
     def most_output(self, settings: Any) -> int:
         return self.most
 
     async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+        if self._deeds.fault == "refuses":
+            raise ModelFailure("no", kind="contract_error", stage="headers")
+        failure = self._deeds.sky.failure(request.attempt)
+        if failure is not None:
+            raise failure
         used = TokenUsage(input_tokens=10, output_tokens=100, total_tokens=110)
         async for said in super().respond(request):
             yield said.model_copy(update={"usage": used}) if isinstance(said, Reply) else said
@@ -89,6 +128,7 @@ class Deeds:
     """What the tools of a world did, and what they wait for."""
 
     chance: random.Random
+    sky: Sky
     fault: Fault = ""
     effects: list[str] = field(default_factory=list)
     """The keys of effects, each time one was made."""
@@ -132,7 +172,7 @@ async def start(ctx: RunContext[Deeds]) -> str:
         assert deeds.rt is not None
         deeds.commands[key] = VirtualCommand()
         spec = CommandSpec(cmd=f"make {key}", workdir="/", yield_time_ms=1)
-        order = TaskOrder(ctx.turn_id, ctx.call_id, ctx.derived_from, spec, (), "")
+        order = TaskOrder(ctx.turn_id, ctx.call_id, ctx.derived_from, spec, (), "", lambda folder: None)
         tasks = deeds.rt._here.tasks
         with tasks.running(deeds.commands[key]):
             await tasks.promote(deeds.commands[key], order, _nothing_undone)
@@ -146,7 +186,7 @@ def _agent(name: str, deeds: Deeds) -> Agent[None, str]:
         call = _call(deeds.chance, str(request.history[-1].text), works=name == WORKER)
         return "ok" if call is None else {"calls": [{"name": call[0], "arguments": call[1]}]}
 
-    model = PaidModel(answer)
+    model = PaidModel(answer, deeds)
     if deeds.fault == "understates":
         model.most = 10
     return Agent(

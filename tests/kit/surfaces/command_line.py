@@ -61,7 +61,7 @@ WAIT = """
 - calls: [{name: wait_for, arguments: {file: go}}]
 - Now it is there.
 """
-FAIL = "- fail: {kind: auth_error, message: the key is wrong, status: 401}\n"
+FAIL = "- fail: {kind: contract_error, message: the field is wrong, status: 400}\n"
 
 
 ME = f"local:{os.getuid()}"

@@ -16,6 +16,12 @@ def refund(ctx: RunContext[None], cents: int) -> str:
     return f"refunded {cents}"
 
 
+@tool(effect="keyed", approval=True)
+def run_code(code: str) -> str:
+    """Run it."""
+    return "ran"
+
+
 @tool(effect="pure")
 def work_slowly(seconds: float) -> str:
     """Take a while."""
@@ -39,17 +45,20 @@ def read_log(lines: int) -> str:
 
 
 def answer(request: ModelRequest) -> object:
-    """`refund N` asks for money, `slow N` takes N seconds, `hold NAME` until a file NAME is in the home, `log N` reads
-    N lines, `fail` fails; anything else is said again."""
+    """`refund N` asks for money, `code N` for the run of N lines of code, `slow N` takes N seconds, `hold NAME` until a
+    file NAME is in the home, `log N` reads N lines, `fail` fails; anything else is said again."""
     text = str(request.history[-1].text) if not request.answered else ""
     if request.answered:
         return "finished"
     if held := re.search(r"hold (\w+)", text):
         return {"calls": [{"name": "work_until", "arguments": {"file": held[1]}}]}
-    said = re.search(r"(refund|slow|fail|wait|log) ?([\d.]*)", text) or ("", "", "")
+    said = re.search(r"(refund|code|slow|fail|wait|log) ?([\d.]*)", text) or ("", "", "")
     match said[1]:
         case "refund":
             return {"calls": [{"name": "refund", "arguments": {"cents": int(said[2])}}]}
+        case "code":
+            lines = "".join(f"if {number}:\n    step({number})\n" for number in range(int(said[2]) // 2))
+            return {"calls": [{"name": "run_code", "arguments": {"code": lines}}]}
         case "slow":
             return {"calls": [{"name": "work_slowly", "arguments": {"seconds": float(said[2])}}]}
         case "log":
@@ -61,6 +70,6 @@ def answer(request: ModelRequest) -> object:
     return f"you said: {text[-100:]}"
 
 
-clerk = Agent("clerk", scripted(answer), tools=[refund, work_slowly, work_until, read_log])
+clerk = Agent("clerk", scripted(answer), tools=[refund, run_code, work_slowly, work_until, read_log])
 keeper = Agent("keeper", scripted(answer), work_items=True)
 agents = [clerk, keeper]

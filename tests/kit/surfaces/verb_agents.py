@@ -9,6 +9,7 @@ from typing import Any
 from kit.surfaces.served_agents import agents as served
 from kit.surfaces.served_agents import refund
 from wakeful import Agent, OutcomeUnknown, tool
+from wakeful.errors import ModelFailure
 from wakeful.ports import ModelRequest
 from wakeful.testing import scripted
 
@@ -43,6 +44,10 @@ def calling(name: str, **arguments: Any) -> Any:
     return scripted(reply)
 
 
+def breaking(_: ModelRequest) -> Any:
+    raise ModelFailure("half an answer", kind="invalid_response", stage="body", retryable=False)
+
+
 WORK = Path(os.environ["WAKEFUL_HOME"]).parent / "work"
 WORK.mkdir(exist_ok=True)
 agents = [
@@ -51,5 +56,6 @@ agents = [
     Agent("hasty", calling("refund", cents=5), tools=[refund], approval_expiry=0.05),
     Agent("shipper", calling("ship", order="A17"), tools=[ship]),
     Agent("builder", scripted(building), workspace=WORK),
+    Agent("breaker", scripted(breaking)),
     Agent("archivist", scripted(lambda _: "It is orca."), memory=True),
 ]

@@ -71,6 +71,10 @@ class Stage:
         words = f"refund {1000 + next(NEW)}"  # a rule of another journey may allow that one
         return str(self.told("run", words, "--agent", "clerk", "--thread", self.name("t"), code=3)["turn_id"])
 
+    def failed(self) -> str:
+        """A turn that failed."""
+        return str(self.told("run", "hello", "--agent", "breaker", "--thread", self.name("t"), code=1)["turn_id"])
+
     def approval(self) -> str:
         turn = self.waiting()
         return str(next(a["approval_id"] for a in self.told("approvals") if a["turn_id"] == turn))

@@ -152,6 +152,7 @@ def test_facts_of_the_draft_have_its_families_and_names() -> None:
         "agent",
         "timer",
         "wait",
+        "wake",
         "wake_hint",
         "progress",
         "clock",

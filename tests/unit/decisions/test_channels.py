@@ -108,9 +108,21 @@ def test_choices_of_a_question_are_buttons_while_they_fit_and_else_they_are_word
 
 def test_long_words_are_cut() -> None:
     shown = question_for(ASKED._replace(prompt="x" * 9_000), SECRET, "phone", 1, buttons=3, how=HOW)
-    code = answer_code(SECRET, "phone", 1, APPROVAL, "b1")
     assert len(shown.text) <= 1_500 and "(cut here)\nuntil" in shown.text
-    assert shown.text.endswith(f"{code} approve or reject, and a note")
+
+
+def test_a_call_that_was_cut_can_be_rejected_on_a_phone_and_not_approved() -> None:
+    code = answer_code(SECRET, "phone", 1, APPROVAL, "b1")
+    long, preview = ASKED._replace(prompt="x" * 1_200), ASKED._replace(is_whole=False)
+    for asked in (long, preview, ASKED._replace(prompt="é" * 600)):
+        shown = question_for(asked, SECRET, "phone", 1, buttons=3, how=HOW)
+        assert [each.label for each in shown.buttons] == ["Reject", "Pause"]
+        assert not shown.wants_words and code not in shown.text
+        assert shown.text.endswith(f"too long to approve here: wakeful approvals show {APPROVAL}")
+    # The inversion: a call that is there whole has the button and the code.
+    fits = question_for(ASKED._replace(prompt="x" * 1_000), SECRET, "phone", 1, buttons=3, how=HOW)
+    assert [each.label for each in fits.buttons] == ["Approve", "Reject", "Pause"]
+    assert f"{'x' * 1_000}\n" in fits.text and code in fits.text
 
 
 def test_a_pairing_code_is_typed_as_people_type_and_holds_for_one_peer_and_one_time() -> None:

@@ -74,6 +74,17 @@ def test_a_limit_is_believed_until_the_moment_that_was_named() -> None:
     assert known_limits(told, MS + 30_000) == {}
 
 
+def test_what_was_said_by_a_clock_that_was_ahead_holds_no_longer() -> None:
+    """Else a provider that asked for a minute would be left out until the clock comes to that day again."""
+    told = facts(
+        RateLimitHit(model_ref="a:m", attempt=1, retry_after_ms=60_000),
+        QuotaBlocked(model_ref="b:m", attempt=1, resets_at="2027-01-15T08:00:30.000Z"),
+    )
+    assert known_limits(told, MS - 20 * 86_400_000) == {}
+    again = StoredFact("agent", 3, Fact(RateLimitHit(model_ref="a:m", attempt=1, retry_after_ms=5_000), AT - 9_000_000))
+    assert known_limits([*told, again], MS - 8_000) == {"a:m": KnownLimit("limited", MS - 4_000)}, "it said so since"
+
+
 def test_that_little_is_left_holds_after_an_answer_too() -> None:
     low = QuotaLow(model_ref="a:m", attempt=1, resets_at="2027-01-15T08:00:10Z")
     assert known_limits(facts(low, answered("a:m")), MS) == {"a:m": KnownLimit("low", MS + 10_000)}

@@ -14,6 +14,7 @@ from wakeful.contracts.errors import ToolMissing
 from wakeful.contracts.events import (
     AnswerRejected,
     AnyEvent,
+    ContextResolved,
     LimitChanged,
     ModelFailed,
     ModelRequested,
@@ -28,7 +29,9 @@ from wakeful.contracts.events import (
     TurnResumed,
     TurnStarted,
     TurnSuspended,
+    WarningIssued,
 )
+from wakeful.decisions.turn import RULES
 from wakeful.ports import TurnRow
 from wakeful.service.queries.replay import ReplayReport, replay_facts
 from wakeful.store.memory import MemoryStore
@@ -97,7 +100,7 @@ RUNS: dict[str, tuple[list[object], dict[str, Any]]] = {
         ],
         {},
     ),
-    "a lost provider": ([{"fail": {"kind": "auth_error"}}], {}),
+    "a lost provider": ([{"fail": {"kind": "contract_error"}}], {}),
     "a fallback": ([{"fail": {"kind": "auth_error"}}], {"fallbacks": [scripted(["instead"], name="second")]}),
     "an answer that fits": (["no", '{"total": 3}'], {"output_type": Sum}),
     "an answer that never fits": (["no", "no", "no"], {"output_type": Sum}),
@@ -141,19 +144,19 @@ TAMPERED: dict[str, tuple[list[object], dict[str, Any], Tamper, str]] = {
     ),
     "the figures": (CALLS, {}, lambda run: run.changed(TurnCompleted, tool_calls=2), "turn.completed"),
     "the reason": (
-        [{"fail": {"kind": "auth_error"}}],
+        [{"fail": {"kind": "contract_error"}}],
         {},
         lambda run: run.changed(TurnFailed, stop_reason="max_steps"),
         "turn.failed",
     ),
     "the status": (
-        [{"fail": {"kind": "auth_error"}}],
+        [{"fail": {"kind": "contract_error"}}],
         {},
         lambda run: run.changed(TurnFailed, status="cancelled"),
         "turn.failed",
     ),
     "what followed from a lost attempt": (
-        [{"fail": {"kind": "auth_error"}}],
+        [{"fail": {"kind": "contract_error"}}],
         {},
         lambda run: run.changed(ModelFailed, disposition="fallback"),
         "model.failed",
@@ -310,13 +313,14 @@ async def interrupted(effect: str) -> tuple[MemoryStore, str]:
     return store, (await store.turns())[0].turn_id
 
 
-async def recovered(effect: str) -> Stored:
+async def recovered(effect: str, **options: Any) -> Stored:
     @tool(effect=effect, name="act")  # type: ignore[arg-type]
     async def act() -> str:
         return "done at last"
 
     store, turn_id = await interrupted(effect)
-    agent = Agent("sums", scripted([{"calls": [{"name": "act"}]}, "done"], leftover="ignore"), tools=[act])
+    script = scripted([{"calls": [{"name": "act"}]}, "done"], leftover="ignore")
+    agent: Agent[None, Any] = Agent("sums", script, tools=[act], **options)
     assert (await resume(store, turn_id, [agent])).completed
     return await read(store)
 
@@ -328,6 +332,23 @@ async def test_what_a_recovery_settles_comes_out_the_same(effect: str) -> None:
     assert report.checked["turn.resumed"] == 1
     settled = "tool.failed" if effect == "irreversible" else "tool.dispatched"
     assert report.checked[settled] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "between"),
+    [
+        ({"wake": [{"cron": "0 7 * * *", "say": "Look."}]}, WarningIssued),
+        ({"instructions": "Add up."}, ContextResolved),
+    ],
+)
+async def test_what_the_code_says_that_goes_on_with_a_turn_stands_beside_what_it_settles(
+    options: dict[str, Any], between: type[AnyEvent]
+) -> None:
+    run = await recovered("pure", **options)
+    kinds = [type(entry.fact.event) for entry in run.facts]
+    assert between in kinds[kinds.index(TurnResumed) : kinds.index(ToolDispatched)]
+    report = await run.replay()
+    assert report.identical, report.divergence
 
 
 async def test_a_recovery_that_settled_otherwise_is_noticed() -> None:
@@ -359,3 +380,24 @@ async def test_a_fact_that_cannot_be_folded_is_a_difference_and_no_crash() -> No
     run = await stored(CALLS)
     broken = await run.replay([entry for entry in run.facts if not isinstance(entry.fact.event, TurnStarted)])
     assert broken.divergence is not None
+
+
+async def test_a_turn_that_other_rules_decided_is_said_to_be_and_is_no_fault() -> None:
+    """The log of a turn that another version decided: what it did is not what this one would do."""
+    run = await stored(CALLS)
+    asked = [place for place, entry in enumerate(run.facts) if isinstance(entry.fact.event, ModelRequested)][-1]
+    before = Stored(run.store, run.row, run.changed(TurnStarted, rules=RULES - 1))
+    honest = await before.replay()
+    assert (honest.identical, honest.rules, honest.rules_now) == (True, RULES - 1, RULES)
+    report = await before.replay(before.changed(ModelRequested, -1, step=9))
+    assert (report.divergence, report.identical) == (None, False)
+    assert report.outdated is not None and report.outdated.event_id == run.facts[asked].event_id
+    assert (await run.replay(run.changed(ModelRequested, -1, step=9))).divergence == report.outdated, "of its own rules"
+
+
+async def test_a_turn_is_held_to_the_rules_of_whoever_took_it_up() -> None:
+    run = await recovered("pure")
+    before = Stored(run.store, run.row, run.changed(TurnStarted, rules=RULES - 1))
+    assert (await before.replay()).rules == RULES
+    report = await before.replay(before.changed(ToolDispatched, attempt=3))
+    assert report.divergence is not None and report.outdated is None

@@ -18,7 +18,6 @@ from wakeful.contracts.events import (
     RoutingSingleCandidate,
 )
 from wakeful.contracts.events.routing import ExclusionReason
-from wakeful.decisions.retries import LONGEST_RETRY_AFTER_MS
 from wakeful.decisions.routing import (
     KnownLimit,
     ModelFacts,
@@ -158,16 +157,15 @@ def test_one_candidate_is_a_normal_path() -> None:
 
 
 def test_without_a_candidate_nothing_is_decided_and_every_reason_is_named() -> None:
-    blocked = SECOND._replace(limit=until("blocked", 9_000))
-    decided = decide(FIRST._replace(barred="offline", detail="no network"), blocked, needs=Requirements(("tools",)))
+    elsewhere = SECOND._replace(barred="policy_denied", detail="by its owner")
+    decided = decide(FIRST._replace(barred="offline", detail="no network"), elsewhere, needs=Requirements(("tools",)))
     assert decided.places == ()
     resolved, refused = decided.facts
     assert isinstance(resolved, RoutingCandidatesResolved) and resolved.candidates == ()
     assert isinstance(refused, RoutingNotPossible)
     assert refused.required_capabilities == ("tools",) and refused.excluded == resolved.excluded
     assert refused.decision_reason == (
-        "no model can be asked: one:a: offline (no network); "
-        "two:b: quota_blocked (for 9 more seconds, by its provider's word)"
+        "no model can be asked: one:a: offline (no network); two:b: policy_denied (by its owner)"
     )
 
 
@@ -176,8 +174,9 @@ def test_who_is_over_a_rate_limit_waits_only_when_nobody_else_can_be_asked() -> 
     assert decide(slow, slower, THIRD).places == (2,)
     assert left_out(decide(slow, slower, THIRD)) == {"one:a": "rate_limited", "two:b": "rate_limited"}
     assert decide(slow, slower).places == (1, 0), "who is free first is asked first"
-    for_long = FIRST._replace(limit=until("limited", LONGEST_RETRY_AFTER_MS + 1))
-    assert decide(for_long).places == (), "longer than a retry would wait"
+    for_hours = FIRST._replace(limit=until("limited", 5 * 3_600_000))
+    blocked = FIRST._replace(limit=until("blocked", 9_000))
+    assert decide(for_hours).places == decide(blocked).places == (0,), "the request waits, if it has to"
 
 
 @pytest.mark.spec("STD-ROUTE-16")

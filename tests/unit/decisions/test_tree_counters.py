@@ -40,7 +40,7 @@ from wakeful.gate.call_at_gate import CallRecord
 from wakeful.gate.outcomes import failed
 
 TREES = int(os.environ.get("WAKEFUL_TREES", "1")) * 200
-ENDINGS: tuple[ProcessEnd, ...] = ("text", "text", "unavailable", "no_key", "never")
+ENDINGS: tuple[ProcessEnd, ...] = ("text", "text", "unavailable", "no_key", "refused", "never")
 FREE = Limits(depth=3, width=4, max_steps=6, result_bytes=50_000, subtasks=50)
 
 
@@ -62,6 +62,7 @@ def drifts(state: TurnState) -> list[str]:
         "in_flight": (state.tree.in_flight, asking + sum(not call.children for call in running)),
         "waiting": (sorted(state.tree.waiting), sorted(call.call_id for call in calls if call.is_waiting)),
         "calls": (sorted(state.tree.calls), sorted(call.call_id for call in calls)),
+        "away": (set(state.tree.away), {level.id for level in levels if level.phase == "waiting"}),
         "able": (set(state.tree.able), {level.id for level in levels if may_step(level)}),
         "same levels": (all(state.tree.able[each] is state.level(each) for each in state.tree.able), True),
         "held_input": (state.ledger.held_input, sum(asked.held_input for asked in held)),
@@ -128,6 +129,8 @@ class Steered(Simulation):
                 self._outside(TurnInterruptRequested(interrupt_id="i", requested_by="ada"))
             elif self.state.phase == "suspended":
                 self._supplied()
+            elif self.state.tree.away and self.luck.random() < 0.3:
+                self.wait_over()
             elif self.luck.random() < 0.1:
                 self._spoken()
             else:
@@ -163,8 +166,13 @@ class Steered(Simulation):
         if self.luck.random() < 0.3:
             words = UserItem(parts=(Text("are you there"),))
             self._write([self.work.fact(TurnInterjected(message_id=f"m{len(self.facts)}", item=words, said_by="ada"))])
+        if suspended.reason == "provider":
+            self.asked_again()
+            return
         if suspended.reason == "paused":
             self._write([self.work.fact(TurnPauseLifted(requested_by="ada"))])
+        elif suspended.next_try is not None and self.luck.random() < 0.5:
+            self.clock.at = max(self.clock.at, suspended.next_try)
         else:
             self._allowed()
         self.cut_off(len(self.facts))

@@ -37,7 +37,7 @@ TREES = int(os.environ.get("WAKEFUL_SIMULATED_TREES", "400"))
 """How many are grown; the whole check grows 2,000, `make trees` 10,000."""
 SHARES = 2
 """Into how many tests they are divided: two workers of pytest grow them side by side."""
-ENDINGS: tuple[ProcessEnd, ...] = ("text", "text", "text", "unavailable", "no_key", "never")
+ENDINGS: tuple[ProcessEnd, ...] = ("text", "text", "text", "unavailable", "no_key", "refused", "never")
 
 
 def some(*values: object) -> st.SearchStrategy[object]:

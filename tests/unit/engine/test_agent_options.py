@@ -92,7 +92,7 @@ def test_a_file_has_what_a_program_may_say_but_for_code() -> None:
 
 def test_a_bundle_brings_words_and_nothing_of_the_machine_or_its_owners_money() -> None:
     kept = {"budget", "spend_windows", "profile", "workspace", "sandbox", "policy", "approval_expiry", "skills"}
-    assert set(OPTIONS) - set(BROUGHT) == {*kept, "collections", "hooks", "mcp", "wake", "notify", "spawn"}
+    assert set(OPTIONS) - set(BROUGHT) == {*kept, "collections", "hooks", "mcp", "retry", "wake", "notify", "spawn"}
 
 
 def test_what_a_turn_has_no_field_for_stands_with_it_as_a_file_would_have_it() -> None:

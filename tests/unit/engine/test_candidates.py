@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from wakeful import Agent, run, tool
+from wakeful import Agent, Retry, run, tool
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import AssistantItem, CallPart
 from wakeful.contracts.events import CostRecorded, ModelCompleted, ModelRequested, RoutingFallbackApplied, TurnFailed
@@ -62,7 +62,7 @@ async def test_a_move_to_the_next_candidate_names_the_attempt_that_failed_and_th
 async def test_a_round_that_was_lost_keeps_its_timeline_beside_the_error_which_says_that_retries_were_exhausted() -> (
     None
 ):
-    result = await run(Agent("a", scripted([BUSY], name="only")), "go")
+    result = await run(Agent("a", scripted([BUSY], name="only")), "go", retry=Retry(patience=0))
     (failed,) = of_kind(result, TurnFailed)
     assert failed.stop_reason == "provider_error" and "retries exhausted" in failed.message
     assert failed.timeline is not None

@@ -69,7 +69,10 @@ async def test_the_answer_is_held_to_what_is_left() -> None:
     assert result.status == "completed"
     *before, last = of_root(result)
     left = 4_500 - 1_000 * len(before)
-    assert last.reserved_output == min(left, 2_000) == seen[-1] and seen[:-1] == [None] * len(before)
+    assert last.reserved_output == min(left, 2_000) == seen[-1]
+    kept, thirds = 1_024, [(4_500 - 1_000 * made - 1_024) // 3 for made in range(len(before))]
+    assert seen[:-1] == [event.reserved_output for event in before] == [max(kept, third) for third in thirds]
+    assert {event.shortened_by for event in before} == {"the budget of 4500 USD"}
 
 
 async def test_without_the_reserve_the_same_run_returns_nothing() -> None:

@@ -13,7 +13,7 @@ from kit.bites.controls import COMPACTION, CONTROLS, SETTINGS
 from kit.bites.model_settings import MODEL_SETTINGS
 from kit.bites.policies import POLICY, RULES, TOOLS
 from kit.bites.sandboxes import LIMITS, SANDBOX
-from wakeful import Agent, Budget, ModelSettings, SpendWindow
+from wakeful import Agent, Budget, ModelSettings, Retry, SpendWindow
 from wakeful.contracts.controls import CompactionPolicy
 from wakeful.contracts.policies import GatePolicy, ProvenancePolicy, Rule, ToolPolicy
 from wakeful.engine import agent_data
@@ -31,6 +31,7 @@ VALUES: dict[str, Any] = {
     "sandbox": SandboxSettings,
     "sandbox.limits": MachineLimits,
     "spend_windows": SpendWindow,
+    "retry": Retry,
 }
 """Settings that are values with fields of their own."""
 CALLED = {"": Agent, "budget": Budget}

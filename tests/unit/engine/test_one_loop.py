@@ -186,7 +186,7 @@ def test_however_many_jobs_a_configuration_says_a_call_has_seven_at_most(said: i
 
 
 async def test_a_tree_ends_once_whatever_ends_it() -> None:
-    gone = {"fail": [{"kind": "auth_error", "message": "wrong key", "status": 401}]}
+    gone = {"fail": [{"kind": "contract_error", "message": "wrong field", "status": 400}]}
     for steps in (["A"], [gone], [calls("look")], [calls("nowhere"), "A"]):
         result, _ = await played(
             {"go": [calls(subtask("a"), subtask("b")), "done"], "a": steps, "b": ["B"]}, max_steps=3

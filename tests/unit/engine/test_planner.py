@@ -344,7 +344,11 @@ async def test_a_planning_model_that_cannot_be_asked_fails_the_run_before_any_ca
 async def test_planning_that_fails_is_visible_and_the_run_goes_on_unplanned(store: Store, how: str) -> None:
     def answer(request: ModelRequest) -> Any:
         if request.level == PLAN:
-            return "  " if how == "says nothing" else {"text": "", "fail": {"kind": "auth_error", "message": "no key"}}
+            return (
+                "  "
+                if how == "says nothing"
+                else {"text": "", "fail": {"kind": "contract_error", "message": "no such field"}}
+            )
         return "done"
 
     asked = Asked()

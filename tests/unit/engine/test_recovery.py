@@ -412,7 +412,7 @@ async def test_a_missing_tool_leaves_the_turn_suspended_and_named_until_it_is_su
         await resume(store, turn_id, [agent()])
     assert len(await facts_of(store, turn_id)) == len(facts), "said once"
     (reported,) = await resume_all(store, [agent()])
-    assert reported.status == "incomplete" and "act" in reported.message
+    assert (reported.status, reported.waiting_for) == ("waiting", "code") and "act" in reported.message
     result = await resume(store, turn_id, [agent(acting("keyed", done))])
     assert result.output == "the end" and [attempt for _, attempt in done] == [1, 2]
     check_ends(result.facts())

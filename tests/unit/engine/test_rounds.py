@@ -363,12 +363,13 @@ async def test_each_answered_round_leaves_its_telemetry_and_separately_what_was_
 
 @pytest.mark.spec("HOL-FAIL-04", "HOL-TURN-04")
 async def test_a_provider_that_fails_for_good_fails_the_turn_and_leaves_an_artifact() -> None:
-    script = scripted([{"fail": {"kind": "auth_error", "status": 401, "message": "bad key"}}])
+    script = scripted([{"fail": {"kind": "contract_error", "status": 400, "message": "bad field"}}])
     result = await run(Agent("any", script), "go")
     assert (result.status, result.stop_reason) == ("failed", "provider_error")
     artifact = result.failure_artifact
     assert artifact is not None
-    assert (artifact.category, artifact.kind, artifact.status) == ("transport", "auth_error", 401)
+    assert (artifact.category, artifact.kind, artifact.status) == ("protocol", "contract_error", 400)
+    assert not result.retryable
     end = result.facts()[-1].fact.event
     assert isinstance(end, TurnFailed) and end.failure_artifact == artifact
     record = terminal_record(result.turn_id, result.facts())

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kit.runs.whole_views import transcript
-from wakeful import Agent, run
+from wakeful import Agent, Retry, run
 from wakeful.contracts.envelope import published
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.events import ModelCompleted, ModelFailed, ModelRequested, TurnFailed
@@ -29,7 +29,7 @@ def of_kind(result: RunResult[Any], kind: type[Any]) -> list[Any]:
 
 
 async def asked(*script: Any, **options: Any) -> RunResult[Any]:
-    return await run(Agent("a", scripted(list(script)), **options), "go")
+    return await run(Agent("a", scripted(list(script)), retry=Retry(patience=0), **options), "go")
 
 
 @pytest.mark.spec("HOL-TIMELINE-01", "HOL-TIMELINE-02", "HOL-TIMELINE-04")

@@ -18,7 +18,7 @@ from wakeful.store.memory import Memory, MemoryStore
 
 TIMES = int(os.environ.get("WAKEFUL_TREES", "1"))
 """How often each number of trees is grown; more of them find rarer things and take longer."""
-ENDINGS: tuple[ProcessEnd, ...] = ("text", "text", "text", "long", "unavailable", "no_key", "never")
+ENDINGS: tuple[ProcessEnd, ...] = ("text", "text", "text", "long", "refused", "never")
 budgets = st.builds(
     Budget,
     model_calls=st.none() | st.integers(1, 12),
@@ -56,10 +56,12 @@ def _child(*rounds: Any, ending: ProcessEnd = "text") -> Node:
 
 
 def test_long_results_that_are_on_their_way_when_the_turn_stops_replay_the_same() -> None:
-    stops = _child([("run", _child(ending="no_key"))])
+    stops = _child([("run", _child())])  # one child too many
     root = _child([("run", _child(ending="long")), ("run", stops), ("many", [_child(ending="long")])])
 
-    asyncio.run(played(MemoryStore(), root, Budget(final_answer_reserve=False), False, planning_enabled=False))
+    asyncio.run(
+        played(MemoryStore(), root, Budget(final_answer_reserve=False, subtasks=3), False, planning_enabled=False)
+    )
 
 
 @settings(max_examples=150 * TIMES, deadline=None, suppress_health_check=list(HealthCheck))

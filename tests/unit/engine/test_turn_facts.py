@@ -38,7 +38,7 @@ async def unread() -> list[StoredFact]:
 @pytest.mark.parametrize("outcome", [ToolResult, ToolFailed])
 async def test_what_let_a_call_through_is_known_until_it_has_an_outcome(outcome: type[AnyEvent]) -> None:
     other = replace(sample(PermissionEvaluated), call_id="call_2")
-    known = KnownFacts(AGENT, numbered(sample(PermissionEvaluated), other), unread)
+    known = KnownFacts(AGENT, numbered(sample(PermissionEvaluated), other), unread, [])
     known.add_own([sample(PermissionEvaluated), sample(SandboxApplied)], 3)
     assert known.refs_of("call_1") == CallRefs(event_id(AGENT, 3), event_id(AGENT, 4)), "the newest verdict counts"
     assert known.refs_of("call_2") == CallRefs(event_id(AGENT, 2), None)
@@ -47,7 +47,7 @@ async def test_what_let_a_call_through_is_known_until_it_has_an_outcome(outcome:
 
 
 async def test_the_newest_resumption_is_known() -> None:
-    known = KnownFacts(AGENT, numbered(requested()), unread)
+    known = KnownFacts(AGENT, numbered(requested()), unread, [])
     assert known.resumed_at == 0
     known.add_own([sample(TurnResumed, None), requested(step=2), sample(TurnResumed, None)], 2)
     assert known.resumed_at == 4
@@ -59,9 +59,9 @@ async def test_few_facts_are_kept_and_many_are_read_again() -> None:
     async def read() -> list[StoredFact]:
         return facts
 
-    known = KnownFacts(AGENT, facts[:KEPT], unread)
+    known = KnownFacts(AGENT, facts[:KEPT], unread, [])
     assert await known.all() == known.for_result() == facts[:KEPT]
-    many = KnownFacts(AGENT, facts, read)
+    many = KnownFacts(AGENT, facts, read, [])
     assert await many.all() is facts
     assert many.for_result() is facts, "also where a loop runs in this thread"
 

@@ -1,6 +1,7 @@
 """A thread costs the same on every day: kept in memory while it is in use, and in pages for whoever comes later."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -13,12 +14,22 @@ from wakeful import Agent, Approve, cancel, run, tool
 from wakeful.contracts.content import BlobRef
 from wakeful.contracts.conversation import ITEM
 from wakeful.contracts.envelope import Fact, StoredFact
-from wakeful.contracts.events import AssistantRecorded, CompactionCompleted, ThreadCheckpointed, TurnStarted
+from wakeful.contracts.errors import ModelFailure
+from wakeful.contracts.events import (
+    AssistantRecorded,
+    CompactionCompleted,
+    RateLimitHit,
+    ThreadCheckpointed,
+    TurnStarted,
+)
+from wakeful.contracts.models import ModelGlimpse, Reply
 from wakeful.decisions.state import TurnState
+from wakeful.decisions.thread_pages import told_by
 from wakeful.engine.prepare.conversation import CHECKPOINT_FACTS
-from wakeful.engine.state_loader import Thread, fold
+from wakeful.engine.state_loader import Thread, fold, load_pages
 from wakeful.engine.warm_threads import WarmThreads, warm_threads
 from wakeful.ports import ModelRequest, Store, TurnRow
+from wakeful.providers.scripted import ScriptedModel
 from wakeful.service.queries.replay import replay_facts, replay_turn
 from wakeful.testing import scripted
 from wakeful.testing.wrapped_store import WrappedStore
@@ -251,3 +262,43 @@ async def test_as_many_threads_are_kept_as_there_is_room_for(store: Store) -> No
             assert found is not None
             few.keep(store, row, found)
         assert [few.take(store, row, row) is not None for row in rows] == [False, True, True]
+
+
+class Busy(ScriptedModel):
+    """Over its limit once, and then there for everybody."""
+
+    is_over = True
+
+    async def respond(self, request: ModelRequest) -> AsyncIterator[ModelGlimpse | Reply]:
+        if self.is_over:
+            self.is_over = False
+            raise ModelFailure("too many requests", kind="rate_limited", stage="headers", retry_after=0.0)
+        async for piece in super().respond(request):
+            yield piece
+
+
+@pytest.mark.parametrize("ended_at_rest", [False, True])
+async def test_what_a_turn_was_told_of_a_limit_stands_in_the_pages_of_a_later_one(
+    store: Store, ended_at_rest: bool
+) -> None:
+    def answer(request: ModelRequest) -> Any:
+        if request.answered == 0:
+            return {"calls": [{"name": "note", "arguments": {"x": str(each)}} for each in range(CHECKPOINT_FACTS // 3)]}
+        return {"calls": [{"name": "pay", "arguments": {"x": "all"}}]} if ended_at_rest else "yes"
+
+    model = Busy(lambda request: "hello" if len(request.history) == 1 else answer(request))
+    agent = Agent("clerk", model, tools=[note, pay])
+    assert events_of(await run(agent, "hello", store=store, thread="t"), RateLimitHit)
+    result = await run(agent, "go on", store=store, thread="t")
+    assert await cancel(store, result.turn_id) is ended_at_rest
+    row = await store.turn(result.turn_id)
+    assert row is not None and row.state == ("cancelled" if ended_at_rest else "completed")
+    report = await replay_turn(store, row)
+    assert report.identical and report.checked["thread.checkpointed"] == 1
+    # Whoever goes on from the pages knows as much as whoever reads it all.
+    everything = await store.read(row.agent_id, thread_id="t")
+    told = next(entry for entry in everything if isinstance(entry.fact.event, ThreadCheckpointed))
+    assert isinstance(told.fact.event, ThreadCheckpointed)
+    newest = (await load_pages(store, told.fact.event.conversation_ref.digest))[-1][1]
+    kinds = [each.kind for each in told_by(newest).limits]
+    assert kinds[0] == "rate_limit.hit" and set(kinds[1:]) == {"model.completed"}

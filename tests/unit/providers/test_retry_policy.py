@@ -5,6 +5,7 @@ import json
 import httpx2
 import pytest
 
+from wakeful.contracts.models import FailureKind
 from wakeful.decisions.retries import dispose
 from wakeful.providers.wire.failures import from_exception, from_status
 
@@ -41,12 +42,21 @@ def test_what_would_fail_again_ends_its_candidate_at_once(status: int) -> None:
 
 
 @pytest.mark.spec("HOL-RETRY-04")
-@pytest.mark.parametrize("kind", ["invalid_response", "unsupported_transport", "contract_error", "auth_error"])
-def test_an_answer_nobody_can_read_and_a_transport_nobody_speaks_end_their_candidate_at_once(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["unsupported_transport", "contract_error", "auth_error"])
+def test_a_request_nobody_takes_and_a_transport_nobody_speaks_end_their_candidate_at_once(kind: str) -> None:
     judged = dispose(kind, retryable=None, attempt=1, retry_after_ms=None, more_candidates=True)  # type: ignore[arg-type]
     assert judged == "fallback"
 
 
-def test_a_provider_that_wants_more_than_a_minute_is_not_waited_for() -> None:
-    assert dispose("rate_limited", retryable=None, attempt=1, retry_after_ms=61_000, more_candidates=True) == "fallback"
-    assert dispose("rate_limited", retryable=None, attempt=1, retry_after_ms=60_000, more_candidates=True) == "retry"
+def test_a_provider_that_wants_more_than_a_moment_is_left_for_the_next_one() -> None:
+    assert dispose("rate_limited", retryable=None, attempt=1, retry_after_ms=2_000, more_candidates=True) == "fallback"
+    assert dispose("rate_limited", retryable=None, attempt=1, retry_after_ms=1_000, more_candidates=True) == "retry"
+
+
+@pytest.mark.parametrize("kind", ["invalid_response", "empty_response", "content_filtered"])
+def test_an_answer_of_no_use_is_asked_for_once_more(kind: FailureKind) -> None:
+    judged = [
+        dispose(kind, retryable=None, attempt=number, retry_after_ms=None, more_candidates=True) for number in (1, 2)
+    ]
+    assert judged == ["retry", "fallback"]
+    assert dispose(kind, retryable=False, attempt=1, retry_after_ms=None, more_candidates=True) == "fallback"

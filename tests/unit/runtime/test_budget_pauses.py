@@ -1,11 +1,12 @@
 """A spending limit through `Runtime`: told at 80 %, at 100 % the agent rests with its queue, and wakes by itself."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from kit.wires.notice_receiver import receiving
@@ -64,6 +65,44 @@ async def test_a_used_up_limit_keeps_the_queue_and_ends_by_itself_when_the_windo
         assert (await rt.agents())[0].control == "running"
 
 
+async def test_a_window_that_the_clock_is_set_back_in_is_waited_for_until_it_turns(tmp_path: Path) -> None:
+    """It is full all the same: a turn that was due for it again and again would keep the machine busy."""
+    model = Paid()
+    agent = Agent("ops", model, spend_windows=[SpendWindow("day", Decimal("0.20"))])
+    async with Runtime(tmp_path, agents=[agent], clock=FixedClock(EVENING)) as rt:
+        await rt.answer(await rt.send("ops", "One."))
+        sent = await rt.send("ops", "One more.")
+        await rt.settled()
+    clock = FixedClock(EVENING - timedelta(hours=2))
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        await rt.settled()
+        assert model.asked == 1
+        clock.advance(2 * 3_600 + UNTIL_MIDNIGHT)
+        await rt.settled()
+        assert (await rt.answer(sent)).output == "done"
+
+
+async def test_a_turn_whose_wake_was_lost_waits_until_its_window_turns(tmp_path: Path) -> None:
+    clock, model = FixedClock(EVENING), Paid()
+    agent = Agent("ops", model, spend_windows=[SpendWindow("day", Decimal("0.20"))])
+    async with Runtime(tmp_path, agents=[agent], clock=clock) as rt:
+        await rt.answer(await rt.send("ops", "One."))
+        sent = await rt.send("ops", "One more.")
+        await rt.settled()
+        base = apsw.Connection(str(tmp_path / "wakeful.db"))
+        base.set_busy_timeout(10_000)
+        base.execute("DELETE FROM wakes WHERE cause = 'window'")
+        assert base.changes() == 1
+        base.close()
+        await rt._here.watchdog.look()
+        clock.advance(1)
+        await rt.settled()
+        assert model.asked == 1
+        clock.advance(UNTIL_MIDNIGHT)
+        await rt.settled()
+        assert (await rt.answer(sent)).output == "done"
+
+
 async def test_a_grant_lets_a_resting_agent_go_on_at_once(tmp_path: Path) -> None:
     clock, model = FixedClock(EVENING), Paid()
     agent = Agent("ops", model, spend_windows=[SpendWindow("day", Decimal("0.50"))])
@@ -107,10 +146,10 @@ async def test_a_limit_that_many_conversations_meet_is_told_once_a_window(tmp_pa
             for number in range(12):
                 await rt.send("ops", f"Number {number}.", thread=f"t{number}")
             await rt.settled()
-            assert len([each for each in there.got if "is used up" in each["text"]]) == 1
+            assert len([each for each in there.got if "not enough money is left" in each["text"]]) == 1
             clock.advance(UNTIL_MIDNIGHT)
             await rt.settled()
-            used_up = [each["text"] for each in there.got if "is used up" in each["text"]]
+            used_up = [each["text"] for each in there.got if "not enough money is left" in each["text"]]
             assert len(used_up) == len(set(used_up)) == 2, "another day is another limit"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kit.runs.child_agents import calls, family, heard, name_of, of_kind, only_task, spawning
-from wakeful import Agent, Runtime, tool
+from wakeful import Agent, Runtime
 from wakeful.contracts.events import TurnStarted
 from wakeful.ports import ModelRequest
 from wakeful.store.memory import MemoryStore
@@ -37,18 +37,13 @@ async def test_an_override_of_the_parent_is_the_model_of_agents_that_it_makes(
 ) -> None:
     store, cheap = MemoryStore(), script(tmp_path, "cheap")
 
-    @tool(effect="pure")
-    async def switch() -> str:
-        """The operator gives the agent another model."""
-        await rt.set_model("ops", cheap)
-        return "done"
+    async def parent(request: ModelRequest) -> Any:
+        if request.answered:
+            return "It digs."
+        await rt.set_model("ops", cheap)  # by the operator, while the turn runs
+        return calls("spawn_agent", **arguments)
 
-    steps = [calls("switch"), calls("spawn_agent", **arguments), "It digs."]
-
-    def parent(request: ModelRequest) -> Any:
-        return steps[request.answered]
-
-    agent = family(parent, tools=[switch], spawn="public_named")
+    agent = family(parent, spawn="public_named")
     async with Runtime(store=store, agents=[agent]) as rt:
         assert (await rt.answer(await rt.send("ops", "Have a hole dug."))).output == "It digs.", "the turn began before"
         await rt.settled()

@@ -18,7 +18,7 @@ from wakeful.views.transcript import RuntimeFailure, Transcript
 @pytest.mark.spec("HOL-CLOSE-13", "HOL-CLOSE-14", "HOL-CLOSE-15")
 async def test_a_turn_that_providers_lost_is_told_to_its_people_with_every_attempt(tmp_path: Path) -> None:
     lost = [{"fail": [{"kind": "contract_error", "message": "no such parameter"}]}]
-    spare = [{"fail": [{"kind": "auth_error", "message": "no key"}]}]
+    spare = [{"fail": [{"kind": "unsupported_transport", "message": "no such wire"}]}]
     agent = Agent("ops", scripted(lost), fallbacks=[scripted(spare)], work_items=True)
     async with Runtime(tmp_path, agents=[agent], clock=FixedClock()) as rt:
         sent = await rt.send("ops", "Check the backups.")
@@ -32,7 +32,7 @@ async def test_a_turn_that_providers_lost_is_told_to_its_people_with_every_attem
         (failed,) = [entry.fact.event for entry in facts if entry.fact.event.kind in KINDS_BY_NAME["runtime_error"]]
         view = Transcript()
         (entry,) = [each for each in map(view.feed, facts) if isinstance(each, RuntimeFailure)]
-        assert failed.message == entry.data.message == "scripted:inline after 2 attempts: no key"
+        assert failed.message == entry.data.message == "scripted:inline after 2 attempts: no such wire"
         assert entry.data.provider_attempt_timeline == failed.timeline
         assert failed.timeline is not None and len(failed.timeline.attempts) == 2
 
@@ -50,12 +50,12 @@ class Metered:
 
 @pytest.mark.spec("HOL-CLOSE-16")
 async def test_what_lost_attempts_cost_stands_in_the_entry_and_in_the_event(tmp_path: Path) -> None:
-    async with Runtime(tmp_path, agents=[Agent("ops", Metered())], clock=FixedClock()) as rt:
+    async with Runtime(tmp_path, agents=[Agent("ops", Metered())]) as rt:
         result = await rt.answer(await rt.send("ops", "Check the backups."))
         facts = await rt._here.engine.store.read("ops", turn_id=result.turn_id)
         (failed,) = [entry.fact.event for entry in facts if entry.fact.event.kind in KINDS_BY_NAME["runtime_error"]]
         (entry,) = [each for each in map(Transcript().feed, facts) if isinstance(each, RuntimeFailure)]
         for timeline in (failed.timeline, entry.data.provider_attempt_timeline):
             assert timeline is not None and timeline.aggregated_token_usage is not None
-            assert timeline.aggregated_token_usage.total_tokens == 12
-            assert [attempt.token_usage is not None for attempt in timeline.attempts] == [True]
+            assert timeline.aggregated_token_usage.total_tokens == 24
+            assert [attempt.token_usage is not None for attempt in timeline.attempts] == [True, True]

@@ -1,17 +1,26 @@
 """Everything at once through `Runtime`: paused or stopped durably, before the next step, with no model."""
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kit.runs.engine_runs import of_kind
 from wakeful import Agent, Runtime, tool
-from wakeful.errors import AgentStopped
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.events import TaskStatusChanged, ToolFailed
+from wakeful.errors import AgentStopped, StoreFull
+from wakeful.ports import AdmissionAnswer, Store
+from wakeful.ports.tasks import OPEN_TASKS
 from wakeful.processes.supervised_command import SupervisedCommand
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.service.commands.steering import pause_turn, unpause_turn
+from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import FixedClock, scripted
+from wakeful.testing.wrapped_store import WrappedStore
 
 
 class Work:
@@ -206,6 +215,78 @@ async def test_running_commands_are_ended(tmp_path: Path) -> None:
         assert "ended" not in log.read_text()
 
 
+class RefusesTwice(WrappedStore):
+    """A store that refuses something twice, as on a disk that was full for a moment."""
+
+    left = 0
+
+    def __init__(self, inner: Store, what: str) -> None:
+        super().__init__(inner)
+        self._what = what
+
+    async def admit(self, agent_id: str, facts: Sequence[Fact], **options: Any) -> AdmissionAnswer | None:
+        self._refuse("write", any(isinstance(fact.event, TaskStatusChanged) for fact in facts))
+        return await super().admit(agent_id, facts, **options)
+
+    async def list_rows(self, table: Any, query: Any, *equal: Any, **options: Any) -> list[Any]:
+        self._refuse("read", query is OPEN_TASKS)
+        return await super().list_rows(table, query, *equal, **options)
+
+    def _refuse(self, what: str, is_meant: bool) -> None:
+        if what == self._what and is_meant and self.left:
+            self.left -= 1
+            raise StoreFull("the disk is full", "make room")
+
+
+@pytest.mark.parametrize("what", ["write", "read"])
+async def test_a_command_is_ended_also_where_the_store_refuses_something_at_first(tmp_path: Path, what: str) -> None:
+    """Asked for once, and tried by the runtime until it is done."""
+    (tmp_path / "work").mkdir()
+    call = {"name": "exec_command", "arguments": {"cmd": "sleep 600", "yield_time_ms": 1}}
+    agent = Agent("ops", scripted([{"calls": [call]}, "it runs"], leftover="ignore"), workspace=tmp_path / "work")
+    store = RefusesTwice(await SqliteStore.open(tmp_path / "wakeful.db"), what)
+    async with Runtime(store=store, agents=[agent]) as rt:
+        await rt.answer(await rt.send("ops", "Begin."))
+        store.left = 2
+        with suppress(StoreFull):  # unless the runtime itself had both refusals
+            await rt.stop_all()
+        assert (await store.runtime_hold()).control == "stopped"  # type: ignore[union-attr]
+        async with asyncio.timeout(60):
+            while await store.inner.open_tasks():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        (task,) = await rt.tasks("ops", over=True)
+        assert (task.status, store.left) == ("cancelled", 0)
+    await store.close()
+
+
+async def test_a_command_that_was_ended_by_a_pause_is_told_as_that_and_not_as_completed(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+
+    def reply(request: Any) -> Any:
+        if request.history[-1].role == "tool":
+            return request.history[-1].text
+        arguments = {"cmd": "echo hello; touch began; sleep 600", "yield_time_ms": 600_000}
+        return {"calls": [{"name": "exec_command", "arguments": arguments}]}
+
+    async with Runtime(tmp_path / "home", agents=[Agent("ops", scripted(reply), workspace=work)]) as rt:
+        sent = await rt.send("ops", "Begin.")
+        async with asyncio.timeout(60):
+            while not (work / "began").exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await rt.pause_all()
+        await rt.settled()
+        await rt.resume_all()
+        await rt.settled()
+        result = await rt.answer(sent)
+    (call,) = result.calls()
+    assert (call.status, "everything was paused or stopped" in result.output) == ("error", True)
+    assert '"kind":"command_stopped"' in result.output and '"disposition"' not in result.output
+    assert "hello" in result.output
+    (failed,) = of_kind(result, ToolFailed)
+    assert (failed.error_category, failed.effects) == ("canceled", "possible")
+
+
 async def test_a_command_that_has_just_begun_when_everything_is_paused_is_ended(tmp_path: Path) -> None:
     """It was let through before, and was not known to its runtime when that ended what ran."""
     where = Sandbox(tmp_path)
@@ -218,7 +299,7 @@ async def test_a_command_that_has_just_begun_when_everything_is_paused_is_ended(
                     ended = await command.ended()
         finally:
             await command.end()
-    assert ended.exit_status != 0
+    assert ended.stopped == "request"
 
 
 async def test_a_batch_of_commands_is_ended(tmp_path: Path) -> None:

@@ -127,6 +127,13 @@ class Skipping(WrappedStore):
         return await self.inner.admit(agent_id, facts, **options)
 
 
+class Stubborn(WrappedStore):
+    """Knows of nothing that a clock that was ahead has written."""
+
+    async def wakes_set_after(self, now: int) -> list[WakeRow]:
+        return []
+
+
 async def found_in(worlds: int, words: str, **broken: Any) -> bool:
     """Is it found in one of so many worlds?"""
     for seed in range(worlds):
@@ -144,11 +151,12 @@ async def found_in(worlds: int, words: str, **broken: Any) -> bool:
         (Careless, "ended 1 times and was told 0 times"),
         (Laundering, "hides that task"),
         (Skipping, "was the next"),
+        (Stubborn, "was acknowledged and is queued"),
     ],
     ids=lambda each: each.__name__ if isinstance(each, type) else "",
 )
 async def test_inversion_a_broken_store_is_caught(broken: type[WrappedStore], words: str) -> None:
-    assert await found_in(40, words, wrap=broken)
+    assert await found_in(120, words, wrap=broken)
 
 
 async def test_inversion_a_tool_that_repeats_its_effect_is_caught() -> None:
@@ -157,3 +165,7 @@ async def test_inversion_a_tool_that_repeats_its_effect_is_caught() -> None:
 
 async def test_inversion_a_model_that_costs_more_than_it_says_is_caught() -> None:
     assert await found_in(40, "were allowed", fault="understates")
+
+
+async def test_inversion_a_turn_that_fails_by_more_than_the_weather_is_caught() -> None:
+    assert await found_in(5, "failed: contract_error", fault="refuses")

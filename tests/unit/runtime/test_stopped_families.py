@@ -1,5 +1,6 @@
 """An agent is stopped with its private children, whoever asks for it and whatever happens in between."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ async def test_what_a_child_asked_is_withdrawn_when_the_child_is_stopped(is_paus
 
 
 async def test_a_child_that_is_asked_for_while_its_parent_is_stopped_is_never_made() -> None:
-    store = MemoryStore()
+    store, at_work = MemoryStore(), asyncio.Event()
 
     async def stopping(request: ModelRequest) -> Any:
         if request.answered:
@@ -151,12 +152,15 @@ async def test_a_child_that_is_asked_for_while_its_parent_is_stopped_is_never_ma
 
     @tool(effect="pure")
     async def halt() -> str:
-        """Stop."""
-        await rt.stop("ops")
+        """Wait for the stop."""
+        at_work.set()
+        await asyncio.Event().wait()
         return "stopped"
 
     async with Runtime(store=store, agents=[family(stopping, digger, tools=[halt])]) as rt:
         await rt.send("ops", "Have a hole dug.")
+        await at_work.wait()
+        await rt.stop("ops")
         await rt.settled()
         if await store.tasks_of("ops"):  # the call was under way already
             assert (await until_over(store)).status == "cancelled"

@@ -133,7 +133,7 @@ async def single_candidate(folder: Path) -> None:
 
 async def quota_reached(folder: Path) -> None:
     empty = {"fail": {"kind": "quota_exhausted", "message": "pay", "status": 429}}
-    result = await run(Agent("a", scripted([empty])), "go", store=MemoryStore())
+    result = await run(Agent("a", scripted([empty])), "go")
     (blocked,) = of_kind(result, QuotaBlocked)
     (ended,) = of_kind(result, TurnFailed)
     assert (result.status, blocked.model_ref) == ("failed", "scripted:inline")

@@ -190,7 +190,7 @@ async def test_a_settled_turn_has_a_record_with_its_last_words() -> None:
     record = cut.turn_record()
     assert record is not None
     assert (cut.status, record.kind, record.last_assistant_message) == ("incomplete", "aborted", "I weigh it.")
-    fails = {"fail": {"kind": "auth_error", "message": "wrong key"}}
+    fails = {"fail": {"kind": "contract_error", "message": "wrong field"}}
     lost = await run(Agent("a", scripted([fails])), "go")
     record = lost.turn_record()
     assert record is not None and (record.kind, record.last_assistant_message) == ("aborted", None)

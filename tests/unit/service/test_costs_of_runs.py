@@ -11,12 +11,14 @@ from wakeful import Agent, run
 from wakeful.testing import scripted
 from wakeful.views.cost import CostLine
 
+MONEY = ("cost", "cut_off")
+
 
 def added(lines: dict[str, CostLine]) -> dict[str, Any]:
-    total: dict[str, Any] = dict.fromkeys(CostLine.model_fields, 0) | {"cost": Decimal(0)}
+    total: dict[str, Any] = dict.fromkeys(CostLine.model_fields, 0) | dict.fromkeys(MONEY, Decimal(0))
     for each in lines.values():
         for name, value in each.model_dump().items():
-            total[name] += Decimal(value) if name == "cost" else value
+            total[name] += Decimal(value) if name in MONEY else value
     return total
 
 
@@ -27,7 +29,8 @@ async def test_the_total_is_the_sum_over_models_and_over_depths_and_money_is_a_d
     summary = result.cost_summary
     assert (summary.currency, summary.total.calls, summary.subtasks) == ("USD", 3, 1)
     assert {depth: line.calls for depth, line in summary.by_depth.items()} == {"0": 2, "1": 1}
-    plain = summary.total.model_dump() | {"cost": Decimal(summary.total.cost)}
+    plain = summary.total.model_dump()
+    plain |= {name: Decimal(plain[name]) for name in MONEY}
     assert plain == added(summary.by_model) == added(summary.by_depth)
     assert (summary.total.cost, summary.total.output_tokens) == ("9", 9)
     assert summary.cost_complete and summary.usage_complete

@@ -9,26 +9,26 @@ CODE = ServeOptions(tools=("shop:agents", "shop:refund"), model="scripted:demo",
 
 
 def test_code_and_model_are_kept_with_the_folder_of_the_code_unless_others_are_given() -> None:
-    found = keep_options(checked_options(listen="none"), CODE)
+    found = keep_options(checked_options(listen="none"), CODE, is_placed=True)
     assert found.options == CODE.model_copy(update={"host": None})
     assert (found.kept, found.dropped) == (
         ("--tools shop:agents", "--tools shop:refund", "--model scripted:demo"),
         (),
     )
     others = checked_options(tools=("bank:agents",), model="scripted:other")
-    assert keep_options(others, CODE) == (others, (), ())
+    assert keep_options(others, CODE, is_placed=False) == (others, (), ())
 
 
 @pytest.mark.spec("HOL-DAEMON-10")
-def test_where_it_listens_is_the_default_where_nothing_is_given_and_what_is_given_elsewhere() -> None:
-    found = keep_options(checked_options(), REACHED)
-    assert found.options == ServeOptions()
-    assert found.dropped == ("--access lan", "--port 9000", "--advertise https://hooks.example.org")
-    assert keep_options(checked_options(port=0), REACHED).dropped == (
-        "--access lan",
-        "--advertise https://hooks.example.org",
-    )
-    assert keep_options(REACHED, REACHED).dropped == ()
+def test_where_it_listens_is_as_before_where_nothing_is_given_and_what_is_given_elsewhere() -> None:
+    found = keep_options(checked_options(), REACHED, is_placed=False)
+    assert found.options == REACHED
+    assert found.kept == ("--access lan", "--port 9000", "--advertise https://hooks.example.org")
+    assert found.dropped == ()
+    elsewhere = keep_options(checked_options(port=0), REACHED, is_placed=True)
+    assert elsewhere.options == checked_options(port=0)
+    assert elsewhere.dropped == ("--access lan", "--advertise https://hooks.example.org")
+    assert keep_options(REACHED, REACHED, is_placed=True).dropped == ()
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from wakeful.service.operations.table import OPERATIONS
 from wakeful.service.operations.tasks import TaskName
 from wakeful.service.operations.templates import TemplateName
 from wakeful.service.operations.threads import MessageQuery
+from wakeful.service.operations.turns import TurnName
 from wakeful.service.operations.upkeep import TransferFile
 from wakeful.service.operations.work import WorkItemQuery
 from wakeful.service.operations.workflow_runs import WorkflowRunName
@@ -79,6 +80,7 @@ NEEDS_WORDS: dict[str, Any] = {
     "runtime.transcript": TranscriptQuery("nothing"),
     "runtime.message": MessageName("nothing"),
     "runtime.workflow_run": WorkflowRunName("nothing"),
+    "turns.replacement": TurnName("nothing"),
 }
 """Requests of operations that only read and have to be told something."""
 

@@ -41,7 +41,9 @@ async def test_rows_made_again_from_the_log_of_runs_are_the_same(tmp_path: Path)
         usage = {"usage": {"input_tokens": 11, "output_tokens": 3}}
         done = Agent("shop", scripted([{**calls("look"), **usage}, {"text": "done", **usage}]), tools=[look, pay])
         waits = Agent("shop", scripted([calls(("pay", {"cents": 5}))]), tools=[look, pay])
-        fails = Agent("shop", scripted([{"fail": {"kind": "auth_error", "message": "wrong key"}}]), tools=[look, pay])
+        fails = Agent(
+            "shop", scripted([{"fail": {"kind": "contract_error", "message": "wrong field"}}]), tools=[look, pay]
+        )
         for agent, thread in ((done, "a"), (done, "b"), (waits, "c"), (fails, "d")):
             await run(agent, "go", store=store, thread=thread)
         live = await rows(store, "shop")

@@ -10,7 +10,7 @@ from wakeful.contracts.events import Terminal, ToolResult
 from wakeful.store.memory import MemoryStore
 from wakeful.testing import scripted
 
-BROKEN = {"fail": {"kind": "auth_error", "message": "wrong key"}}
+BROKEN = {"fail": {"kind": "contract_error", "message": "wrong field"}}
 
 
 async def ended(script: list[Any]) -> tuple[Terminal, list[Any]]:

@@ -96,7 +96,7 @@ async def test_a_turn_that_a_budget_or_an_error_ended_has_its_tree_and_its_text(
     assert answer.execution_tree == stopped.execution_tree
     assert [node.is_error for node in stopped.execution_tree.nodes] == [False, True]
 
-    fails: dict[str, Any] = {"fail": {"kind": "auth_error", "message": "wrong key"}}
+    fails: dict[str, Any] = {"fail": {"kind": "contract_error", "message": "wrong field"}}
     said = {**calls("broken"), "text": "So far."}
     failed = await run(Agent("a", LevelModel({"go": [said, fails]}), tools=[broken]), "go")
     answer = thread_messages(failed.facts())[-1]

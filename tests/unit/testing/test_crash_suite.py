@@ -81,7 +81,9 @@ def test_what_keeps_its_promises_passes_at_every_point() -> None:
     assert report.ok
     # After the intent and before the result: after append 1, around the effect, inside the tool, before append 2.
     assert report.unknown == 5
-    assert str(report).startswith("11 kills at 11 points: 0 lost, 0 repeated, 0 hidden, 0 wedged; 5 outcomes unknown")
+    assert str(report).startswith(
+        "11 kills at 11 points: 0 lost, 0 repeated, 0 hidden, 0 wedged, 0 different; 5 outcomes unknown"
+    )
 
 
 @pytest.mark.parametrize("effect", ["keyed", "pure"])

@@ -67,12 +67,12 @@ def added(lines: dict[str, CostLine]) -> dict[str, Any]:
     total: dict[str, Any] = dict.fromkeys(CostLine.model_fields, 0) | {"cost": Decimal(0)}
     for each in lines.values():
         for name, value in each.model_dump().items():
-            total[name] += Decimal(value) if name == "cost" else value
+            total[name] += Decimal(value) if isinstance(value, str) else value
     return total
 
 
 def plain(line: CostLine) -> dict[str, Any]:
-    return line.model_dump() | {"cost": Decimal(line.cost)}
+    return line.model_dump() | {"cost": Decimal(line.cost), "cut_off": Decimal(line.cut_off)}
 
 
 def a_tree() -> Log:
@@ -211,8 +211,10 @@ def test_money_is_added_as_decimals_and_shown_as_text() -> None:
 @pytest.mark.parametrize(
     ("failure", "reported"),
     [
-        ({"failure_kind": "rate_limited"}, True),
+        ({"failure_kind": "rate_limited", "stage": "headers", "status": 429}, True),
+        ({"failure_kind": "server_error", "stage": "headers", "status": 503}, True),
         ({"failure_kind": "connection", "stage": "connect"}, True),
+        ({"failure_kind": "rate_limited", "stage": "body"}, False),
         ({"failure_kind": "connection", "stage": "body"}, False),
         ({"failure_kind": "timeout", "stage": "headers"}, False),
         ({"failure_kind": "unknown", "stage": "crash"}, False),

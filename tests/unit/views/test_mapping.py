@@ -34,8 +34,10 @@ from wakeful.contracts.events import (
     ContextResolved,
     CostRecorded,
     LimitChanged,
+    ModelWaiting,
     SubagentStarted,
     TurnInterjected,
+    WarningIssued,
     WorkflowStarted,
 )
 from wakeful.contracts.models import TextDelta
@@ -62,10 +64,14 @@ def everything() -> list[StoredFact]:
     )
     rejected = AnswerRejected(item=UserItem(parts=(Text("Again."),)), errors=("cycle",))
     running = next(one for one in ONE_OF_EACH if isinstance(one, WorkflowStarted))
+    warned = next(one for one in ONE_OF_EACH if isinstance(one, WarningIssued))
+    waits = next(one for one in ONE_OF_EACH if isinstance(one, ModelWaiting))
     return log(
         *START,
-        *(fact(one) for one in (changed, *compactions, interjected)),
-        *in_step(1, requested(), model_failed(), requested(2), completed(USED), cost, said("Looking.", "a", "b")),
+        *(fact(one) for one in (changed, *compactions, interjected, warned)),
+        *in_step(
+            1, requested(), model_failed(), waits, requested(2), completed(USED), cost, said("Looking.", "a", "b")
+        ),
         *(began("a"), began("b"), call("a", progress(1)), did("a"), call("b", tool_failed("b"))),
         *(call("b", drawing), *inside("b", 1, in_step(1, rejected)), fact(running)),
         *round_of(2, "Done."),
@@ -132,7 +138,7 @@ def _types(union: Any) -> set[str]:
 @pytest.mark.spec("STD-MAP-02")
 def test_the_run_stream_stands_for_the_facts_of_the_standard() -> None:
     facts = everything()
-    pairs = kinds_of_run(facts) - {("text", "assistant.recorded")}
+    pairs = kinds_of_run(facts) - {("text", "assistant.recorded"), ("waiting", "model.wait_started")}
     stream = run_begun()
     stream.feed(log(fact(requested()), start=3)[0])
     (glimpsed,) = stream.glimpse(1, TextDelta(text="Hi"))
@@ -150,6 +156,7 @@ def test_the_run_stream_stands_for_the_facts_of_the_standard() -> None:
         ("context", "context.compaction.started"),
         ("context", "context.compaction.completed"),
         ("context", "context.compaction.failed"),
+        ("warning", "runtime.warning"),
         ("message_injected", "turn.interjected"),
         ("error", "model.failed"),
         ("status", "turn.failed"),

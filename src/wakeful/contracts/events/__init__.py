@@ -69,6 +69,8 @@ from wakeful.contracts.events.holds import (
     FilesReloadRequested,
     HeartbeatChanged,
     PackageReplaced,
+    ProviderAnswered,
+    ProviderDisappeared,
     ProviderParked,
     ProviderUnparked,
     RuntimeControlChanged,
@@ -133,6 +135,8 @@ from wakeful.contracts.events.models import (
     ModelRequested,
     ModelResponseAccepted,
     ModelResponseReattached,
+    ModelWaitEnded,
+    ModelWaiting,
 )
 from wakeful.contracts.events.notices import ActionReminded, NoticeAttempted, NoticeRequested, ResultChanged
 from wakeful.contracts.events.retention import (
@@ -200,6 +204,7 @@ from wakeful.contracts.events.turns import (
     MessageAdmitted,
     MessageDeferred,
     MessageExpired,
+    RestReason,
     SessionStarted,
     StopCause,
     StopRule,
@@ -210,7 +215,10 @@ from wakeful.contracts.events.turns import (
     TurnInterruptApplied,
     TurnInterruptIgnored,
     TurnInterruptRequested,
+    TurnPatienceEnded,
+    TurnProviderReturned,
     TurnResumed,
+    TurnRetried,
     TurnStarted,
     TurnStatus,
     TurnSuspended,
@@ -233,6 +241,7 @@ from wakeful.contracts.events.waking import (
     WaitResolved,
     WakeHintStored,
     WakeHintTriggered,
+    WakeMoved,
 )
 from wakeful.contracts.events.work import (
     WorkFact,
@@ -279,13 +288,18 @@ AnyEvent: TypeAlias = (
     | ContinuationDecided
     | TurnSuspended
     | TurnTimeSkipped
+    | TurnPatienceEnded
+    | TurnProviderReturned
     | TurnResumed
+    | TurnRetried
     | TurnCompleted
     | TurnFailed
     | ModelRequested
     | ModelResponseAccepted
     | ModelResponseReattached
     | ModelFailed
+    | ModelWaiting
+    | ModelWaitEnded
     | ModelCompleted
     | AssistantRecorded
     | RoutingCandidatesResolved
@@ -416,6 +430,7 @@ AnyEvent: TypeAlias = (
     | TriggerUrlGiven
     | WakeHintStored
     | WakeHintTriggered
+    | WakeMoved
     | ContinuationResolved
     | MessageSettled
     | ProgressStalled
@@ -436,7 +451,9 @@ AnyEvent: TypeAlias = (
     | FilesReloadRequested
     | FilesLoaded
     | PackageReplaced
+    | ProviderAnswered
     | ProviderParked
+    | ProviderDisappeared
     | ProviderUnparked
     | KeyedRequestStarted
     | KeyedRequestAnswered
@@ -590,7 +607,9 @@ __all__ = [
     "ChannelRemoved",
     "ChannelTestRequested",
     "ChannelTroubled",
+    "ProviderAnswered",
     "ProviderParked",
+    "ProviderDisappeared",
     "ProviderUnparked",
     "RuntimeControlChanged",
     "FilesReloadRequested",
@@ -603,6 +622,8 @@ __all__ = [
     "ModelRequested",
     "ModelResponseAccepted",
     "ModelResponseReattached",
+    "ModelWaitEnded",
+    "ModelWaiting",
     "ObserverFailed",
     "OutputSpilled",
     "OutputTruncated",
@@ -676,7 +697,11 @@ __all__ = [
     "TurnInterruptRequested",
     "TurnPauseLifted",
     "TurnPauseRequested",
+    "RestReason",
+    "TurnPatienceEnded",
+    "TurnProviderReturned",
     "TurnResumed",
+    "TurnRetried",
     "TurnStarted",
     "TurnStatus",
     "TurnSuspended",
@@ -696,6 +721,7 @@ __all__ = [
     "TriggerUrlGiven",
     "WakeHintStored",
     "WakeHintTriggered",
+    "WakeMoved",
     "WarningIssued",
     "WorkFact",
     "WorkItemBlockerChanged",

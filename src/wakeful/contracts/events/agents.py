@@ -96,6 +96,8 @@ class AgentStateChanged(RuntimeFact):
     reason: str = ""
     resumes_at: int | None = None
     """Unix microseconds at which a pause ends by itself; None: somebody has to end it."""
+    is_damaged: bool = False
+    """It could not be run because its log is not what was written: only a person can bring that back."""
     instead_of: int | None = None
     """The moment of the change that this one takes back; when another one came between, this one is refused. None: it
     holds whatever came before."""

@@ -67,6 +67,8 @@ class ContextOmission(Value):
     reason: OmissionReason
     high_impact: bool = False
     """It could change the answer."""
+    detail: str = ""
+    """The reason in words, where the word for it does not say enough."""
 
 
 class MissingFact(Value):

@@ -54,6 +54,35 @@ class ProviderUnparked(RuntimeFact):
     by: str
 
 
+class ProviderDisappeared(RuntimeFact):
+    """A provider has not answered for a while. Turns that need it wait, and go on by themselves once it does."""
+
+    kind: ClassVar[str] = "provider.disappeared"
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+
+    provider: str
+    model_ref: str
+    failure_kind: FailureKind
+    message: str = ""
+    since: int
+    """Unix microseconds."""
+    threads: int
+    """How many conversations wait for it."""
+
+
+class ProviderAnswered(RuntimeFact):
+    """A provider that people were told of answers again."""
+
+    kind: ClassVar[str] = "provider.answered"
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+
+    provider: str
+    seconds: float
+    """For so long it did not."""
+    threads: int
+    """How many conversations go on."""
+
+
 class PackageReplaced(RuntimeFact):
     """The files of wakeful on the disk are others than those the running process was started from."""
 

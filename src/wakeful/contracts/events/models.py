@@ -40,6 +40,8 @@ class ModelRequested(Event):
     reserved_output: int | None = None
     reserved_usd: str | None = None
     """What is held back of the turn's budget until the answer says what it took; absent where nothing limits it."""
+    shortened_by: str = ""
+    """The limit, in words, that allows the answer no more than `reserved_output`; without it there would be more."""
     windows: tuple[WindowRef, ...] = ()
     """The spend windows that `reserved_usd` is held back in, too."""
     final: bool = False
@@ -86,11 +88,49 @@ class ModelFailed(Event):
     message: str
     status: int | None = None
     retry_after_ms: int | None = None
+    """How long the provider asks to be left alone, by its `Retry-After` or by when its limit is reset."""
+    retryable: bool | None = None
+    """What the provider said about asking again; None: it follows from the kind."""
+    unknown_model: bool = False
+    """The provider knows no model of that name."""
     duration_ms: int | None = None
     started_at: str | None = None
     completed_at: str | None = None
     token_usage: TokenUsage | None = None
     transport_diagnostics: TransportDiagnostics | None = None
+
+
+class ModelWaiting(Event):
+    """No model of the level answers for now. The request is made again later; until then nothing is held for it."""
+
+    kind: ClassVar[str] = "model.wait_started"
+    aliases: ClassVar[tuple[str, ...]] = ("model.waiting",)
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    model_ref: str
+    """The model whose failure says how long; its provider is what is waited for."""
+    failure_kind: FailureKind
+    message: Preview
+    """Of that failure."""
+    wait: int
+    """Counts from 1 in the round."""
+    since: int
+    """Unix microseconds: when the first wait of the round began, with the loss of its newest attempt."""
+    next_try: int
+    """Unix microseconds."""
+    rests: bool = False
+    """Time alone will hardly mend it (a key that is refused, a quota that is used up, a model that is not there): it is
+    asked again when somebody resumes the turn, and at `next_try`."""
+    absent: bool = False
+    """Nothing listens at that address of this machine, or no host has that name."""
+
+
+class ModelWaitEnded(Event):
+    """A level asks again, because its time has come while other work of the turn went on. Where nothing else goes on,
+    the turn rests, and `turn.resumed` ends the wait."""
+
+    kind: ClassVar[str] = "model.wait_ended"
+    needs: ClassVar[tuple[Need, ...]] = STEP
 
 
 class ModelCompleted(Event):
@@ -108,6 +148,10 @@ class ModelCompleted(Event):
     provider_round_ms: float
     provider_started_at: str
     provider_completed_at: str
+    finish_reason: str | None = None
+    """Why the reply ended, in the provider's own word."""
+    output_limit: int | None = None
+    """Of a reply that was cut off: how many tokens it could have, where that is known."""
     request_metadata: dict[str, Any] = {}
     timeline: ProviderAttemptTimeline | None = None
     """Only when there was more than the one attempt; `whole_timeline` is there always."""

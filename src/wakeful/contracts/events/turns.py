@@ -74,6 +74,9 @@ StopCause: TypeAlias = Literal[
     "planner_error",
     "routing_not_possible",
     "invalid_output",
+    "cut_off",
+    "filtered",
+    "refused",
     "cancelled",
     "superseded",
     "interrupted",
@@ -253,6 +256,8 @@ class TurnStarted(Event):
     """Of a turn that a runtime opened: what its first message meant to the agent."""
     revision: str | None = None
     """Of a turn of a runtime: the definition of the agent that it began with."""
+    rules: int = 0
+    """The number of the rules by which the turn is decided, until it is resumed. 0: from before they were numbered."""
 
     @property
     def opens_turn(self) -> bool:
@@ -324,6 +329,10 @@ class LimitChanged(Event):
     """The ordinal that was refused, or the seconds that have passed."""
     what: str = ""
     """What it is a limit of, where the name does not say it all."""
+    left: str | None = None
+    """Dollars that are left of a limit on money, for whoever asked."""
+    needed: str | None = None
+    """Dollars that the refused request would have needed at most, with what has to be kept beside it."""
     window: WindowPassed | None = None
     """A spend window that is used up: the turn does not end, it rests until the window turns."""
 
@@ -355,6 +364,8 @@ class AnswerRejected(Event):
     errors: tuple[str, ...]
     final: bool = False
     """There will be no further try."""
+    max_tokens: int | None = None
+    """The answer was cut off, and the next one may have so many tokens."""
 
 
 class ContinuationDecided(Event):
@@ -365,16 +376,49 @@ class ContinuationDecided(Event):
     go_on: bool
 
 
+RestReason: TypeAlias = Literal[
+    "tool_missing",
+    "agent_missing",
+    "approval_required",
+    "runtime_tool_pending",
+    "paused",
+    "budget_window",
+    "provider",
+]
+"""What a turn rests for."""
+
+
 class TurnSuspended(Event):
     """The turn rests until something it names is there."""
 
     kind: ClassVar[str] = "turn.suspended"
 
-    reason: Literal[
-        "tool_missing", "agent_missing", "approval_required", "runtime_tool_pending", "paused", "budget_window"
-    ]
+    reason: RestReason
     waiting_for: tuple[str, ...]
-    """Names: the tools that are missing, the approvals that are pending, the window that has to turn."""
+    """Names: the tools that are missing, the approvals that are pending, the window that has to turn, the providers
+    that are away."""
+    next_try: int | None = None
+    """Unix microseconds: when a provider that is away is asked again; also where the turn rests for somebody else,
+    too."""
+
+
+class TurnProviderReturned(Event):
+    """A provider that the turn waits for answers again: it is asked at once, whenever it was to be."""
+
+    kind: ClassVar[str] = "turn.provider_returned"
+    outsider: ClassVar[bool] = True
+
+    provider: str
+
+
+class TurnPatienceEnded(Event):
+    """A provider has been away for as long as it is waited for: the turn fails, and may be tried again."""
+
+    kind: ClassVar[str] = "turn.patience_ended"
+    outsider: ClassVar[bool] = True
+
+    seconds: float
+    """How long it was waited for."""
 
 
 class TurnResumed(Event):
@@ -382,15 +426,35 @@ class TurnResumed(Event):
 
     kind: ClassVar[str] = "turn.resumed"
 
-    cause: Literal["recovery", "supplied", "decision", "window", "closing"] = "recovery"
-    """closing: it goes on later; what died with its process is closed, because something of the agent is to run."""
+    cause: Literal["recovery", "supplied", "decision", "window", "provider", "retry", "closing"] = "recovery"
+    """provider: one that is away is asked again, because it is time or because somebody wants it. retry: it had failed,
+    and is tried again. closing: it goes on later; what died with its process is closed, because something of the agent
+    is to run."""
     taken_from: Literal["dead", "late"] | None = None
     """The owner that was replaced. dead: its process is gone. late: its lease ran out and its process lives, stopped or
     hung, so that it may still carry out what it began: such calls are not probed, and their outcome is unknown."""
+    rules: int = 0
+    """The number of the rules by which the turn is decided from here on. 0: from before they were numbered."""
+
+
+class TurnRetried(Event):
+    """A turn that had failed is open again. What happened in it stands, and it goes on at the step in which it failed.
+
+    Refused where a newer turn of its thread has begun: that one's conversation rests on the failure.
+    """
+
+    kind: ClassVar[str] = "turn.retried"
+    outsider: ClassVar[bool] = True
+
+    requested_by: str
+    message_ids: tuple[str, ...] = ()
+    """The messages that it is to answer: those with which it began."""
+    limits: Limits | None = None
+    """What the turn may use from here on, what it has used included; None: as before."""
 
 
 class Terminal(Event):
-    """How a turn ended. Exactly one a turn, after the terminal facts of all its calls."""
+    """How a turn ended. One a turn, after the terminal facts of all its calls; one more for each time it is retried."""
 
     turn_index: int
     status: TurnStatus

@@ -257,6 +257,21 @@ class ProgressStalled(RuntimeFact):
     work_item_id: str | None = None
 
 
+class WakeMoved(RuntimeFact):
+    """A due time was set while the clock was ahead. The clock has been set back since, and it comes at another time."""
+
+    kind: ClassVar[str] = "wake.moved"
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+
+    subject: str
+    """What is due: a timer, a wait, a turn, a message; blank: the thread's queue."""
+    cause: str
+    cause_id: str
+    due_at: int
+    """When it would have been."""
+    moved_to: int
+
+
 class ClockJumped(RuntimeFact):
     """The wall clock moved by over an hour more, or less, than time passed."""
 

@@ -226,6 +226,8 @@ def call_off(state: TurnState, call: Call) -> None:
             continue
         if (role := as_child(child)) is not None:
             role.called_off = True
+        if child.phase == "waiting":
+            child.phase = "lost"  # it has nothing more to wait for
         state.tree.to_call_off[job.started.level_id] = None
         for below in child.round.open_calls():
             call_off(state, below)

@@ -49,6 +49,8 @@ from wakeful.contracts.events import (
     ModelRequested,
     ModelResponseAccepted,
     ModelResponseReattached,
+    ModelWaitEnded,
+    ModelWaiting,
     OutputRedacted,
     OutputSpilled,
     OutputTruncated,
@@ -91,9 +93,12 @@ from wakeful.contracts.events import (
     TurnInterruptApplied,
     TurnInterruptIgnored,
     TurnInterruptRequested,
+    TurnPatienceEnded,
     TurnPauseLifted,
     TurnPauseRequested,
+    TurnProviderReturned,
     TurnResumed,
+    TurnRetried,
     TurnStarted,
     TurnSuspended,
     TurnTimeSkipped,
@@ -120,7 +125,15 @@ from wakeful.decisions.evolve.calls import (
 )
 from wakeful.decisions.evolve.conversations import fold_ended, fold_started
 from wakeful.decisions.evolve.levels import child_ended, child_started, planning_ended, planning_started
-from wakeful.decisions.evolve.models import asked_model, attempt_lost, cost_recorded, model_answered, reply_recorded
+from wakeful.decisions.evolve.models import (
+    asked_model,
+    attempt_lost,
+    cost_recorded,
+    model_answered,
+    reply_recorded,
+    wait_began,
+    wait_ended,
+)
 from wakeful.decisions.evolve.turns import (
     admitted,
     answer_rejected,
@@ -133,10 +146,12 @@ from wakeful.decisions.evolve.turns import (
     knowledge_retrieved,
     limited,
     memory_shown,
+    patience_ended,
     skill_activated,
     time_skipped,
     turn_ended,
     turn_resumed,
+    turn_retried,
     turn_started,
     turn_suspended,
     work_items_changed,
@@ -191,6 +206,10 @@ def evolve(state: TurnState, fact: Fact) -> None:
                 state.stop = Stop("failed", "routing_not_possible", event.decision_reason, applied=True)
         case ModelFailed():
             attempt_lost(state, level, fact, event)
+        case ModelWaiting():
+            wait_began(level, event)
+        case ModelWaitEnded():
+            wait_ended(state, level)
         case ModelResponseAccepted():
             if level.round.request is not None:
                 level.round.request.response_id = event.response_id
@@ -267,10 +286,16 @@ def evolve(state: TurnState, fact: Fact) -> None:
                 level.phase = "ready"
         case TurnSuspended():
             turn_suspended(state, fact, event)
+        case TurnProviderReturned():
+            pass  # the turn is due; what asks again then follows from `turn.resumed`
+        case TurnPatienceEnded():
+            patience_ended(state, fact, event)
         case TurnResumed():
-            turn_resumed(state, fact)
+            turn_resumed(state, fact, event)
         case TurnCompleted() | TurnFailed():
             turn_ended(state, event)
+        case TurnRetried():
+            turn_retried(state, fact, event)
         case UnknownResolved():
             outcome_known(state, event)
         case ActionRequired() | RuntimeToolRequested():
@@ -313,6 +338,6 @@ def evolve(state: TurnState, fact: Fact) -> None:
         case _:
             assert_never(event)
     tree.touched(level)
-    time.idle = bool(tree.waiting) and not tree.in_flight and not tree.able
+    time.idle = bool(tree.waiting or tree.away) and not tree.in_flight and not tree.able
     if not event.outsider:
         time.worked_until = fact.at

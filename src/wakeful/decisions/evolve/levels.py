@@ -13,7 +13,7 @@ from wakeful.decisions.delegation import TASK_KEY, child_config
 from wakeful.decisions.level_conversation import LevelConversation
 from wakeful.decisions.levels import ChildEnd, ChildRole, Level, PlannerRole, Scratchpad, as_child
 from wakeful.decisions.planner import planner_config
-from wakeful.decisions.state import Stop, TurnState
+from wakeful.decisions.state import TurnState
 
 
 def child_started(state: TurnState, level: Level, fact: Fact, event: SubagentStarted) -> None:
@@ -50,8 +50,6 @@ def child_ended(state: TurnState, level: Level, fact: Fact, event: SubagentCompl
         if event.output_ref is not None:
             noted = {"beginning": level.answer.final_text, "whole": event.output_ref.digest}
         job.noted[TASK_KEY + level.id] = noted
-    elif event.details.get("fatal") and state.stop is None:
-        state.stop = Stop("failed", "provider_error", event.message, requested_at=fact.at)
 
 
 def opened(state: TurnState, level: Level) -> None:
@@ -68,6 +66,7 @@ def close(state: TurnState, level: Level) -> None:
         state.tree.calls.pop(call.call_id, None)
     state.tree.levels.pop(level.id, None)
     state.tree.able.pop(level.id, None)
+    state.tree.away.pop(level.id, None)
     state.tree.to_call_off.pop(level.id, None)
 
 

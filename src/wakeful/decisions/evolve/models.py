@@ -5,17 +5,26 @@ from decimal import Decimal
 from wakeful.contracts.content import Text
 from wakeful.contracts.conversation import UserItem
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import AssistantRecorded, CostRecorded, ModelCompleted, ModelFailed, ModelRequested
-from wakeful.contracts.models import ProviderAttemptRecord
+from wakeful.contracts.events import (
+    AssistantRecorded,
+    CostRecorded,
+    ModelCompleted,
+    ModelFailed,
+    ModelRequested,
+    ModelWaiting,
+)
+from wakeful.contracts.models import ProviderAttemptRecord, TokenUsage
 from wakeful.decisions.compaction import measured
 from wakeful.decisions.evolve.calls import call_off
 from wakeful.decisions.evolve.conversations import advise
 from wakeful.decisions.evolve.rounds import round_complete
 from wakeful.decisions.levels import Call, ChildRole, Level, OpenRequest
 from wakeful.decisions.policy.provenance import Exposure, merged
-from wakeful.decisions.retries import MAX_ATTEMPTS
+from wakeful.decisions.retries import MAX_ATTEMPTS, CandidateLoss
 from wakeful.decisions.state import TurnState
 
+NEWEST_ATTEMPTS = 24
+"""Lost attempts of a round that its timeline keeps from before a wait."""
 LAST_CALL = UserItem(
     parts=(
         Text(
@@ -46,34 +55,43 @@ def asked_model(state: TurnState, level: Level, fact: Fact, event: ModelRequeste
         state.tree.in_flight += 1
     level.phase = "asking"
     request = OpenRequest(step, event.candidate, event.attempt, event.model_ref, fact.at, event.backoff_ms)
-    level.round.request, level.round.go_on = request, None
+    this = level.round
+    this.request, this.go_on, this.asks_again = request, None, False
     state.ledger.hold(request, event)
 
 
 def _round_of(level: Level, step: int) -> None:
     if step != level.step:
         level.step = step
-        level.round.attempts.clear()
-        level.round.crashes = 0
+        this = level.round
+        this.attempts.clear()
+        this.lost.clear()
+        this.wait, this.asks_again, this.crashes = None, False, 0
 
 
 def model_answered(state: TurnState, level: Level, event: ModelCompleted) -> None:
-    own, total = level.model_usage, state.model_usage
-    own.answers += 1
-    state.bill.answers += 1
-    usage = own.newest = event.token_usage
+    level.model_usage.answers += 1
+    level.answer.ended = event
+    state.bill.paid += 1
+    usage = level.model_usage.newest = event.token_usage
     if usage is not None:
-        own.tokens, own.is_reported = own.tokens + usage, True
-        if own is not total:
-            total.tokens, total.is_reported = total.tokens + usage, True
+        _count_usage(state, level, usage)
     state.ledger.answered(level.round.request, usage)
 
 
+def _count_usage(state: TurnState, level: Level, usage: TokenUsage) -> None:
+    own, total = level.model_usage, state.model_usage
+    own.tokens, own.is_reported = own.tokens + usage, True
+    if own is not total:
+        total.tokens, total.is_reported = total.tokens + usage, True
+
+
 def cost_recorded(state: TurnState, level: Level, event: CostRecorded) -> None:
-    amount = Decimal(event.amount)
+    amount, asked = Decimal(event.amount), level.round.request
     state.bill.cost += amount
-    state.bill.priced += not event.lost
-    state.ledger.cost(level.round.request, amount, lost=event.lost)
+    was_counted = asked is not None and asked.failure is not None and asked.failure.token_usage is not None
+    state.bill.priced += was_counted or not event.lost
+    state.ledger.cost(asked, amount, lost=event.lost)
 
 
 def attempt_lost(state: TurnState, level: Level, fact: Fact, event: ModelFailed) -> None:
@@ -87,12 +105,31 @@ def attempt_lost(state: TurnState, level: Level, fact: Fact, event: ModelFailed)
     if asked is None:
         return
     state.ledger.lost(asked, event)
+    state.bill.lost += 1
+    if event.token_usage is not None:
+        state.bill.paid += 1
+        _count_usage(state, level, event.token_usage)
     asked.failure = event
+    level.round.asks_again = False
     level.phase = "lost"
     if event.stage == "crash":
         level.round.crashes += 1
         return  # our own death is none of the provider's attempts
+    level.round.lost[event.candidate] = CandidateLoss(event, fact.at)
     level.round.attempts.append(_attempt_record(event, asked.backoff_ms))
+
+
+def wait_began(level: Level, event: ModelWaiting) -> None:
+    level.phase = "waiting"
+    level.round.wait = event
+    del level.round.attempts[:-NEWEST_ATTEMPTS]  # an outage may be long
+
+
+def wait_ended(state: TurnState, level: Level) -> None:
+    """The chain is tried again."""
+    if level.phase == "waiting":
+        level.phase, level.round.asks_again = "lost", True
+        state.tree.touched(level)
 
 
 def _attempt_record(event: ModelFailed, backoff_ms: int = 0) -> ProviderAttemptRecord:

@@ -22,6 +22,9 @@ from wakeful.contracts.events import (
     TurnFailed,
     TurnInterjected,
     TurnInterruptRequested,
+    TurnPatienceEnded,
+    TurnResumed,
+    TurnRetried,
     TurnStarted,
     TurnSuspended,
     TurnTimeSkipped,
@@ -35,13 +38,17 @@ from wakeful.contracts.events import (
 )
 from wakeful.contracts.messages import RESULTS
 from wakeful.contracts.skills import ActiveSkill
+from wakeful.decisions.answer_ends import cut_answer
+from wakeful.decisions.evolve.models import wait_ended
 from wakeful.decisions.evolve.rounds import is_last_round
 from wakeful.decisions.grants import at_most, given_back, without
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER
 from wakeful.decisions.level_conversation import MessagePlace, TurnBeginning
 from wakeful.decisions.levels import Level, LevelError
+from wakeful.decisions.limit_words import money_words
 from wakeful.decisions.message_header import shown_item
 from wakeful.decisions.policy.provenance import Exposure, begun, is_instruction, merged
+from wakeful.decisions.provider_waits import waiting_levels
 from wakeful.decisions.state import Stop, TurnState
 
 
@@ -131,7 +138,8 @@ def turn_started(state: TurnState, fact: Fact, event: TurnStarted) -> None:
     state.terms.stop_rule = event.stop_rule
     state.terms.structured = event.structured
     state.terms.turn_index = event.turn_index
-    state.time.started_at = state.time.stretch_from = fact.at
+    state.time.started_at = fact.at
+    _begin_stretch(state, fact)
 
 
 def turn_suspended(state: TurnState, fact: Fact, event: TurnSuspended) -> None:
@@ -143,7 +151,7 @@ def turn_suspended(state: TurnState, fact: Fact, event: TurnSuspended) -> None:
     state.time.stretch_from = fact.at
 
 
-def turn_resumed(state: TurnState, fact: Fact) -> None:
+def turn_resumed(state: TurnState, fact: Fact, event: TurnResumed) -> None:
     """A new stretch of work: what lay between the last fact and this one was downtime."""
     state.rest.full_window = None
     if state.phase == "suspended":
@@ -151,12 +159,44 @@ def turn_resumed(state: TurnState, fact: Fact) -> None:
         state.phase = state.rest.phase_before
     elif not state.time.idle:
         state.time.active_us += max(0, state.time.worked_until - state.time.stretch_from)
-    state.time.stretch_from = fact.at
+    _begin_stretch(state, fact)
     for call in state.all_open_calls():
         if not call.dispatches and not call.is_waiting and call.taken_up:
             call.taken_up = False  # nothing of it has begun: through the gate again
             call.level.round.untaken += 1
             state.tree.touched(call.level)
+    _ask_again(state, fact, event)
+
+
+def _ask_again(state: TurnState, fact: Fact, event: TurnResumed) -> None:
+    """Levels that wait for a provider and are due go on. Whoever resumes a turn before wants it asked at once."""
+    away = waiting_levels(state)
+    due = [level for level in away if level.round.wait is None or level.round.wait.next_try <= fact.at]
+    if not due and event.cause == "provider":
+        due = away
+        for level in away:
+            level.round.lost.clear()  # what was asked for then does not hold any more
+    for level in due:
+        wait_ended(state, level)
+
+
+def patience_ended(state: TurnState, fact: Fact, event: TurnPatienceEnded) -> None:
+    """The turn ends like one that was told to stop, if it still waits."""
+    waits = [level.round.wait for level in waiting_levels(state) if level.round.wait is not None]
+    if state.stop is not None or not waits:
+        return
+    names = ", ".join(dict.fromkeys(wait.model_ref for wait in waits))
+    words = f"{names}: {waits[0].message}"
+    if not waits[0].rests:
+        waited = f" for {event.seconds:g} s" if event.seconds >= 1 else ""
+        words = f"{names} did not answer{waited} (retries exhausted): {waits[0].message}"
+    state.stop = Stop("failed", "provider_error", words, requested_at=fact.at, abort="runtime_shutdown")
+
+
+def _begin_stretch(state: TurnState, fact: Fact) -> None:
+    """Work is counted from here, by the clock of whoever works. What was written before may have a later time: that
+    clock has been set back since, and the difference is nobody's work."""
+    state.time.now = state.time.stretch_from = fact.at
 
 
 def time_skipped(state: TurnState, fact: Fact, event: TurnTimeSkipped) -> None:
@@ -168,7 +208,33 @@ def time_skipped(state: TurnState, fact: Fact, event: TurnTimeSkipped) -> None:
     state.time.now = fact.at  # a clock that was set back goes on from there
 
 
+def turn_retried(state: TurnState, fact: Fact, event: TurnRetried) -> None:
+    """Open again, at rest where it failed: a lost request is made anew, and an answer that did not fit is told why."""
+    rest, time = state.rest, state.time
+    lost = rest.phase_before in ("lost", "asking", "waiting")
+    if lost:
+        state.step -= 1  # the round that was lost is asked for again
+    if state.answer.correction is not None and rest.phase_before == "answered":
+        state.conversation.items.append(state.answer.correction)
+        state.answer.correction, state.answer.rejections = None, 0
+        lost = True
+    rest.phase_before = "ready" if lost else rest.phase_before
+    state.phase, rest.suspended_for = "suspended", None
+    state.stop = state.terminal = None
+    ahead = state.next_request
+    ahead.told_last = False
+    # What a person said last joined the conversation when the turn ended.
+    ahead.notes[:] = [note for note in ahead.notes if note.origin != "person"]
+    if event.limits is not None:
+        state.limits = event.limits
+        for grant in state.grants.values():
+            state.limits = without(state.limits, grant)
+    time.active_us += max(0, time.worked_until - time.stretch_from)
+    time.stretch_from = fact.at
+
+
 def turn_ended(state: TurnState, event: TurnCompleted | TurnFailed) -> None:
+    state.rest.phase_before = state.phase
     state.phase = "ended"
     state.terminal = event
     # What a person said and no request took along stays in the conversation: the thread's next turn reads it.
@@ -218,6 +284,8 @@ def limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
 def _limit_words(event: LimitChanged) -> str:
     if event.limit_name == "context_budget":
         return event.what
+    if event.needed is not None:
+        return money_words(event)
     of = f" ({event.what})" if event.what else ""
     return f"the limit {event.limit_name}={event.limit:g} was reached{of}"
 
@@ -241,10 +309,16 @@ def interjected(state: TurnState, fact: Fact, event: TurnInterjected) -> None:
 def answer_rejected(state: TurnState, level: Level, event: AnswerRejected) -> None:
     level.answer.rejections += 1
     level.answer.is_checked = False
+    if event.max_tokens is not None:
+        level.answer.max_tokens = event.max_tokens
+    if event.final and (cut := cut_answer(level)) is not None:
+        state.stop = Stop("incomplete", cut.cause, cut.message, applied=True)
+        return
     if event.final:
         state.stop = Stop(
             "failed", "invalid_output", "; ".join(event.errors) or "the answer does not fit", applied=True
         )
+        level.answer.correction = event.item
         return
     level.conversation.items.append(event.item)
     level.phase = "ready"

@@ -245,26 +245,6 @@ def with_answers(
     return compile_policy(policy.model_copy(update={"rules": held}), tools)
 
 
-def allows_every_call(
-    name: str, traits: ToolDeclaration | None, derived_from: str, exposure: Exposure, policy: CompiledPolicy
-) -> bool:
-    """Is the verdict on every call of this tool that nothing is against it, whatever its arguments and the time?
-
-    False where anything could depend on the call: rules, a person, provenance that looks at arguments.
-    """
-    plan = policy.plans.get(name)
-    if plan is None or plan.fixed or plan.rules.rules or plan.rules.items is not None:
-        return False
-    by_class = plan.by_class
-    if traits is not None and traits is not plan.declaration:
-        by_class = stricter(policy.source.tools, plan.declaration, traits)
-    if not by_class.allowed or by_class.rule_refs:
-        return False
-    # Without the origins of its arguments every one of them counts as derived: no call is judged more strictly.
-    does, settings = _does(plan, traits), policy.source.provenance
-    return provenance_gate(derived_from, does, exposure, tool=name, policy=settings) is None
-
-
 def _does(plan: ToolPlan, traits: ToolDeclaration | None) -> ToolDoes:
     if traits is None or traits is plan.declaration:
         return plan.does

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 from wakeful.contracts.envelope import Fact
-from wakeful.contracts.events import ModelFailed, ModelRequested
+from wakeful.contracts.events import ModelFailed, ModelRequested, ModelWaiting
 from wakeful.contracts.models import spelled_reference
-from wakeful.decisions.differences import Difference, words
+from wakeful.decisions.differences import Difference, compared, words
 from wakeful.decisions.levels import payload_schema
+from wakeful.decisions.provider_waits import wait_fact
 from wakeful.decisions.replay.redecision import Redecision
 from wakeful.decisions.retries import NO_BACKOFF, dispose
-from wakeful.decisions.step import AskModel, Step
+from wakeful.decisions.step import AskModel, Step, WaitForProvider
 
 
 def asks_for(step: Step, fact: Fact) -> bool:
@@ -76,6 +77,7 @@ def check_loss(now: Redecision, fact: Fact, event: ModelFailed) -> Difference | 
             attempt=event.attempt,
             retry_after_ms=event.retry_after_ms,
             more_candidates=more,
+            has_waited=level.round.wait is not None,
         )
         for retryable in (None, True, False)
     }
@@ -83,6 +85,20 @@ def check_loss(now: Redecision, fact: Fact, event: ModelFailed) -> Difference | 
     if event.disposition not in allowed:
         return Difference(f"{event.failure_kind}: {event.disposition}", " or ".join(sorted(allowed)))
     return now.same(fact)
+
+
+def check_wait(now: Redecision, fact: Fact, event: ModelWaiting) -> Difference | None:
+    """That it waits, and how long at most and at least; the rest of the time is drawn."""
+
+    def is_it(step: Step) -> bool:
+        return isinstance(step, WaitForProvider) and (step.level, step.step) == (fact.level, fact.step)
+
+    step = now.find(is_it)
+    if not isinstance(step, WaitForProvider):
+        return Difference(f"wait for {event.model_ref}", now.would())
+    if not step.wait.first <= event.next_try <= step.wait.last:
+        return Difference(f"wait until {event.next_try}", f"until a time from {step.wait.first} to {step.wait.last}")
+    return compared(event, wait_fact(now.state, step, event.next_try)) or now.same(fact)
 
 
 def _turned_down(now: Redecision, fact: Fact, event: ModelFailed) -> Difference | None:

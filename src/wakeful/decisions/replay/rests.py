@@ -6,9 +6,11 @@ from wakeful.contracts.events import (
     ModelResponseReattached,
     ToolDispatched,
     ToolFailed,
+    ToolResult,
     TurnResumed,
     TurnSuspended,
 )
+from wakeful.contracts.tasks import PROMOTED
 from wakeful.decisions.differences import Difference
 from wakeful.decisions.recovery import (
     CloseUnknown,
@@ -28,9 +30,9 @@ from wakeful.decisions.step import Suspend
 def check_suspension(now: Redecision, fact: Fact, event: TurnSuspended) -> Difference | None:
     """Which code was there is not in the log; what could not be settled without it is."""
     now.see_all()
-    if event.reason in ("approval_required", "runtime_tool_pending", "paused", "budget_window"):
+    if event.reason != "tool_missing" and event.reason != "agent_missing":
         now.decided = []
-        return now.one_of(fact, Suspend(event.reason, event.waiting_for))
+        return now.one_of(fact, Suspend(event.reason, event.waiting_for, event.next_try))
     needed = sorted({_tool_of(now, each) for each in settle(now.state) if isinstance(each, Rerun | ProbeStep)})
     now.decided = []
     if set(event.waiting_for) <= set(needed):
@@ -69,9 +71,17 @@ def check_settlement(now: Redecision, fact: Fact, settlement: Settlement) -> Dif
     wanted: Settlement = settlement
     if isinstance(settlement, ProbeStep):  # asking the probe begins like a repeat
         wanted = Rerun(settlement.call_id, now.state.tree.calls[settlement.call_id].dispatches + 1)
+    if isinstance(settlement, CloseUnknown) and _says_that_it_is_a_task(fact, settlement.call_id):
+        return now.same(fact)  # which commands had become tasks is in the rows of the tasks, not in the turn
     if written != wanted:
         return Difference(str(written) if written else f"{fact.event.kind} {fact.call_id or ''}", str(settlement))
     return now.same(fact)
+
+
+def _says_that_it_is_a_task(fact: Fact, call_id: str) -> bool:
+    event = fact.event
+    is_task = isinstance(event, ToolResult) and event.details.get("disposition") == PROMOTED
+    return is_task and fact.call_id == call_id
 
 
 def _settlement(fact: Fact) -> Settlement | None:

@@ -16,6 +16,7 @@ from wakeful.contracts.events import (
     CompactionCompleted,
     CompactionFailed,
     CompactionStarted,
+    ContextResolved,
     ContinuationDecided,
     CostEstimated,
     FilesTainted,
@@ -28,6 +29,10 @@ from wakeful.contracts.events import (
     MemoryFact,
     ModelFailed,
     ModelRequested,
+    ModelWaiting,
+    OutputRedacted,
+    OutputSpilled,
+    OutputTruncated,
     PermissionEvaluated,
     PlanningCompleted,
     PlanningFailed,
@@ -48,6 +53,7 @@ from wakeful.contracts.events import (
     TurnFailed,
     TurnInterruptApplied,
     TurnResumed,
+    TurnStarted,
     TurnSuspended,
     TurnTimeSkipped,
     WarningIssued,
@@ -60,7 +66,7 @@ from wakeful.decisions.replay.calls import check_admission, check_repeat, check_
 from wakeful.decisions.replay.endings import check_end, check_interrupt, check_limit, check_patience
 from wakeful.decisions.replay.levels import check_child_end, check_child_start, check_fold, check_plan
 from wakeful.decisions.replay.redecision import Gate, Redecision
-from wakeful.decisions.replay.requests import asks_for, check_loss, check_request
+from wakeful.decisions.replay.requests import asks_for, check_loss, check_request, check_wait
 from wakeful.decisions.replay.rests import check_resumption, check_settlement, check_suspension
 from wakeful.decisions.runtime_answers import ANSWERED_HERE, is_answered_here
 from wakeful.decisions.state import TurnState
@@ -75,6 +81,20 @@ from wakeful.decisions.step import (
     StopWork,
     TakeUp,
 )
+from wakeful.decisions.turn import RULES
+
+_BESIDE_SETTLEMENTS = (
+    TurnConfigChanged,
+    ContextResolved,
+    ToolCatalogResolved,
+    WarningIssued,
+    TurnTimeSkipped,
+    OutputSpilled,
+    OutputTruncated,
+    OutputRedacted,
+)
+"""What may stand among the facts that settle what was open: what the code says that goes on with the turn, and what is
+kept of a long result."""
 
 
 class Divergence(NamedTuple):
@@ -89,11 +109,13 @@ class Divergence(NamedTuple):
 class Replay:
     """One turn, decided again. Feed it the turn's facts in the order of the log."""
 
-    __slots__ = ("divergence", "now")
+    __slots__ = ("divergence", "now", "rules")
 
     def __init__(self, state: TurnState, gate: Gate) -> None:
         self.now = Redecision(state, gate)
         self.divergence: Divergence | None = None
+        self.rules = RULES
+        """The number of the rules by which the newest of the facts were decided, as the turn says."""
 
     @property
     def state(self) -> TurnState:
@@ -109,6 +131,8 @@ class Replay:
         if self.divergence is not None:
             return
         fact = recorded.fact
+        if isinstance(fact.event, TurnStarted | TurnResumed):
+            self.rules = fact.event.rules
         if fact.event.outsider and self.now.state.phase != "new":
             self.now.unseen.append(fact)
             return
@@ -136,7 +160,7 @@ class Replay:
             return None  # what this machine can hold a call to, and what is in its files, is not in the log
         if now.admission:
             return check_admission(now, fact)
-        if now.settlements and not isinstance(event, TurnConfigChanged | ToolCatalogResolved | TurnTimeSkipped):
+        if now.settlements and not isinstance(event, _BESIDE_SETTLEMENTS):
             return check_settlement(now, fact, now.settlements.pop(0))
         match event:
             case ModelRequested():
@@ -196,6 +220,8 @@ class Replay:
                 return check_repeat(now, fact, event)
             case ModelFailed():
                 return check_loss(now, fact, event)
+            case ModelWaiting():
+                return check_wait(now, fact, event)
             case RoutingFallbackApplied() | CostEstimated():
                 now.hold(lambda each: asks_for(each, fact))
                 return None  # the request it explains follows, and is held to the decision

@@ -19,6 +19,8 @@ MOST_CAUGHT_UP: Final = 24
 """Due times that are made up for, one by one, with `catch_up: all`."""
 MOST_COUNTED: Final = 10_000
 """Due times that are counted; a range that holds more says that it does."""
+CLOCK_STEP: Final = 5 * 1_000_000
+"""A difference between the clock on the wall and the time that passed which is no drift: the clock was set."""
 CLOCK_JUMP: Final = 3600 * 1_000_000
 """A difference between the clock on the wall and the time that passed which is worth a fact."""
 
@@ -127,6 +129,11 @@ def _passed(due_at: int, now: int, schedule: Schedule | None) -> tuple[list[int]
     latest = _due_times(schedule, now + 1_000_000, backwards=True)
     found_back = [each for each in islice(latest, MOST_CAUGHT_UP + 2) if due_at < each <= now]
     return sorted({*times[-1:], *found_back})[-MOST_CAUGHT_UP - 1 :], count
+
+
+def has_stepped(wall: int, passed: int) -> bool:
+    """Was the wall clock set?"""
+    return abs(wall - passed) > CLOCK_STEP
 
 
 def has_jumped(wall: int, passed: int) -> bool:

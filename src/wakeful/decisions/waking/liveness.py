@@ -13,7 +13,7 @@ from wakeful.contracts.agent_identity import AgentControl
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.events.liveness import Owed, ViolationKind
 
-LifeState: TypeAlias = Literal["running", "queued", "waiting", "idle", "paused", "stopped"]
+LifeState: TypeAlias = Literal["running", "queued", "waiting", "idle", "paused", "stopped", "broken"]
 
 
 class WakeTime(NamedTuple):
@@ -47,6 +47,8 @@ class ThreadFacts:
     control: AgentControl
     control_words: str = ""
     """Of an agent that does not run: who said so, and why."""
+    is_broken: bool = False
+    """It does not run because it could not be run."""
     resumes_at: int | None = None
     running_turn: str = ""
     """A turn that is under way; blank: none is."""
@@ -85,6 +87,8 @@ def liveness_of(facts: ThreadFacts, now: int) -> Liveness | LivenessViolation:
     wrong = _violation(facts)
     if wrong is not None:
         return wrong
+    if facts.control == "stopped" and facts.is_broken:
+        return Liveness("broken", f"is broken and was stopped: {facts.control_words}", _ids(facts))
     if facts.control == "stopped":
         return Liveness("stopped", f"is stopped: {facts.control_words}", _ids(facts))
     if facts.control == "paused":
@@ -128,6 +132,8 @@ def _owing(owed: Obligation, wake: WakeTime, now: int) -> Liveness:
     if owed.owed in ("turn", "wait") and wake.due_at > now:
         words = f"waits for {owed.words}" if owed.owed == "turn" else f"waits: {owed.words}"
         return Liveness("waiting", f"{words}, until {iso(wake.due_at)} at the latest", evidence, wake.due_at)
+    if wake.cause == "provider":
+        return Liveness("waiting", f"waits for {owed.words}, which is asked again soon", evidence, wake.due_at)
     return Liveness("queued", f"has {owed.words} to look at, {when}", evidence, wake.due_at)
 
 

@@ -24,7 +24,7 @@ from wakeful.engine.state_loader import (
     start_of_window,
     told_after,
 )
-from wakeful.engine.turn_facts import MOST_LIMITS, call_ids_of, note_limit
+from wakeful.engine.turn_facts import call_ids_of, note_limit
 from wakeful.engine.turn_messages import deferred_along
 from wakeful.engine.turn_work import TurnPlace, TurnWork
 from wakeful.engine.warm_threads import WarmThread, warm_threads
@@ -186,7 +186,7 @@ async def checkpoint(work: TurnWork, conversation: Conversation, facts: list[Fac
     if outside <= CHECKPOINT_FACTS or is_folded or row.agent_id != row.agent_name:
         return
     call_ids = [*thread.call_ids.order[: conversation.call_ids], *known.call_ids]
-    limits = [*thread.limits, *known.limits]
+    limits = [*known.limits]
     for fact in facts:
         if isinstance(fact.event, AssistantRecorded | HistoryImported):
             call_ids += call_ids_of(fact.event)
@@ -211,7 +211,7 @@ def keep_warm(place: TurnPlace, state: TurnState, conversation: Conversation) ->
     thread.facts += known.count
     thread.call_ids.cut(conversation.call_ids)  # replies that were lost are not in the log
     thread.call_ids.update(known.call_ids)
-    thread.limits = [*thread.limits, *known.limits][-MOST_LIMITS:]
+    thread.limits = known.limits
     window_from = row.window_from
     if seal.row:
         thread.sealed, thread.facts = seal.row, 0

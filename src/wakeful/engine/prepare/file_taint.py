@@ -21,15 +21,18 @@ from typing import Any
 
 from wakeful.contracts.errors import InvalidConfig, ToolReported
 from wakeful.contracts.events import AnyEvent, FilesTainted, ToolFailed, ToolResult
+from wakeful.contracts.tasks import PROMOTED
 from wakeful.decisions.state import TurnState
 from wakeful.engine.call_intake import MAX_CAUSE
 from wakeful.engine.trusted_files import TrustedFiles, is_guidance, whole_digest
 from wakeful.gate.call_at_gate import CallAtGate
 from wakeful.gate.turn_gate import AfterCall
 from wakeful.ports import Clock, TaintedFiles, TaintRow
+from wakeful.programs import is_below
 from wakeful.tools.local import unified_diff
 from wakeful.tools.tool import Tool
 from wakeful.workspaces.changed_files import SLACK_NS, changed_at, changed_files, digest_of
+from wakeful.workspaces.rooted_paths import MAX_LEVELS
 
 READ = "wakeful/read_file"
 WRITES = ("wakeful/write_file", "wakeful/edit_file", "wakeful/apply_patch")
@@ -80,9 +83,7 @@ class FileTaint:
         elif name in COMMANDS or name == TASK_OUTPUT:
             why = await self._may_have_read(at)
         written: list[AnyEvent] = []
-        goes_on = name == TASK_INPUT or (
-            isinstance(last, ToolResult) and last.details.get("disposition") == "promoted_to_task"
-        )
+        goes_on = name == TASK_INPUT or (isinstance(last, ToolResult) and last.details.get("disposition") == PROMOTED)
         if goes_on and since is None and why:
             now = self._clock.now() - round(last.duration_ms * 1_000)
             written = [FilesTainted(workspace=each, cause=why[:MAX_CAUSE], since=now) for each in at.tool.write_roots]
@@ -129,6 +130,8 @@ async def why_untrusted(store: TaintedFiles, root: str, paths: Sequence[str]) ->
         if found is None:
             continue  # a skill of the user's, which lies elsewhere
         path, relative, digest = found
+        if _is_deep(path):
+            return f"a file that lies too deep to be looked up: {relative}"
         rows = await store.tainted_files(_text(path), digest=digest)
         if rows or is_guidance(relative):
             why = await asyncio.to_thread(_why, rows, path, relative)
@@ -140,12 +143,17 @@ async def why_untrusted(store: TaintedFiles, root: str, paths: Sequence[str]) ->
 def _found(root: str, given: str) -> tuple[str, str, str] | None:
     """Where a path of the workspace really leads, from `/` and from the root, and the digest of what is there."""
     try:
-        path = Path(root, given).resolve()
+        path = os.path.realpath(Path(root, given))
     except (OSError, ValueError):
         return None  # no path at all: nothing was read
-    if not path.is_relative_to(root):
+    if not is_below(path, [root]) or (_is_deep(path) and not os.path.lexists(path)):
         return None
-    return str(path), str(path.relative_to(root)), digest_of(str(path))
+    return path, os.path.relpath(path, root), digest_of(path)
+
+
+def _is_deep(path: str) -> bool:
+    """A question about each folder on the way to it would be too long for the store."""
+    return path.count("/") > MAX_LEVELS
 
 
 def _text(path: str) -> str:

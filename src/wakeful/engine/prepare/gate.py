@@ -27,7 +27,6 @@ from wakeful.engine.turn_work import TurnCode, TurnPlace
 from wakeful.engine.work_items import WorkDesk
 from wakeful.gate.call_at_gate import CallAtGate, Consultation
 from wakeful.gate.hooks import TurnHooks
-from wakeful.gate.quick_verdict import QuickVerdict
 from wakeful.gate.turn_gate import AfterCall, Consult, GateParts
 from wakeful.gate.turn_policy import TurnPolicy
 from wakeful.ports import Blobs, TurnRow
@@ -79,10 +78,8 @@ def _parts(
     principal: Principal | None,
 ) -> GateParts:
     store, secret = engine.store, engine.store.secret
-    policy = TurnPolicy(state, lambda: config, secret)
     return GateParts(
-        policy,
-        QuickVerdict(policy),
+        TurnPolicy(state, lambda: config, secret),
         locks=engine.locks,
         secret=secret,
         new_id=engine.ids.new,

@@ -148,8 +148,9 @@ def check_window(agent: Agent[Any, Any], model: Model | None) -> None:
 
 def window_of(model: Model) -> int | None:
     """How much the model can be shown, where it says so."""
-    profile = getattr(model, "profile", None)
-    found = getattr(profile, "context_window", None) if profile is not None else getattr(model, "context_window", None)
+    found = getattr(model, "context_window", None)
+    if found is None:
+        found = getattr(getattr(model, "profile", None), "context_window", None)
     return found if isinstance(found, int) else None
 
 

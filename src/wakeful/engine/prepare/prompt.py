@@ -7,6 +7,7 @@ are the next turn's, and that turn says what changed.
 
 import asyncio
 import inspect
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,7 @@ from wakeful.engine.prepare.work_items import NOTHING
 from wakeful.engine.state_loader import FoldedTurn
 from wakeful.engine.trusted_files import TrustedFiles
 from wakeful.guidance import AGENTS_MD, GuidanceFile, LoadedGuidance, load_guidance
+from wakeful.programs import is_below
 from wakeful.settings.agent_homes import default_agent_id
 from wakeful.skills import discover
 from wakeful.tools.context import RunContext
@@ -162,8 +164,8 @@ def _not_accepted(roots: ExecutionRoots, guidance: LoadedGuidance, skills: Seque
         return ()
     files = [file.source for file in (guidance.agent, guidance.workspace) if file is not None]
     found = [(file.path, file.digest) for file in files] + [(each.entrypoint_path, each.digest) for each in skills]
-    anchor = Path(roots.workspace_anchor).resolve()
-    inside = [(path, digest) for path, digest in found if Path(path).resolve().is_relative_to(anchor)]
+    anchor = os.path.realpath(roots.workspace_anchor)
+    inside = [(path, digest) for path, digest in found if is_below(os.path.realpath(path), [anchor])]
     trusted = TrustedFiles()
     try:
         return tuple(path for path, digest in inside if not trusted.holds(path, digest))

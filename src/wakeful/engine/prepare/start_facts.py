@@ -26,6 +26,7 @@ from wakeful.contracts.tool_catalog import ToolCatalog
 from wakeful.contracts.values import unchecked
 from wakeful.decisions.policy.catalog import record_once
 from wakeful.decisions.routing import RoutingFact
+from wakeful.decisions.turn import RULES
 from wakeful.engine.context_facts import resolved
 from wakeful.engine.prepare.configuration import StoredConfig
 from wakeful.engine.prepare.conversation import Conversation
@@ -108,6 +109,7 @@ async def _begun(request: RunRequest, work: TurnWork, record: StartRecord) -> li
         context=dict(work.gate.context),
         principal=messages[0].principal,
         stream=work.terms.stream,
+        rules=RULES,
         **({"continuation": request.continuation} if request.continuation is not None else {}),
         **({"revision": request.revision} if request.revision is not None else {}),
     )

@@ -165,7 +165,7 @@ async def prepare(
     stored = stored_config(agent, config, routed.window)
     config = stored.config
 
-    known = KnownFacts(row.agent_id, of_turn, _reader(store, row, of_turn))
+    known = KnownFacts(row.agent_id, of_turn, _reader(store, row, of_turn), folded.thread.limits)
     place = TurnPlace(store, claim, row, known, folded.thread.call_ids, folded.state)
     of_whom = belongs_to(admitted)
     work_desk = _work_desk(engine, bound, place, lambda: place.state, of_whom) if agent.work_items else None

@@ -29,6 +29,7 @@ ResultStatus: TypeAlias = Literal[
     "transcript_lock_contention",
     "approval_required",
     "runtime_tool_pending",
+    "incomplete",
     "failed",
 ]
 

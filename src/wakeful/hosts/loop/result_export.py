@@ -87,6 +87,8 @@ def stop_of(
         return failed_stop(policy_failure)
     if run.status == "cancelled":
         return RunStop(RunOutcome.of("cancelled"), "interrupted")
+    if run.status == "waiting":
+        return RunStop(RunOutcome.of("incomplete", stop_reason=f"waiting_for_{run.waiting_for}"), "incomplete")
     last = taken.get(run.turn_count) or TurnTaken()
     failure = last.failure or RunFailure(type=run.stop_reason, message=run.message, turn_count=run.turn_count)
     provider = last.provider_failed or last.failure is None

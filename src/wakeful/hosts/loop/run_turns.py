@@ -45,7 +45,7 @@ from wakeful.hosts.ports import ToolCall, TurnRunner
 from wakeful.hosts.tools.tool_execution import ToolExecutionCore
 from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turn_claims import recall
-from wakeful.service.commands.turns import run_turn
+from wakeful.service.commands.turns import give_up_waiting, run_turn
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.run_result import RunResult
 from wakeful.tools.context import RunContext
@@ -179,6 +179,8 @@ class RunTurns:
         if result.stop_reason == "cost" and await self._is_open(result):
             # one at rest would wait for ever: nobody else can go on with it
             await cancel_turn(self._engine, result.turn_id, requested_by=BUDGET, reason="budget")
+        elif result.waiting_for == "provider":
+            result = await give_up_waiting(self._engine, result, request)
         result, waiting = await self._client_calls().ask(result, request)
         await self._teller.catch_up()
         self._view.pause(waiting)

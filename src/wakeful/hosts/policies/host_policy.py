@@ -31,9 +31,6 @@ from wakeful.hosts.tools.tool_declaration import RuntimeToolDeclaration
 from wakeful.ports.client_requests import PlainOrAsync
 from wakeful.service.hooks import HookRegistry
 
-SAYS_SO = ("tool_policy", "mode", "allow_only", "deny", "categories", "allow_write_tools")
-"""Keys of a context that say something about which tools there are."""
-VISIBILITY_HOOKS = ("tool_policy_providers", "resolved_tools", "write_capable_categories")
 ACTION_PROVIDERS, ACTION_HOOK = "action_policy_providers", "tool_action_policy"
 
 
@@ -77,17 +74,13 @@ class _Broken:
 async def visible_tools(
     tools: tuple[RuntimeToolDeclaration, ...], context: Mapping[str, Any], hooks: HookRegistry, agent: AgentPolicies
 ) -> Resolution:
-    """The tools of a run. Where nobody says anything about them, all that were declared."""
-    declared = {tool.name: tool for tool in tools}
-    in_context = any(context.get(key) is not None for key in SAYS_SO)
-    if agent.tools is None and not in_context and not any(map(hooks.has, VISIBILITY_HOOKS)):
-        return Resolution(dict(declared))
+    """The tools of a run. What has to be named by a policy is hidden where there is none."""
     policy = ToolVisibility(
         agent.tools,
         await _providers(hooks, "tool_policy_providers", context),
         write_categories=await _write_categories(hooks, context),
     )
-    found = policy.explained(declared, context)
+    found = policy.explained({tool.name: tool for tool in tools}, context)
     if not hooks.has("resolved_tools"):
         return found
     answer: Any

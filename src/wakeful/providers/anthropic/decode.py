@@ -20,6 +20,7 @@ from wakeful.providers.anthropic.block_reader import TEXT_FIELDS, GrowingBlock
 from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseEvent
+from wakeful.providers.wire.usage_counts import UnknownCount, count, portion
 
 ANTHROPIC = Peer("anthropic")
 MAX_UNKNOWN_EVENTS = 16
@@ -90,7 +91,10 @@ class AnthropicDecoder:
         unknown = {}
         if self._unknown_count:
             unknown = {"unknown_events": self._unknown, "unknown_event_count": self._unknown_count}
-        return _reply(self._message, blocks, self._peer, unknown)
+        try:
+            return _reply(self._message, blocks, self._peer, unknown)
+        except ModelFailure as failure:
+            raise self._with_usage(failure) from None
 
     @property
     def usage(self) -> TokenUsage | None:
@@ -182,7 +186,8 @@ class AnthropicDecoder:
         return self._with_usage(invalid(self._peer, what))
 
     def _with_usage(self, failure: ModelFailure) -> ModelFailure:
-        failure.usage = self.usage
+        """What an answer used that had ended: until then its output is counted as it was when it began."""
+        failure.usage = self.usage if self._stop is not None else None
         return failure
 
 
@@ -209,13 +214,17 @@ def decode_response(body: bytes, names: WireNames, peer: Peer = ANTHROPIC) -> Re
         raise _error(said, peer, "decode")
     if not isinstance(said, dict) or not isinstance(said.get("content"), list):
         raise invalid(peer, f"the answer is not a message: {_shown(body)}")
-    if not said.get("stop_reason"):
-        raise invalid(peer, f"the message has no stop_reason, so it may not be whole: {_shown(body)}")
     try:
+        if not said.get("stop_reason"):
+            raise invalid(peer, f"the message has no stop_reason, so it may not be whole: {_shown(body)}")
         return _reply(said, [GrowingBlock(dict(block), names) for block in said["content"]], peer, {})
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         why = f"the message has another shape ({type(error).__name__}: {error}): {_shown(body)}"
-        raise invalid(peer, why) from None
+        broken = invalid(peer, why)
+    except ModelFailure as failure:
+        broken = failure
+    broken.usage = usage_of(said.get("usage"))
+    raise broken
 
 
 def _error(said: dict[str, Any], peer: Peer, stage: Stage) -> ModelFailure:
@@ -235,11 +244,15 @@ def _error(said: dict[str, Any], peer: Peer, stage: Stage) -> ModelFailure:
 
 def usage_of(usage: Any) -> TokenUsage | None:
     """Tokens in our words: all input together, and what of it was read from or written to the cache."""
-    if not isinstance(usage, dict) or not usage:
+    if not isinstance(usage, dict):
         return None
-    read, written = _count(usage.get("cache_read_input_tokens")), _count(usage.get("cache_creation_input_tokens"))
-    taken = _count(usage.get("input_tokens")) + read + written
-    given = _count(usage.get("output_tokens"))
+    try:
+        read = count(usage.get("cache_read_input_tokens"), missing=0)
+        written = count(usage.get("cache_creation_input_tokens"), missing=0)
+        taken = count(usage.get("input_tokens")) + read + written
+        given = count(usage.get("output_tokens"))
+    except UnknownCount:
+        return None
     details = usage.get("output_tokens_details")
     return TokenUsage(
         input_tokens=taken,
@@ -247,7 +260,7 @@ def usage_of(usage: Any) -> TokenUsage | None:
         total_tokens=taken + given,
         cached_input_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0,
+        reasoning_tokens=portion(details.get("thinking_tokens")) if isinstance(details, dict) else 0,
     )
 
 
@@ -258,9 +271,8 @@ def _reply(message: dict[str, Any], blocks: list[GrowingBlock], peer: Peer, more
     item = _with_findings(AssistantItem(parts=tuple(parts), provider=peer.provider))
     raw = str(message["stop_reason"])
     stop = _STOPS.get(raw, "other")
-    usage = usage_of(message.get("usage"))
     if stop == "refusal" and (item.calls or not item.text):
-        raise _refused(message, peer, usage)
+        raise _refused(message, peer)
     paused = stop == "pause"
     kept = [part.opaque for part in item.parts if isinstance(part, Thinking) and part.opaque]
     if searches := sum(each.get("type") == "server_tool_use" for each in kept):
@@ -268,7 +280,8 @@ def _reply(message: dict[str, Any], blocks: list[GrowingBlock], peer: Peer, more
     return Reply(
         item=item,
         stop_reason=stop,
-        usage=usage,
+        finish_reason=raw,
+        usage=usage_of(message.get("usage")),
         request_metadata={**_metadata(message), **more} if more else _metadata(message),
         continuation=GO_ON if paused and not item.calls else (),
         may_be_empty=paused,  # it may have been in the middle of a search, before any word
@@ -287,14 +300,14 @@ def _with_findings(item: AssistantItem) -> AssistantItem:
     return with_findings(item, found, searched=searched)
 
 
-def _refused(message: dict[str, Any], peer: Peer, usage: TokenUsage | None) -> ModelFailure:
+def _refused(message: dict[str, Any], peer: Peer) -> ModelFailure:
     """The provider stopped its own model before it said anything that could be taken for an answer."""
     details = message.get("stop_details")
     details = details if isinstance(details, dict) else {}
     why = ": ".join(str(details[key]) for key in ("category", "explanation") if details.get(key))
     who = peer.model_ref or "the model"
     said = f"{peer.provider}: {who} refused to answer{f' ({why})' if why else ''}; ask differently, or another model"
-    return ModelFailure(said, kind="content_filtered", stage="decode", usage=usage)
+    return ModelFailure(said, kind="content_filtered", stage="decode")
 
 
 def _metadata(message: dict[str, Any]) -> dict[str, Any]:
@@ -321,10 +334,6 @@ def _can_be_kept(value: Any) -> bool:
         return len(json.dumps(value, ensure_ascii=False).encode()) <= MAX_UNKNOWN_BYTES
     except ValueError:
         return False
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _shown(data: bytes) -> str:

@@ -8,7 +8,14 @@ from typing import Any
 from wakeful.contracts.model_settings import ModelSettings
 from wakeful.providers.anthropic.context_editing import CAPABILITY, SETTING
 from wakeful.providers.profiles import ModelProfile
-from wakeful.providers.wire.setting_fields import SAMPLED, SettingFields, budget_of, effort_of, extra_body
+from wakeful.providers.wire.setting_fields import (
+    SAMPLED,
+    SettingFields,
+    beside_answer,
+    budget_of,
+    effort_of,
+    extra_body,
+)
 
 VENDOR = "anthropic"
 FEW_TOKENS, MANY_TOKENS = 4_096, 32_000
@@ -67,15 +74,18 @@ def _think(made: SettingFields, settings: ModelSettings, profile: ModelProfile) 
     elif not profile.reasoning:
         made.left_out.append("thinking")
     elif profile.effort:
-        made.fields |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort_of(thinking)}}
+        made.fields |= {
+            "thinking": {"type": "adaptive"},
+            "output_config": {"effort": effort_of(thinking, profile.efforts)},
+        }
     else:
         _think_with_tokens(made, settings, profile, budget_of(thinking))
 
 
 def _think_with_tokens(made: SettingFields, settings: ModelSettings, profile: ModelProfile, budget: int) -> None:
-    """Thinking counts as output: the number has to be below the limit of the reply."""
+    """Thinking counts as output: the number has to be below the limit of the reply, with room for an answer."""
     room = settings.max_tokens or min(profile.max_output or MANY_TOKENS, max(most_tokens(profile), 2 * budget))
-    budget = min(max(budget, LEAST_THINKING), room - 1)
+    budget = beside_answer(max(budget, LEAST_THINKING), room)
     if budget < LEAST_THINKING:
         made.left_out.append("thinking")
         return

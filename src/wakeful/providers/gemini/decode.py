@@ -17,15 +17,17 @@ from wakeful.providers.wire.failures import Peer, from_error_object, interrupted
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import SseEvent
 from wakeful.providers.wire.text import parsed, storable
+from wakeful.providers.wire.usage_counts import UnknownCount, count, portion
 
 GEMINI = Peer("gemini")
 MAX_KEPT_BYTES = 2_000
 """A field that nobody knows here is kept with a reply when it is no larger."""
-_STOPS: dict[str, StopReason] = {"STOP": "end", "MAX_TOKENS": "length"}
+CUT_OFF = "MAX_TOKENS"
+_STOPS: dict[str, StopReason] = {"STOP": "end", CUT_OFF: "length"}
 FILTERED = frozenset(
     {
         *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"),
-        *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+        *("MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
     }
 )
 """Reasons with which Gemini stops its own model for what it says."""
@@ -59,14 +61,14 @@ class GeminiDecoder:
         try:
             said = parsed(data)
         except ValueError as error:
-            raise self._broken(f"an event is not JSON ({error}): {_shown(data)}") from None
+            raise self.broken(f"an event is not JSON ({error}): {_shown(data)}") from None
         if not isinstance(said, dict):
-            raise self._broken(f"an event is not an object: {_shown(data)}")
+            raise self.broken(f"an event is not an object: {_shown(data)}")
         try:
             return self.take(said, stage="body")
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             why = f"an event has another shape ({type(error).__name__}: {error}): {_shown(data)}"
-            raise self._broken(why) from None
+            raise self.broken(why) from None
 
     def take(self, said: dict[str, Any], *, stage: Stage) -> list[ModelGlimpse]:
         """One answer, whole or a piece of one."""
@@ -83,7 +85,9 @@ class GeminiDecoder:
         glimpses = [each for part in content.get("parts") or () for each in self._parts.add(part)]
         blocked = (said.get("promptFeedback") or {}).get("blockReason")
         if blocked and not self.ended:
-            raise self._with_usage(_blocked(said["promptFeedback"], self._peer))
+            refusal = _blocked(said["promptFeedback"], self._peer)
+            refusal.usage = self.usage  # nothing follows
+            raise refusal
         return glimpses
 
     def finish(self) -> Reply:
@@ -95,8 +99,11 @@ class GeminiDecoder:
     def reply(self) -> Reply:
         """The reply in what was taken in, which is whole."""
         provider = self._peer.provider
-        item = self._with_findings(AssistantItem(parts=tuple(self._parts.parts(provider)), provider=provider))
         reason = str(self._candidate["finishReason"])
+        if self._parts.unfinished is not None and reason != CUT_OFF:
+            words = f"the answer ended ({reason}) before the call of {self._parts.unfinished!r} was whole"
+            raise self._with_usage(interrupted(self._peer, words))
+        item = self._with_findings(AssistantItem(parts=tuple(self._parts.parts(provider)), provider=provider))
         said_nothing = not item.calls and not item.text and all(isinstance(part, Thinking) for part in item.parts)
         if reason in FILTERED and (said_nothing or item.calls):
             raise self._with_usage(_filtered(reason, self._candidate, self._peer))
@@ -106,6 +113,7 @@ class GeminiDecoder:
         return Reply(
             item=item,
             stop_reason="tool_calls" if stop == "end" and item.calls else stop,
+            finish_reason=reason,
             usage=self.usage,
             request_metadata=self._metadata(),
         )
@@ -154,11 +162,13 @@ class GeminiDecoder:
         lost = sorted(told.keys() - kept.keys())
         return {**kept, "not_kept": lost[:16]} if lost else kept
 
-    def _broken(self, what: str) -> ModelFailure:
+    def broken(self, what: str) -> ModelFailure:
+        """The failure that an answer of no known shape is."""
         return self._with_usage(invalid(self._peer, what))
 
     def _with_usage(self, failure: ModelFailure) -> ModelFailure:
-        failure.usage = self.usage
+        """What an answer used that had ended: until then a count is of the part that came."""
+        failure.usage = self.usage if self.ended else None
         return failure
 
 
@@ -174,27 +184,33 @@ def decode_response(body: bytes, names: WireNames, peer: Peer = GEMINI) -> Reply
     try:
         decoder.take(said, stage="decode")
         if not decoder.ended:
-            raise invalid(peer, f"the answer has no finishReason, so it may not be whole: {_shown(body)}")
+            raise decoder.broken(f"the answer has no finishReason, so it may not be whole: {_shown(body)}")
         return decoder.reply()
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         why = f"the answer has another shape ({type(error).__name__}: {error}): {_shown(body)}"
-        raise invalid(peer, why) from None
+        raise decoder.broken(why) from None
 
 
 def usage_of(usage: Any) -> TokenUsage | None:
-    """Tokens in our words: thoughts are output, and what a tool of the provider read is input."""
-    if not isinstance(usage, dict) or not usage:
+    """Tokens in our words: thoughts are output, and what a tool of the provider read is input.
+
+    A count of Google's that is 0 is left out, but never the prompt's.
+    """
+    if not isinstance(usage, dict):
         return None
-    taken = _count(usage.get("promptTokenCount")) + _count(usage.get("toolUsePromptTokenCount"))
-    thought = _count(usage.get("thoughtsTokenCount"))
-    given = _count(usage.get("candidatesTokenCount")) + thought
+    try:
+        taken = count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount"), missing=0)
+        thought = count(usage.get("thoughtsTokenCount"), missing=0)
+        given = count(usage.get("candidatesTokenCount"), missing=0) + thought
+    except UnknownCount:
+        return None
     details = usage.get("promptTokensDetails")
-    heard = [_count(each.get("tokenCount")) for each in details or () if each.get("modality") == "AUDIO"]
+    heard = [portion(each.get("tokenCount")) for each in details or () if each.get("modality") == "AUDIO"]
     return TokenUsage(
         input_tokens=taken,
         output_tokens=given,
         total_tokens=taken + given,
-        cached_input_tokens=_count(usage.get("cachedContentTokenCount")),
+        cached_input_tokens=portion(usage.get("cachedContentTokenCount")),
         reasoning_tokens=thought,
         audio_tokens=sum(heard),
     )
@@ -212,7 +228,10 @@ def _error(error: Any, peer: Peer, stage: Stage) -> ModelFailure:
 def _blocked(feedback: dict[str, Any], peer: Peer) -> ModelFailure:
     words = feedback.get("blockReasonMessage")
     why = f"{feedback['blockReason']}{f': {words}' if words else ''}"
-    return _stopped(peer, f"the prompt was blocked ({why}); ask differently, or another model", "content_filtered")
+    said = f"the prompt was blocked ({why}); ask differently, or another model"
+    blocked = _stopped(peer, said, "content_filtered")
+    blocked.retryable = False  # what was blocked is what would be sent again
+    return blocked
 
 
 def _filtered(reason: str, candidate: dict[str, Any], peer: Peer) -> ModelFailure:
@@ -236,10 +255,6 @@ def _stopped(peer: Peer, words: str, kind: FailureKind) -> ModelFailure:
 
 def _is_small(value: Any) -> bool:
     return isinstance(value, int) or len(json.dumps(value, ensure_ascii=False)) <= MAX_KEPT_BYTES
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _shown(data: bytes) -> str:

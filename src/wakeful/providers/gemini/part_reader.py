@@ -13,6 +13,7 @@ from typing import Any
 from wakeful.contracts.content import Image, Part, Text, Thinking
 from wakeful.contracts.conversation import CallPart
 from wakeful.contracts.models import ArgumentsDelta, ModelGlimpse, ReasoningDelta, TextDelta
+from wakeful.providers.gemini.growing_call import GrowingCall
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.text import mended, showable, storable
 
@@ -28,16 +29,25 @@ SIGNATURE = "thoughtSignature"
 class GrowingParts:
     """The parts of one candidate, while they come."""
 
-    __slots__ = ("_names", "_parts")
+    __slots__ = ("_call_now", "_names", "_parts")
 
     def __init__(self, names: WireNames) -> None:
         self._names = names
         self._parts: list[dict[str, Any]] = []
+        self._call_now: GrowingCall | None = None
+        """The call whose end has not come."""
+
+    @property
+    def unfinished(self) -> str | None:
+        """The tool whose call has not come to its end."""
+        return self._names.from_wire(mended(self._call_now.name)) if self._call_now is not None else None
 
     def add(self, part: dict[str, Any]) -> list[ModelGlimpse]:
         """Take a part in, and show what can be seen of it."""
         if not isinstance(part, dict):
             raise TypeError("a part is not an object")
+        if isinstance(part.get("functionCall"), dict):
+            return self._add_call(part)
         last = self._parts[-1] if self._parts else None
         if last is not None and _kind(part) is not None and _kind(part) == _kind(last):
             last["text"] += part["text"]
@@ -48,6 +58,23 @@ class GrowingParts:
     def parts(self, provider: str) -> list[Part | CallPart]:
         """As parts of a reply."""
         return [made for part in self._parts for made in self._made(part, provider)]
+
+    def _add_call(self, part: dict[str, Any]) -> list[ModelGlimpse]:
+        """A call, or a piece of the one that has begun."""
+        call, now = part["functionCall"], self._call_now
+        if now is not None:
+            now.grow(part)
+        elif call.get("name"):
+            part = dict(part)
+            self._parts.append(part)
+            if call.get("willContinue") or "partialArgs" in call:
+                now = GrowingCall(part)
+        elif call:
+            raise ValueError("a call has no name")
+        else:
+            return []  # the end of a call that has ended
+        self._call_now = now if now is not None and now.is_open else None
+        return [] if self._call_now is not None else self._glimpses(part if now is None else now.part)
 
     def _glimpses(self, part: dict[str, Any]) -> list[ModelGlimpse]:
         call, text = part.get("functionCall"), part.get("text")
@@ -79,7 +106,8 @@ class GrowingParts:
         call = part["functionCall"]
         given = call.get("args")
         arguments = {} if given is None else storable(given)
-        is_object = isinstance(arguments, dict)
+        cut_off = self._call_now is not None and part is self._call_now.part
+        is_object = isinstance(arguments, dict) and not cut_off
         opaque = _rest(part, "functionCall")
         more = {name: value for name, value in call.items() if name not in ("id", "name", "args") and value is not None}
         if more:

@@ -10,7 +10,14 @@ from typing import Any
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.model_settings import ModelSettings
 from wakeful.providers.profiles import ModelProfile
-from wakeful.providers.wire.setting_fields import SAMPLED, SettingFields, budget_of, effort_of, extra_body
+from wakeful.providers.wire.setting_fields import (
+    SAMPLED,
+    SettingFields,
+    beside_answer,
+    budget_of,
+    effort_of,
+    extra_body,
+)
 
 VENDOR = "gemini"
 GENERATION = "generationConfig"
@@ -99,9 +106,11 @@ def _think(made: SettingFields, settings: ModelSettings, profile: ModelProfile) 
         made.left_out.append("thinking")
         return
     if profile.effort:
-        config = {"thinkingLevel": effort_of(thinking).upper()}
+        config = {"thinkingLevel": effort_of(thinking, profile.efforts).upper()}
     else:
-        config = {"thinkingBudget": min(budget_of(thinking), LONGEST_THOUGHT)}
+        budget = min(budget_of(thinking), LONGEST_THOUGHT)
+        most = settings.max_tokens
+        config = {"thinkingBudget": budget if most is None else beside_answer(budget, most)}
     made.fields["thinkingConfig"] = {**config, "includeThoughts": True}
 
 

@@ -19,8 +19,8 @@ from wakeful.providers.prices import Price
 from wakeful.providers.profiles import ModelProfile
 from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.failures import Peer
-from wakeful.providers.wire.http import Timeouts
-from wakeful.providers.wire.http_model import HttpModel
+from wakeful.providers.wire.http import HttpResponse, Timeouts
+from wakeful.providers.wire.http_model import HttpModel, WireDecoder
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.redaction import Secret
 
@@ -92,6 +92,10 @@ class OpenAIChat(HttpModel[ChatEncoder]):
 
     def _decoder(self, names: WireNames, peer: Peer) -> ChatDecoder:
         return ChatDecoder(names, peer, needs_done=self._dialect.needs_done, think_tags=self._profile.think_tags)
+
+    def _finished(self, decoder: WireDecoder, answer: HttpResponse) -> Reply:
+        assert isinstance(decoder, ChatDecoder)
+        return decoder.finish(body_ended=answer.is_whole)
 
     def _whole(self, body: bytes, names: WireNames, peer: Peer) -> Reply:
         return decode_response(body, names, peer, think_tags=self._profile.think_tags)

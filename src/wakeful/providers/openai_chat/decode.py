@@ -1,9 +1,10 @@
 """What a Chat Completions server answered, as glimpses and one Reply. Pure.
 
-A stream is whole when its choice has a finish reason and `[DONE]` has come; an answer that came at once, when its
-choice has a finish reason. An empty text counts as a finish reason where something was said and the answer ended as it
-should. Anything less is a lost attempt, whatever it said so far. An error object counts wherever it stands, also after
-a finish reason; one that refuses the model's own tool call is an answer: that call, which cannot be run.
+There are three signs of a stream's end: a finish reason, `[DONE]`, and a body that ended as its server had announced.
+Two of them make it whole; without a finish reason only where something was said. An answer that came at once is whole
+when it is one JSON object that says something. Anything less is a lost attempt, whatever it said so far. An error
+object counts wherever it stands, also after a finish reason; one that refuses the model's own tool call is an answer:
+that call, which cannot be run.
 """
 
 from typing import Any
@@ -16,12 +17,15 @@ from wakeful.providers.wire.failures import Peer, from_error_object, interrupted
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.sse import DONE, SseEvent
 from wakeful.providers.wire.text import parsed
+from wakeful.providers.wire.usage_counts import UnknownCount, count, portion
 
 _LONGEST_DONE = 16
 _ENVELOPE = ("id", "model", "created", "system_fingerprint", "service_tier", "provider")
 _KNOWN = frozenset({*_ENVELOPE, "object", "choices", "usage", "obfuscation", "error"})
 _KNOWN_OF_CHOICE = frozenset({"index", "delta", "message", "finish_reason", "logprobs", "usage", "error"})
 _MILD = frozenset({None, "stop"})
+_BROKEN_OFF = ("error", "network_error", "insufficient_system_resource", "abort")
+"""Finish reasons of an answer that its server gave up."""
 _UNKNOWN_PEER = Peer("openai")
 
 
@@ -39,7 +43,7 @@ class ChatDecoder:
         "_peer",
         "_refused",
         "_usage",
-        "ended",
+        "is_done",
     )
 
     def __init__(
@@ -50,51 +54,60 @@ class ChatDecoder:
         self._draft = Draft(names, think_tags=think_tags)
         self._finish_reason: str | None = None
         self._has_blank_reason = False
-        """A finish reason came that is an empty text."""
+        """A finish reason came that is an empty text: with `[DONE]` it is one."""
         self._refused: ModelFailure | None = None
         """Why the provider refused the model's tool call."""
         self._usage: dict[str, Any] | None = None
         self._metadata: dict[str, Any] = {}
         self._others: dict[str, Any] = {}
         self._events = 0
-        self.ended = False
+        self.is_done = False
         """`[DONE]`, or the refusal of a call, has come: what follows is not read."""
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more is needed to know that it is whole."""
+        known = self._finish_reason is not None or self._has_blank_reason or self._refused is not None
+        return self.is_done and known
 
     def feed(self, event: SseEvent) -> list[ModelGlimpse]:
         """What can be shown of one event. Raises ModelFailure when it is an error or no event of this format."""
         data = event.data
-        if self.ended or not data:
+        if self.is_done or not data:
             return []
         if len(data) < _LONGEST_DONE and data.strip() == DONE:
-            self.ended = True
+            self.is_done = True
             return self._draft.end()
         self._events += 1
-        chunk = self._object(data)
+        chunk = self._error_line(data) if event.event == "error" else self._object(data)
         if event.event == "error" or chunk.get("error"):
             failure = self._error(chunk.get("error") or chunk)
             if failure.refused_call is None:
                 raise failure
-            self._refused, self.ended = failure, True
+            self._refused, self.is_done = failure, True
             return self._draft.end()
         try:
             return self._take(chunk, "delta")
         except WrongShape as error:
             raise self._lost(invalid(self._peer, f"event {self._events} of the stream: {error}")) from None
 
-    def finish(self) -> Reply:
-        """The reply. Raises ModelFailure when the stream was not whole."""
+    def finish(self, *, body_ended: bool = False) -> Reply:
+        """The reply. Raises ModelFailure when the stream was not whole.
+
+        `body_ended`: the body came to the end that its server had announced.
+        """
         if self._refused is not None:
             return self.refused(self._refused)
-        if self._finish_reason is None and self.ended and self._may_be_blank():
-            self._finish_reason = ""
-        if self._finish_reason is None:
+        unnamed_end = self.is_done and (body_ended or self._has_blank_reason) and not self._draft.said_nothing
+        if self._finish_reason is None and not unnamed_end:
             after = f"after {self._events} events" if self._events else "before its first event"
             raise self._lost(interrupted(self._peer, f"the stream ended {after}, without a finish reason"))
-        if self._needs_done and not self.ended:
+        if self._needs_done and not (self.is_done or body_ended):
             raise self._lost(
                 interrupted(
                     self._peer,
-                    "the stream ended without [DONE] (a server that never sends it needs the quirk needs_done=false)",
+                    "the stream broke off without [DONE] (a server that never sends it, nor says where its body ends, "
+                    "needs the quirk needs_done=false)",
                 )
             )
         return self._reply()
@@ -110,10 +123,10 @@ class ChatDecoder:
             self._take(answer, "message")
         except WrongShape as error:
             raise self._lost(invalid(self._peer, f"the answer: {error}")) from None
-        if self._finish_reason is None and self._may_be_blank():
-            self._finish_reason = ""
-        if self._finish_reason is None:
-            raise self._lost(invalid(self._peer, "the answer has no finish reason, so it may not be whole"))
+        if self._finish_reason is None and self._draft.said_nothing:
+            raise self._lost(
+                invalid(self._peer, "the answer has no finish reason and says nothing: it may not be whole")
+            )
         return self._reply()
 
     def refused(self, failure: ModelFailure) -> Reply:
@@ -123,9 +136,6 @@ class ChatDecoder:
         """
         self._draft.calls.refuse(failure.refused_call or "", failure.message)
         return self._draft.reply(self._peer.provider, "tool_calls", failure.usage, self._metadata)
-
-    def _may_be_blank(self) -> bool:
-        return self._has_blank_reason and not self._draft.said_nothing
 
     def _take(self, chunk: dict[str, Any], where: str) -> list[ModelGlimpse]:
         glimpses: list[ModelGlimpse] = []
@@ -156,8 +166,8 @@ class ChatDecoder:
             raise WrongShape(f"{where} is {type(delta).__name__}, not an object")
         glimpses = self._draft.add(delta, whole=where == "message") if delta else []
         reason = choice.get("finish_reason")
-        if choice.get("error") or reason == "error":
-            raise self._error(choice.get("error") or {"type": "server_error", "message": "finish_reason is error"})
+        if choice.get("error") or reason in _BROKEN_OFF:
+            raise self._error(choice.get("error") or {"type": "server_error", "message": f"finish_reason is {reason}"})
         self._has_blank_reason |= reason == ""
         if reason:
             if not isinstance(reason, str):
@@ -172,18 +182,13 @@ class ChatDecoder:
         return glimpses
 
     def _reply(self) -> Reply:
-        assert self._finish_reason is not None
-        if self._finish_reason == "content_filter" and self._draft.said_nothing:
-            raise self._error({"code": "content_filter", "message": "the provider's filter kept the answer back"})
         if self._finish_reason in ("tool_calls", "function_call") and not self._draft.calls:
-            missing = invalid(self._peer, f"finish_reason is {self._finish_reason} and no call came")
-            missing.retryable = True  # something was lost on its way; the next attempt may have it
-            raise self._lost(missing)
+            raise self._lost(invalid(self._peer, f"finish_reason is {self._finish_reason} and no call came"))
         metadata = self._metadata
         if self._others:
             metadata = {**metadata, "other": {name: small(value) for name, value in self._others.items()}}
         usage = tokens(self._usage) if self._usage is not None else None
-        return self._draft.reply(self._peer.provider, self._finish_reason, usage, metadata)
+        return self._draft.reply(self._peer.provider, self._finish_reason or "", usage, metadata)
 
     def _object(self, data: bytes) -> dict[str, Any]:
         try:
@@ -194,6 +199,14 @@ class ChatDecoder:
             start = data[:80].decode("utf-8", "replace")
             raise self._lost(invalid(self._peer, f"not a JSON object: {start!r}"))
         return value
+
+    def _error_line(self, data: bytes) -> dict[str, Any]:
+        """An error that a server reports beside its events: an object, or just words."""
+        try:
+            value = parsed(data)
+        except ValueError:
+            value = None
+        return value if isinstance(value, dict) else {"message": data.decode("utf-8", "replace")}
 
     def _error(self, error: Any) -> ModelFailure:
         """An error in an answer whose status was 200."""
@@ -206,8 +219,8 @@ class ChatDecoder:
         return self._lost(failure)
 
     def _lost(self, failure: ModelFailure) -> ModelFailure:
-        """Tokens of a lost attempt were used all the same."""
-        if self._usage is not None:
+        """Tokens of a lost attempt were used all the same. Before its end a count is of the part that came."""
+        if self._usage is not None and self._finish_reason is not None:
             failure.usage = tokens(self._usage)
         return failure
 
@@ -228,28 +241,29 @@ def usage_of(chunk: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def tokens(usage: dict[str, Any]) -> TokenUsage:
-    """Usage as a value. Cached tokens are among the input, reasoning tokens among the output, as reported."""
+def tokens(usage: dict[str, Any]) -> TokenUsage | None:
+    """Usage as a value; None where it cannot be read.
+
+    Cached tokens are among the input, reasoning tokens among the output, as reported.
+    """
     asked, said = _details(usage, "prompt_tokens_details"), _details(usage, "completion_tokens_details")
-    given, made = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    try:
+        given, made = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    except UnknownCount:
+        return None
     return TokenUsage(
         input_tokens=given,
         output_tokens=made,
-        total_tokens=_count(usage, "total_tokens") or given + made,
-        cached_input_tokens=_count(asked, "cached_tokens")
-        or _count(usage, "prompt_cache_hit_tokens")
-        or _count(usage, "cached_tokens"),
-        cache_write_tokens=_count(asked, "cache_write_tokens"),
-        reasoning_tokens=_count(said, "reasoning_tokens") or _count(usage, "reasoning_tokens"),
-        audio_tokens=_count(asked, "audio_tokens") + _count(said, "audio_tokens"),
+        total_tokens=portion(usage.get("total_tokens")) or given + made,
+        cached_input_tokens=portion(asked.get("cached_tokens"))
+        or portion(usage.get("prompt_cache_hit_tokens"))
+        or portion(usage.get("cached_tokens")),
+        cache_write_tokens=portion(asked.get("cache_write_tokens")),
+        reasoning_tokens=portion(said.get("reasoning_tokens")) or portion(usage.get("reasoning_tokens")),
+        audio_tokens=portion(asked.get("audio_tokens")) + portion(said.get("audio_tokens")),
     )
 
 
 def _details(usage: dict[str, Any], name: str) -> dict[str, Any]:
     found = usage.get(name)
     return found if isinstance(found, dict) else {}
-
-
-def _count(usage: dict[str, Any], name: str) -> int:
-    value = usage.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -24,10 +24,17 @@ STOPPED: dict[str, StopReason] = {
     "stop_sequence": "end",
     "length": "length",
     "max_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
     "tool_calls": "tool_calls",
+    "tool_use": "tool_calls",
     "function_call": "tool_calls",
     "content_filter": "content_filter",
+    "sensitive": "content_filter",
+    "safety": "content_filter",
+    "refusal": "refusal",
 }
+"""Finish reasons, in lower case: OpenAI's, and those of servers that write their own or their model's."""
 MAX_KEPT_BYTES = 4_000
 """An unknown field of the envelope is metadata; a larger one is named and not kept."""
 _KNOWN = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "reasoning_details", *REASONING})
@@ -114,7 +121,7 @@ class Draft:
         thinking = self._thinking(provider)
         if thinking is not None:
             parts.append(thinking)
-        stop = STOPPED.get(finish_reason, "other")
+        stop = STOPPED.get(finish_reason.lower(), "other")
         parts += self._content.parts(provider, cut_off=stop == "length")
         if self._refusal:
             parts.append(Text(mended("".join(self._refusal))))
@@ -126,6 +133,7 @@ class Draft:
         return Reply(
             item=AssistantItem(parts=tuple(parts), provider=provider),
             stop_reason=stop,
+            finish_reason=finish_reason or None,
             usage=usage,
             request_metadata=storable({**metadata, "finish_reason": finish_reason}),
         )

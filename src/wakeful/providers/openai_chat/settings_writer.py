@@ -55,5 +55,5 @@ def _think(made: SettingFields, settings: ModelSettings, profile: ModelProfile, 
     if thinking is None or (thinking is False and not profile.reasoning):
         return
     taken = profile.reasoning and "reasoning_effort" in dialect.known_fields and (thinking or profile.thinking_off)
-    effort = effort_of(thinking) if thinking else "none"
+    effort = effort_of(thinking, profile.efforts) if thinking else "none"
     made.place("thinking", "reasoning_effort" if taken else None, effort)

@@ -130,7 +130,7 @@ class OpenAIResponses(HttpModel[ResponsesEncoder]):
 
     async def abandon(self, response_id: str) -> None:
         """Cancel a background response."""
-        await cancel(self._line(ModelSettings()), response_id)
+        await cancel(self._line(ModelSettings(), False), response_id)
 
     async def _exchange(
         self, request: ModelRequest, encoder: ResponsesEncoder, body: Sequence[bytes] | None = None
@@ -148,20 +148,28 @@ class OpenAIResponses(HttpModel[ResponsesEncoder]):
 
     def _background(self, request: ModelRequest, encoder: ResponsesEncoder) -> Background:
         return Background(
-            self._line(request.settings), encoder.names, stream=request.stream, include=encoder.include(request)
+            self._line(request.settings, request.stream),
+            encoder.names,
+            stream=request.stream,
+            include=encoder.include(request),
         )
 
-    def _line(self, settings: ModelSettings) -> EndpointLine:
+    def _line(self, settings: ModelSettings, streams: bool) -> EndpointLine:
         """How the endpoint is spoken to now: the key is read here."""
         key = self._key_now()
         headers = self._headers_of(settings, key.secret)
-        transport = self._transport(key, settings)
+        transport = self._transport(key, settings, streams)
         return EndpointLine(
             self._url,
             transport.peer(self._url, headers, self._ref),
-            self._timeouts_of(settings) or Timeouts(),
+            self._timeouts_of(settings, streams),
             lambda method, url, body: transport.send(url, headers, body, model_ref=self._ref, method=method),
         )
+
+    @property
+    def limits_output(self) -> bool:
+        """May the length of an answer be said?"""
+        return self._rules.limits_output
 
     def _asks_for_stream(self, request: ModelRequest) -> bool:
         return request.stream or self._rules.always_streams

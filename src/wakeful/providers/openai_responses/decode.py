@@ -5,7 +5,8 @@ however much of an answer was seen. An event that this version does not know is 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from pydantic_core import from_json
@@ -18,7 +19,6 @@ from wakeful.contracts.models import (
     ReasoningDelta,
     Reply,
     TextDelta,
-    TokenUsage,
 )
 from wakeful.providers.openai_responses.output import reply_of, text, usage_of
 from wakeful.providers.wire.failures import Peer, from_error_object, interrupted, invalid
@@ -97,7 +97,8 @@ class ResponsesDecoder:
         response = self._terminal
         if response is None:
             raise interrupted(self._peer, "the stream ended without its terminal event")
-        return reply_of(response, self._output(response), self._names, self._peer, self._unknown)
+        with _paid(response):
+            return reply_of(response, self._output(response), self._names, self._peer, self._unknown)
 
     def _read(self, kind: str, body: dict[str, Any]) -> list[ModelGlimpse]:
         if kind in _WORDS:
@@ -114,7 +115,8 @@ class ResponsesDecoder:
         elif kind in TERMINAL:
             response = self._object(body, "response", kind)
             response.setdefault("status", kind.removeprefix("response."))
-            _refuse_failed(response, self._peer)
+            with _paid(response):
+                _refuse_failed(response, self._peer)
             self._terminal = response
         elif kind == "error":
             raise reported_error(self._peer, body)
@@ -170,11 +172,22 @@ def decode_response(body: bytes, names: WireNames, peer: Peer = OPENAI) -> Reply
     response = _parsed(body, peer)
     if "output" not in response and response.get("error") is not None:
         raise reported_error(peer, response)
-    _refuse_failed(response, peer)
-    output = response.get("output")
-    if not isinstance(output, list):
-        raise invalid(peer, f"the response's output is {type(output).__name__}, not a list")
-    return reply_of(response, output, names, peer, {})
+    with _paid(response):
+        _refuse_failed(response, peer)
+        output = response.get("output")
+        if not isinstance(output, list):
+            raise invalid(peer, f"the response's output is {type(output).__name__}, not a list")
+        return reply_of(response, output, names, peer, {})
+
+
+@contextmanager
+def _paid(response: dict[str, Any]) -> Iterator[None]:
+    """What a response used was used, also where nothing can be made of it."""
+    try:
+        yield
+    except ModelFailure as failure:
+        failure.usage = usage_of(response)
+        raise
 
 
 def _refuse_failed(response: dict[str, Any], peer: Peer) -> None:
@@ -183,7 +196,7 @@ def _refuse_failed(response: dict[str, Any], peer: Peer) -> None:
     if status in ("completed", "incomplete"):
         return
     if status == "failed":
-        raise failed_response(peer, response.get("error"), usage_of(response))
+        raise failed_response(peer, response.get("error"))
     if status == "cancelled":
         raise interrupted(peer, "the response was cancelled on the other side before it was whole")
     raise invalid(peer, f"the response's status is {status!r}: it is not finished, and nothing more will come")
@@ -233,11 +246,9 @@ _KINDS: dict[str, FailureKind] = {
 _ABOUT_THE_REQUEST = ("invalid_", "image_")
 
 
-def failed_response(peer: Peer, error: Any, usage: TokenUsage | None) -> ModelFailure:
+def failed_response(peer: Peer, error: Any) -> ModelFailure:
     """A response whose status is `failed`, classified from its own error."""
-    failure = reported_error(peer, error if isinstance(error, dict) else {})
-    failure.usage = usage
-    return failure
+    return reported_error(peer, error if isinstance(error, dict) else {})
 
 
 def reported_error(peer: Peer, error: dict[str, Any]) -> ModelFailure:

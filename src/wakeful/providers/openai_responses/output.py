@@ -15,6 +15,7 @@ from wakeful.contracts.findings import SEARCHES, citation, with_findings
 from wakeful.contracts.models import Reply, StopReason, TokenUsage
 from wakeful.providers.wire.failures import Peer, invalid
 from wakeful.providers.wire.names import WireNames
+from wakeful.providers.wire.usage_counts import UnknownCount, count, portion
 
 SAID = {"output_text": "text", "refusal": "refusal"}
 """Content of a message that holds words, and the field they stand in."""
@@ -29,6 +30,8 @@ def reply_of(
     for item in output:
         if not isinstance(item, dict):
             raise invalid(peer, f"an output item is {type(item).__name__}, not an object")
+        if response.get("status") == "completed" and item.get("status") == "in_progress":
+            item = {**item, "status": "completed"}  # OpenAI leaves it so in calls that a program of its own makes
         refused |= _read_item(item, parts, names, peer)
     metadata = {
         key: response[name]
@@ -45,6 +48,7 @@ def reply_of(
     return Reply(
         item=_with_findings(AssistantItem(parts=tuple(parts), provider=peer.provider), output),
         stop_reason=stop_reason,
+        finish_reason=_finish_reason(response),
         usage=usage_of(response),
         request_metadata=metadata,
     )
@@ -77,6 +81,12 @@ def _stop_reason(response: dict[str, Any], parts: list[AssistantPart], refused: 
     if any(isinstance(part, CallPart) for part in parts):
         return "tool_calls"
     return "refusal" if refused else "end"
+
+
+def _finish_reason(response: dict[str, Any]) -> str:
+    """Why it ended, in OpenAI's word: the status, or what made it incomplete."""
+    status = text(response, "status") or "completed"
+    return text(_mapping(response, "incomplete_details"), "reason") or status if status == "incomplete" else status
 
 
 def _read_item(item: dict[str, Any], parts: list[AssistantPart], names: WireNames, peer: Peer) -> bool:
@@ -174,20 +184,23 @@ def _reasoning_text(item: dict[str, Any]) -> str:
 
 
 def usage_of(response: Mapping[str, Any]) -> TokenUsage | None:
-    """Tokens as they were reported; None when nothing was."""
+    """Tokens as they were reported; None when nothing was that can be read."""
     usage = response.get("usage")
     if not isinstance(usage, Mapping):
         return None
     heard, said = _mapping(usage, "input_tokens_details"), _mapping(usage, "output_tokens_details")
-    heard_tokens, said_tokens = _count(usage, "input_tokens"), _count(usage, "output_tokens")
+    try:
+        heard_tokens, said_tokens = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+    except UnknownCount:
+        return None
     return TokenUsage(
         input_tokens=heard_tokens,
         output_tokens=said_tokens,
-        total_tokens=_count(usage, "total_tokens") or heard_tokens + said_tokens,
-        cached_input_tokens=_count(heard, "cached_tokens"),
-        cache_write_tokens=_count(heard, "cache_write_tokens"),
-        reasoning_tokens=_count(said, "reasoning_tokens"),
-        audio_tokens=_count(heard, "audio_tokens") + _count(said, "audio_tokens"),
+        total_tokens=portion(usage.get("total_tokens")) or heard_tokens + said_tokens,
+        cached_input_tokens=portion(heard.get("cached_tokens")),
+        cache_write_tokens=portion(heard.get("cache_write_tokens")),
+        reasoning_tokens=portion(said.get("reasoning_tokens")),
+        audio_tokens=portion(heard.get("audio_tokens")) + portion(said.get("audio_tokens")),
     )
 
 
@@ -200,8 +213,3 @@ def text(body: Mapping[str, Any], field: str) -> str:
 def _mapping(body: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     value = body.get(field)
     return value if isinstance(value, Mapping) else {}
-
-
-def _count(body: Mapping[str, Any], field: str) -> int:
-    value = body.get(field)
-    return value if isinstance(value, int) and value > 0 else 0

@@ -33,7 +33,7 @@ def written(
     for name in SAMPLED:
         taken = name in ("temperature", "top_p") and name in profile.sampling
         made.place(name, name if taken else None, getattr(settings, name))
-    made.place("stop", None, settings.stop)
+    made.place("stop", None, settings.stop or None)
     made.place("service_tier", "service_tier", openai_tier(settings))
     for name in ("user", "metadata"):
         made.place(name, name if keeps_answers else None, getattr(settings, name))
@@ -63,7 +63,7 @@ def asked_effort(settings: ModelSettings, profile: ModelProfile) -> str | None:
         return None
     if thinking is False:
         return "none" if profile.thinking_off else None
-    return effort_of(thinking)
+    return effort_of(thinking, profile.efforts)
 
 
 def reasoning_of(settings: ModelSettings, profile: ModelProfile) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Four vendors, and everybody who is compatible with one: types and codes first, p
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ CONTEXT = (
     "request_too_large",
     "string_above_max_length",
     "model_context_window_exceeded",
+    "model_max_prompt_tokens_exceeded",
+    "too_many_prompt_tokens",
 )
 CONTEXT_WORDS = (
     *CONTEXT,
@@ -27,12 +30,33 @@ CONTEXT_WORDS = (
     "exceeds the context window",
     "exceeds the model's context",
     "exceeds the maximum number of tokens",
+    "exceeds the maximum allowed input length",
+    "context window exceeds limit",
+    "context size has been exceeded",
+    "context length exceeded",
     "greater than the context length",
     "input is too long",
     "too large for model with",
     "reduce the length of the messages",
     "reduce your prompt",
+    # xAI; Kimi; LM Studio; DashScope; Together; Z.ai, in two languages
+    "maximum prompt length is",
+    "exceeded model token limit",
+    "context length of only",
+    "range of input length should be",
+    "is longer than the model's context length",
+    "prompt exceeds max length",
+    "prompt 超长",
 )
+CONTEXT_PATTERN = re.compile(
+    r"prompt too long; exceeded (max )?context length"  # Ollama
+    r"|prompt \(length \d+\) is longer than the maximum model length"  # vLLM
+    r"|max_(completion_)?tokens must be at least 1, got -"  # vLLM, where the prompt left no room for an answer
+    r"|prompt token count of [\d,]+ exceeds the limit"  # Copilot
+    r"|`inputs` tokens \+ `max_new_tokens` must be <="  # TGI
+    r"|`inputs` must have less than [\d,]+ tokens"  # TGI
+)
+"""The same, where words that also stand in other errors need their neighbours. In lower case."""
 FILTER = ("content_filter", "content_policy_violation", "moderation", "invalid_prompt", "data_inspection_failed")
 FILTER_WORDS = (*FILTER, "content management policy", "content filtering policy", "flagged for", "usage policy")
 OVERLOADED = ("overloaded", "slow_down", "slow down", "engine_overloaded", "at capacity", "over capacity")
@@ -69,7 +93,7 @@ def kind_of_words(said: ProviderWords) -> FailureKind | None:
         return "quota_exhausted" if _any(prose, _USED_UP) else "rate_limited"
     if _any(codes, QUOTA) or _any(prose, QUOTA_WORDS):
         return "quota_exhausted"
-    if _any(codes, CONTEXT) or _any(prose, CONTEXT_WORDS):
+    if _any(codes, CONTEXT) or _any(prose, CONTEXT_WORDS) or CONTEXT_PATTERN.search(prose):
         return "context_length_exceeded"
     if _any(codes, FILTER) or _any(prose, FILTER_WORDS):
         return "content_filtered"
@@ -104,7 +128,7 @@ def kind_of_status(status: int, said: ProviderWords) -> FailureKind:
         return "auth_error"  # Google's answer to a key that is none
     if status == 429:
         return words if words in ("quota_exhausted", "overloaded") else "rate_limited"
-    if status == 529:
+    if status in (529, 498):  # 498 is Groq's: its flexible tier is full
         return "overloaded"
     if status == 504 and words == "timeout":
         return "timeout"

@@ -5,10 +5,12 @@ what the transport knew beyond that goes into the diagnostics. Keys are taken ou
 """
 
 import math
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import FailureKind, HttpClientDiagnostics, Stage, TransportDiagnostics
@@ -25,6 +27,8 @@ from wakeful.providers.wire.redaction import public_url, redact
 
 MAX_SAID = 400
 """How much of a provider's own words stands in a message."""
+UNKNOWN_HOST = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
+"""Of a lookup that said so; one that found no server to ask may be a network that is away."""
 MAX_CHAIN = 8
 MAX_LINK = 300
 
@@ -82,9 +86,12 @@ def from_status(
         retry_after=_first_known(retry_after(headers, now), said.retry_after),
         client=HttpClientDiagnostics(status=status),
         refused_call=said.refused_call,
+        unknown_model=kind == "contract_error" and is_about_the_model(said),
     )
     if kind in ("rate_limited", "quota_exhausted"):
         failure.limits = limits_of(headers, server_time(headers, now))
+    if kind == "content_filtered":
+        failure.retryable = False  # the request itself was, and it would be the same again
     return failure
 
 
@@ -115,6 +122,7 @@ def from_error_object(
         status=status,
         retry_after=said.retry_after,
         refused_call=said.refused_call,
+        unknown_model=kind == "contract_error" and is_about_the_model(said),
     )
 
 
@@ -133,6 +141,7 @@ def from_exception(
     chain = _chain(error, peer.secrets)
     inner = {base.__name__ for link in _links(error) for base in type(link).__mro__}
     kind: FailureKind
+    absent = False
     client = HttpClientDiagnostics(is_request=stage in ("connect", "send"), is_body=stage == "body")
     if names & {"TimeoutException", "TimeoutError"}:
         kind, client = "timeout", client.model_copy(update={"is_timeout": True, "is_connect": stage == "connect"})
@@ -144,7 +153,7 @@ def from_exception(
     elif stage == "connect" or "ConnectError" in names:
         stage = "connect"
         kind, client = "connection", client.model_copy(update={"is_connect": True})
-        what = _unreachable(peer, inner, chain)
+        what, absent = _unreachable(peer, inner, chain), _is_absent(peer, error)
     elif stage == "body" and "DecodingError" in names:
         kind, client = "invalid_response", client.model_copy(update={"is_decode": True})
         what = f"{peer.host} sent a body that its own Content-Encoding cannot read"
@@ -155,7 +164,8 @@ def from_exception(
         what = f"{peer.host} does not speak HTTP: {_first(chain)}"
     else:
         kind, what = "connection", f"{peer.host} closed the connection before it answered"
-    return _failure(peer, f"{peer.provider}: {what}", kind=kind, stage=stage, client=client, chain=chain)
+    message = f"{peer.provider}: {what}"
+    return _failure(peer, message, kind=kind, stage=stage, client=client, chain=chain, is_absent=absent)
 
 
 def interrupted(peer: Peer, what: str) -> ModelFailure:
@@ -215,7 +225,7 @@ def _words(peer: Peer, kind: FailureKind, said: ProviderWords, how: str) -> str:
     if kind == "contract_error" and model and is_about_the_model(said):
         near = _near(model, [name for name in peer.known_models() if name != model])
         meant = f". Did you mean {' or '.join(near)}?" if near else ""
-        return f"{peer.who} does not know the model {model!r} ({how}){told}{meant}"
+        return f"{peer.who} does not know the model {model!r} ({how}){told.rstrip('.') if near else told}{meant}"
     return f"{peer.who} {how}{told}"
 
 
@@ -284,6 +294,16 @@ def _unreachable(peer: Peer, inner: set[str], chain: Sequence[str]) -> str:
     return f"{peer.host} cannot be reached: {why}"
 
 
+def _is_absent(peer: Peer, error: BaseException) -> bool:
+    """Nothing listens at this address of this machine, or no host has that name: waiting alone will hardly help."""
+    links = _links(error)
+    if any(isinstance(link, socket.gaierror) and link.errno in UNKNOWN_HOST for link in links):
+        return True
+    refused = any(isinstance(link, ConnectionRefusedError) for link in links)
+    host = (urlsplit(peer.url).hostname or "") if peer.url else ""
+    return refused and (host == "localhost" or host == "::1" or host.startswith("127."))
+
+
 def _links(error: BaseException) -> list[BaseException]:
     found: list[BaseException] = []
     open_ones: list[BaseException] = [error]
@@ -321,6 +341,8 @@ def _failure(
     client: HttpClientDiagnostics | None = None,
     chain: tuple[str, ...] | None = None,
     refused_call: str | None = None,
+    unknown_model: bool = False,
+    is_absent: bool = False,
 ) -> ModelFailure:
     return ModelFailure(
         redact(message, peer.secrets),
@@ -329,12 +351,14 @@ def _failure(
         status=status,
         retry_after=retry_after,
         refused_call=redact(refused_call, peer.secrets) if refused_call is not None else None,
+        unknown_model=unknown_model,
         diagnostics=TransportDiagnostics(
             stage=stage,
             provider=peer.provider,
             model_ref=peer.model_ref,
             url=redact(public_url(peer.url), peer.secrets) if peer.url else None,
             status=status,
+            is_absent=is_absent,
             http_client=client,
             source_chain=chain,
         ),

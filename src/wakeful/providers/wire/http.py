@@ -29,6 +29,8 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BYTES = 64 * 1024
 """How much of a refusal is read: enough for its words."""
 SEND_PIECE = 64 * 1024
+STREAM_BEGINS = 60.0
+"""Seconds until the first byte of a stream, where nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,19 @@ class Timeouts:
     """Seconds."""
 
     connect: float = 10.0
-    first_byte: float = 600.0
-    """From the request to its answer, and from there to the first piece of the body: a long prompt takes its time."""
+    first_byte: float | None = None
+    """From the request to its answer, and from there to the first piece of the body. None: 60 where the answer is
+    streamed, else as long as the whole."""
     between_chunks: float = 120.0
     whole: float = 900.0
     background: float = 3600.0
     """For an answer that the provider makes by itself, however many exchanges it takes to hear of it."""
     linger: float = 0.1
     """For a stream to end after its last event, so that its connection can be used again."""
+
+    @property
+    def until_first_byte(self) -> float:
+        return STREAM_BEGINS if self.first_byte is None else self.first_byte
 
 
 class HttpResponse:
@@ -91,6 +98,12 @@ class HttpResponse:
         if last := parser.end():
             yield last
 
+    @property
+    def is_whole(self) -> bool:
+        """The body came to an end that its server had announced; a connection that is closed may have broken."""
+        framed = "content-length" in self.headers or "transfer-encoding" in self.headers
+        return self._ended and (framed or self._response.http_version == "HTTP/2")
+
     async def start_of_body(self, most: int) -> bytes:
         """As much of the body as there is, up to a limit; what cannot be read is left out."""
         pieces: list[bytes] = []
@@ -128,7 +141,7 @@ class HttpResponse:
             longer = "content-encoding" in response.headers or response.is_stream_consumed
             self._pieces = response.aiter_bytes() if longer else response.aiter_raw()
         pieces, waits, now = self._pieces, self._waits, asyncio.get_running_loop().time
-        allowed = self._timeouts.first_byte
+        allowed = self._timeouts.until_first_byte
         while True:
             problem: BaseException | None = None
             waits.begin(min(now() + allowed, self._deadline))
@@ -149,7 +162,6 @@ class HttpResponse:
                 break
             yield piece
             allowed = self._timeouts.between_chunks
-        self._ended = True
         # Raised outside the handler: the exception holds the request, and the request holds the key.
         raise from_exception(self.peer.provider, self.peer.model_ref, problem, stage="body", peer=self.peer)
 
@@ -223,7 +235,7 @@ class HttpTransport:
         progress = _Progress()
         try:
             client = self._client or shared_client()
-            async with asyncio.timeout(min(self._timeouts.first_byte, self._timeouts.whole)):
+            async with asyncio.timeout(min(self._timeouts.until_first_byte, self._timeouts.whole)):
                 request = self._request(client, method, url, headers, chunks, progress)
                 return await client.send(request, stream=True, follow_redirects=False)
         except Exception as error:

@@ -27,7 +27,7 @@ from wakeful.providers.profiles import ModelProfile, profile_of
 from wakeful.providers.wire.answer_forms import as_asked
 from wakeful.providers.wire.attachments import Attachments
 from wakeful.providers.wire.failures import Peer, server_time
-from wakeful.providers.wire.http import HttpTransport, Timeouts
+from wakeful.providers.wire.http import HttpResponse, HttpTransport, Timeouts
 from wakeful.providers.wire.limits import limits_of
 from wakeful.providers.wire.names import WireNames
 from wakeful.providers.wire.redaction import Secret, redact, secrets_of
@@ -114,6 +114,12 @@ class HttpModel(ABC, Generic[EncoderT]):
         return self._profile
 
     @property
+    def context_window(self) -> int | None:
+        """What it can be shown: as its profile says, or else its seller's list."""
+        declared = self._profile.context_window
+        return price_list.context_window(self._endpoint.name, self._model) if declared is None else declared
+
+    @property
     def price(self) -> ListedPrice | None:
         """What its owner says it costs; None leaves it to the seller's list."""
         return self._price
@@ -167,6 +173,10 @@ class HttpModel(ABC, Generic[EncoderT]):
     def _whole(self, body: bytes, names: WireNames, peer: Peer) -> Reply:
         """The reply in an answer that came at once."""
 
+    def _finished(self, decoder: WireDecoder, answer: HttpResponse) -> Reply:
+        """The reply in a stream that is over. Raises ModelFailure when it was not whole."""
+        return decoder.finish()
+
     def _refused(self, failure: ModelFailure, names: WireNames) -> Reply | None:
         """The reply in which the model made the tool call that the provider refused; None for any other failure."""
         return None
@@ -198,7 +208,7 @@ class HttpModel(ABC, Generic[EncoderT]):
         headers = self._headers(request, encoder, key.secret)
         streams = self._asks_for_stream(request)
         headers.setdefault("accept", "text/event-stream" if streams else "application/json")
-        transport = self._transport(key, request.settings)
+        transport = self._transport(key, request.settings, streams)
         request_id: str | None = None
         limits: tuple[ProviderLimit, ...] = ()
         try:
@@ -215,7 +225,7 @@ class HttpModel(ABC, Generic[EncoderT]):
                                         yield glimpse
                             if decoder.ended:
                                 break
-                    reply = decoder.finish()
+                    reply = self._finished(decoder, answer)
                 else:
                     reply = self._whole(await answer.read(), encoder.names, answer.peer)
                 request_id = answer.headers.get(self.request_id_header)
@@ -247,10 +257,10 @@ class HttpModel(ABC, Generic[EncoderT]):
         wrapped = request.stream and request.output_schema is not None and encoder.wraps(request)
         return _without_wrapping(pieces) if wrapped else pieces
 
-    def _transport(self, key: Key, settings: ModelSettings) -> HttpTransport:
+    def _transport(self, key: Key, settings: ModelSettings, streams: bool) -> HttpTransport:
         return HttpTransport(
             self._endpoint.name,
-            timeouts=self._timeouts_of(settings),
+            timeouts=self._timeouts_of(settings, streams),
             client=self._client,
             key_variable=key.variable,
             known_models=self._model_names,
@@ -261,12 +271,15 @@ class HttpModel(ABC, Generic[EncoderT]):
         """Models that can be asked here, by their whole names: those the owner or the seller has a price for."""
         return (*self._endpoint.prices, *price_list.model_names(self._endpoint.name))
 
-    def _timeouts_of(self, settings: ModelSettings) -> Timeouts | None:
+    def _timeouts_of(self, settings: ModelSettings, streams: bool) -> Timeouts:
         """How long a request may take: as its settings say, or as its model does."""
-        if settings.timeout is None:
-            return self._timeouts
-        most = settings.timeout
-        return replace(self._timeouts or Timeouts(), whole=most, first_byte=most, background=most)
+        found = self._timeouts or Timeouts()
+        if (most := settings.timeout) is not None:
+            found = replace(found, whole=most, first_byte=most, background=most)
+        if settings.first_byte_timeout is not None:
+            return replace(found, first_byte=settings.first_byte_timeout)
+        # What is not streamed begins when it is done.
+        return found if streams or found.first_byte is not None else replace(found, first_byte=found.whole)
 
     @property
     def _wire(self) -> Wire:

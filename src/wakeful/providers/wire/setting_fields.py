@@ -3,15 +3,17 @@
 Rule: a setting that a model cannot take is named in `left_out`, never dropped in silence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from wakeful.contracts.model_settings import Effort, ModelSettings, ToolChoice
 from wakeful.contracts.tools import ToolDeclaration
 
-BUDGETS: dict[Effort, int] = {"low": 2_048, "medium": 8_192, "high": 16_384}
+BUDGETS: dict[Effort, int] = {"low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 24_576, "max": 32_768}
 """Tokens of thinking that stand for an effort, where a model takes a number."""
+LEAST_ANSWER = 1_024
+"""Tokens that thinking leaves for the answer; half of what there is where that is less."""
 SAMPLED = ("temperature", "top_p", "seed", "presence_penalty", "frequency_penalty", "logit_bias")
 """Settings of how the next token is chosen: a model's profile says which it takes."""
 
@@ -33,16 +35,23 @@ class SettingFields:
             self.fields[name] = value
 
 
-def effort_of(thinking: Effort | int) -> Effort:
-    """The effort that stands for a number of tokens."""
+def effort_of(thinking: Effort | int, known: Collection[str]) -> Effort:
+    """The effort as a model knows it: what was asked for, or the highest word below it; for a number of tokens, the
+    word that stands for it, up to `high`."""
     if isinstance(thinking, str):
-        return thinking
-    return next((effort for effort, tokens in BUDGETS.items() if thinking <= tokens), "high")
+        ranks = list(BUDGETS)
+        return next((word for word in reversed(ranks[: ranks.index(thinking) + 1]) if word in known), "low")
+    return next((effort for effort, tokens in BUDGETS.items() if thinking <= tokens or effort == "high"), "high")
 
 
 def budget_of(thinking: Effort | int) -> int:
     """The number of tokens that stands for an effort."""
     return BUDGETS[thinking] if isinstance(thinking, str) else thinking
+
+
+def beside_answer(thinking: int, most: int) -> int:
+    """Tokens to think with where thoughts and answer together may have so many."""
+    return min(thinking, most - min(LEAST_ANSWER, most // 2))
 
 
 def openai_tier(settings: ModelSettings) -> str | None:

@@ -102,6 +102,9 @@ class SseParser:
                 data.append(value)
             elif field == b"event":
                 name = _name(value)
+            elif field == b"error" and value:  # no field of the format: llama.cpp and GPUStack report errors so
+                name = "error"
+                data.append(value)
         return SseEvent(name, b"\n".join(data)) if data else None
 
     def _without_mark(self, chunk: bytes) -> bytes:

@@ -98,7 +98,7 @@ async def settle(engine: Engine, file: Path) -> RestoredLog:
     are restored. Raises StoreDamaged for a store of which nothing can be used.
     """
     store = engine.store
-    damaged = await store.verify()
+    damaged = [each for each in await store.verify() if not each.is_unproven]
     for damage in damaged:
         if not damage.agent_id:
             raise StoreDamaged(

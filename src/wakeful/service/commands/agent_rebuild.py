@@ -29,9 +29,9 @@ from wakeful.tools.person import ask_person
 from wakeful.tools.tool import Tool
 from wakeful.tools.web_search import WebSearch
 
-UNCHANGED = "nothing was changed; "
+NOT_RUN = "nothing was run; "
 AGENT = "AGENT"
-RUN_IT = UNCHANGED + "start what runs the agent, and it goes on: wakeful daemon start, or your program"
+RUN_IT = NOT_RUN + "start what runs the agent, and it goes on: wakeful daemon start, or your program"
 
 
 class ToolsNotSupplied(ToolMissing):
@@ -40,7 +40,7 @@ class ToolsNotSupplied(ToolMissing):
     def __init__(self, who: str, names: Sequence[str]) -> None:
         super().__init__(
             f"{who} uses {', '.join(names)}, and the code was not supplied",
-            UNCHANGED + "name it with --tools module:name",
+            NOT_RUN + "name it with --tools module:name",
         )
         self.names = tuple(names)
 
@@ -66,7 +66,7 @@ async def rebuilt_agent(
         if model is None:
             raise NeverBegan(
                 f"{who} was admitted and never began, so how it is configured was not stored",
-                UNCHANGED + "give it again: --agent FILE, --tools module:AGENT, or --model provider:model",
+                NOT_RUN + "give it again: --agent FILE, --tools module:AGENT, or --model provider:model",
             )
         return Agent(row.agent_name, model, tools=tools, workspace=workspace, profile=cast(Profile | None, profile))
     if _is_of_runtime(config):
@@ -74,7 +74,7 @@ async def rebuilt_agent(
     if config.output_schema is not None:
         raise AgentMissing(
             f"{who} has to answer with a type that only your program knows",
-            UNCHANGED + "resume it from your program, or name the agent with --tools module:AGENT",
+            NOT_RUN + "resume it from your program, or name the agent with --tools module:AGENT",
         )
     options = rebuilt_options(config)
     options |= {
@@ -145,7 +145,7 @@ def _reference(engine: Engine, who: str, config: TurnConfig) -> str:
                 continue  # it is left out with that reason, unless none has its key: then preparing says so
             raise AgentMissing(
                 f"{who} was begun with the model {ref!r}, which cannot be made from its name here: {error.message}",
-                UNCHANGED + "resume it from your program, or pass --model",
+                NOT_RUN + "resume it from your program, or pass --model",
             ) from error
     return config.model_ref
 

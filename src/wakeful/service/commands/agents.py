@@ -191,6 +191,7 @@ async def pause_agent(
     reason: str = "",
     cause: ControlCause = "operator",
     resumes_at: int | None = None,
+    is_damaged: bool = False,
 ) -> RuntimeAgentRow:
     """Keep everything that comes, and run nothing. Turns that run rest before their next step.
 
@@ -198,7 +199,9 @@ async def pause_agent(
     is stopped or archived: a pause would let it take messages, and end by itself.
     """
     await agent_named(engine.store, name)
-    event = AgentStateChanged(control="paused", cause=cause, changed_by=by, reason=reason, resumes_at=resumes_at)
+    event = AgentStateChanged(
+        control="paused", cause=cause, changed_by=by, reason=reason, resumes_at=resumes_at, is_damaged=is_damaged
+    )
     asked = [_in(engine, row, TurnPauseRequested(requested_by=by)) for row in await _open_turns(engine, name)]
     try:
         await engine.store.admit(name, [Fact(event, engine.clock.now()), *asked])

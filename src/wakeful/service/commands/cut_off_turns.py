@@ -56,7 +56,8 @@ async def work_without_code(engine: Engine, row: TurnRow, claim: Claim) -> TurnW
     folded = await fold(store, row, recorded, lost=True)
     state = folded.state
     claim.seen = max(claim.seen, folded.last_seq)
-    known = KnownFacts(row.agent_id, turn_facts(recorded, row.turn_id), store.turn_reader(row.agent_id, row.turn_id))
+    reader = store.turn_reader(row.agent_id, row.turn_id)
+    known = KnownFacts(row.agent_id, turn_facts(recorded, row.turn_id), reader, folded.thread.limits)
     return TurnWork(
         place=TurnPlace(store, claim, row, known, folded.thread.call_ids, state),
         config=state.config or TurnConfig(agent_name=row.agent_name, model_ref=""),

@@ -44,21 +44,23 @@ async def _find(store: Store, call: str) -> UnknownRow:
     here = f"--store {quote(store.location)}"
     rows = await store.unknown()
     mine = [row for row in rows if turn_id in ("", row.turn_id)]
-    found = [row for row in mine if row.call_id == call_id] or [
-        row for row in mine if len(call_id) >= SHORTEST and row.call_id.startswith(call_id)
-    ]
+    found = [row for row in mine if row.call_id == call_id]
+    # A whole id is never the beginning of another one: whoever says something twice does not mean another call.
+    said = None if found else await _said_before(store, turn_id, call_id)
+    if not found and said is None and len(call_id) >= SHORTEST:
+        found = [row for row in mine if row.call_id.startswith(call_id)]
     if len(found) == 1:
         return found[0]
     if found:
         message, hint = several(call_id, "calls", [f"{row.turn_id}/{row.call_id}  {row.tool}" for row in found])
         example = f"wakeful resolve {found[0].turn_id}/{found[0].call_id} --did-not-happen {here}"
         raise CallNotFound(message, f"{hint}\nFor example: {example}")
-    said = await _said_before(store, turn_id, call_id)
     if said is not None:
-        what = f"it happened: {said.result}" if said.happened else "it did not happen"
+        turn, event = said
+        what = f"it happened: {event.result}" if event.happened else "it did not happen"
         raise CallNotFound(
-            f"the outcome of call {call_id} ({said.tool_name}) is known already: {what} (by {said.resolved_by})",
-            "nothing was changed",
+            f"the outcome of call {call_id} ({event.tool_name}) is known already: {what} (by {event.resolved_by})",
+            f"nothing was changed; it is {turn}/{call_id}",
         )
     names = [name for row in rows for name in (row.call_id, f"{row.turn_id}/{row.call_id}")]
     near = get_close_matches(call, names, n=3, cutoff=0.5)
@@ -66,11 +68,14 @@ async def _find(store: Store, call: str) -> UnknownRow:
     raise CallNotFound(f"there is no call {call!r} with an unknown outcome in {store.location}", hint)
 
 
-async def _said_before(store: Store, turn_id: str, call_id: str) -> UnknownResolved | None:
+async def _said_before(store: Store, turn_id: str, call_id: str) -> tuple[str, UnknownResolved] | None:
+    """The newest turn in which somebody has said what became of a call of that id, and what was said."""
     rows = [await store.turn(turn_id)] if turn_id else await store.turns(limit=LOOKED_THROUGH)
     for row in rows:
-        for recorded in await turn_events(store, row) if row is not None else ():
+        if row is None:
+            continue
+        for recorded in await turn_events(store, row):
             event = recorded.fact.event
             if isinstance(event, UnknownResolved) and event.call_id == call_id:
-                return event
+                return row.turn_id, event
     return None

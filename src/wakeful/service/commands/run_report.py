@@ -1,20 +1,22 @@
 """From a turn at rest to the result its caller gets."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from wakeful.contracts.conversation import AssistantItem, ToolItem, UserItem
-from wakeful.contracts.envelope import StoredFact
-from wakeful.contracts.events import ActionRequired, RuntimeToolRequested, TurnFailed
+from wakeful.contracts.envelope import StoredFact, iso
+from wakeful.contracts.events import ActionRequired, RestReason, RuntimeToolRequested, TurnFailed, TurnSuspended
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.decisions.failures import turn_failure
+from wakeful.decisions.limit_words import full_window_words
 from wakeful.decisions.paged_list import PagedList
+from wakeful.decisions.provider_waits import waiting_levels
 from wakeful.decisions.state import TurnState
 from wakeful.engine.agent import Agent
 from wakeful.engine.output_type import AnswerMisfit
 from wakeful.gate.large_content import arguments_of, resolve
 from wakeful.ports import Blobs, Store, TurnRow, UnknownOutcomes
-from wakeful.service.run_result import RunResult, RunStatus, UnknownOutcome
+from wakeful.service.run_result import RunResult, RunStatus, UnknownOutcome, WaitingFor
 from wakeful.views.approval_record import approval_of
 from wakeful.views.client_requests import request_view
 
@@ -30,20 +32,18 @@ async def report(
     terminal = state.terminal
     suspended = state.rest.suspended_for
     status: RunStatus = terminal.status if terminal is not None else "incomplete"
-    if suspended is not None and suspended.reason in ("approval_required", "runtime_tool_pending"):
-        status = suspended.reason
     message = terminal.message if isinstance(terminal, TurnFailed) else ""
     reason: str = terminal.stop_reason if terminal is not None else "suspended"
+    waiting_for: WaitingFor | None = None
     if suspended is not None and terminal is None:
-        message, reason = f"the turn waits for {', '.join(suspended.waiting_for)}", suspended.reason
-        if suspended.reason == "budget_window":
-            reason = "cost"
-            message = (
-                f"there is no money left in {', '.join(suspended.waiting_for)}; "
-                "nothing is lost, and the turn can continue then"
-            )
-        if suspended.reason == "paused":
-            message = "the turn was paused; it continues when it is resumed"
+        if suspended.reason == "approval_required" or suspended.reason == "runtime_tool_pending":
+            reason, status, message = suspended.reason, suspended.reason, _rest_words(state, suspended)
+        else:
+            if state.rest.is_paused:  # it was, while it rested for something else
+                suspended = TurnSuspended(reason="paused", waiting_for=("pause",))
+            reason = "cost" if suspended.reason == "budget_window" else suspended.reason
+            status, waiting_for, message = "waiting", _WAITING_FOR[suspended.reason], _rest_words(state, suspended)
+    away = [level.round.wait for level in waiting_levels(state) if level.round.wait is not None]
     waiting = [
         approval_of(row, call, call.pending)
         for call in state.all_open_calls()
@@ -61,8 +61,12 @@ async def report(
         thread=row.thread_id,
         status=status,
         stop_reason=reason,
+        waiting_for=waiting_for,
+        next_try=iso(suspended.next_try) if suspended is not None and suspended.next_try is not None else None,
+        mends_by_itself=any(not (wait.rests or wait.absent) for wait in away),
         retryable=terminal.retryable if terminal is not None else False,
         final_content=last_text,
+        finish_reason=state.answer.ended.finish_reason if state.answer.ended is not None else None,
         output=_output(state, agent, last_text) if status == "completed" else None,
         usage=state.model_usage.tokens,
         model_calls=state.ledger.model_calls,
@@ -74,13 +78,40 @@ async def report(
         approvals=tuple(record for record in waiting if record.kind == "approval"),
         questions=tuple(record for record in waiting if record.kind == "question"),
         runtime_tools=tuple(await _requests(store, row, state)),
-        cost_usd=float(state.bill.cost) if state.bill.answers and state.bill.priced == state.bill.answers else None,
+        cost_usd=float(state.bill.known) if state.bill.known is not None else None,
         failure_artifact=turn_failure(terminal) if terminal is not None else None,
         items=items,
         facts=facts,
         config=state.config,
         location=store.location if store.location != ":memory:" else "",
     )
+
+
+_WAITING_FOR: Final[Mapping[RestReason, WaitingFor]] = {
+    "provider": "provider",
+    "budget_window": "money",
+    "paused": "pause",
+    "tool_missing": "code",
+    "agent_missing": "code",
+}
+
+
+def _rest_words(state: TurnState, suspended: TurnSuspended) -> str:
+    """What a turn at rest waits for, and what ends that."""
+    names = ", ".join(suspended.waiting_for)
+    if suspended.reason == "budget_window":
+        full = state.rest.full_window
+        words = full_window_words(full) if full is not None else f"it waits for {names}"
+        return f"{words}; nothing is lost, and the turn can continue then"
+    if suspended.reason == "paused":
+        return "the turn was paused; it continues when it is resumed"
+    if suspended.reason != "provider":
+        return f"the turn waits for {names}"
+    waits = [level.round.wait for level in waiting_levels(state) if level.round.wait is not None]
+    said = "; ".join(dict.fromkeys(wait.message.rstrip(".?") for wait in waits))
+    if all(wait.rests for wait in waits):
+        return f"{names} lets nobody in: {said}. Nothing is lost: once that is mended, the turn can continue"
+    return f"{names} does not answer: {said}. Nothing is lost, and the turn can continue"
 
 
 async def _requests(store: Blobs, row: TurnRow, state: TurnState) -> list[RuntimeToolRequest]:

@@ -11,7 +11,7 @@ from wakeful.contracts.amounts import checked_money
 from wakeful.contracts.budgets import Money, SpendWindow
 from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import AgentNotFound, EventRefused, InvalidConfig
-from wakeful.contracts.events import BudgetGranted, LimitChanged, TurnPauseLifted, TurnResumed
+from wakeful.contracts.events import BudgetGranted, TurnPauseLifted
 from wakeful.contracts.spending import (
     RUNTIME,
     Period,
@@ -24,6 +24,7 @@ from wakeful.contracts.spending import (
 from wakeful.decisions.spend_windows import OwnerWindows, has_room, scope_words, window_at
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine
+from wakeful.engine.spend_windows import window_rested_on
 from wakeful.ports import TurnRow
 from wakeful.runtime.own_streams import append_to_stream
 from wakeful.service.queries.known_agents import names_like
@@ -109,7 +110,7 @@ async def _resting(engine: Engine) -> list[tuple[TurnRow, WindowPassed]]:
         wake = await store.wake(turn.agent_id, turn.thread_id, turn.turn_id)
         if wake is None or wake.cause != "window" or await store.runtime_agent(turn.agent_id) is None:
             continue
-        passed = _passed(await store.read(turn.agent_id, turn_id=turn.turn_id))
+        passed = window_rested_on(await store.read(turn.agent_id, turn_id=turn.turn_id))
         if passed is not None:
             found.append((turn, passed))
     return found
@@ -123,29 +124,18 @@ async def _lift(engine: Engine, turn: TurnRow, by: str) -> None:
 
 async def still_full(engine: Engine, agent: Agent[Any, Any], recorded: Sequence[StoredFact]) -> bool:
     """Does a turn that rests on a spend window rest on it still? Then taking it up would change nothing."""
-    passed = _passed(recorded)
+    passed = window_rested_on(recorded)
     return passed is not None and await _is_full(engine, passed, agent)
 
 
 async def _is_full(engine: Engine, passed: WindowPassed, agent: Agent[Any, Any] | None) -> bool:
-    if engine.clock.now() >= passed.turns:
+    if not passed.began <= engine.clock.now() < passed.turns:
         return False
     window = _today(passed, engine.owner_windows, agent)
     if window is None:
         return False  # nobody limits it any more
     rows = {row.key: row for row in await engine.store.spending([passed.scope], after=engine.clock.now())}
     return not has_room(window, rows.get(window.key), nanodollars(passed.needed))
-
-
-def _passed(recorded: Sequence[StoredFact]) -> WindowPassed | None:
-    """The window that the turn rests on."""
-    for entry in reversed(recorded):
-        event = entry.fact.event
-        if isinstance(event, TurnResumed):
-            return None
-        if isinstance(event, LimitChanged) and event.window is not None:
-            return event.window
-    return None
 
 
 def _today(passed: WindowPassed, owner: OwnerWindows, agent: Agent[Any, Any] | None) -> WindowRef | None:

@@ -28,9 +28,14 @@ async def pause_turn(engine: Engine, turn_id: str, *, requested_by: str = "calle
 
 
 async def unpause_turn(engine: Engine, turn_id: str, *, requested_by: str = "caller") -> bool:
-    """Let a turn go on. One that rests already has to be taken up by somebody. False when it was not paused."""
+    """Let a turn go on, or ask the provider that it waits for at once. One that rests already has to be taken up by
+    somebody. False when it was not paused, and waits for none."""
     row = await _turn(engine, turn_id)
-    if not row.is_open or not is_paused(await engine.store.read(row.agent_id, turn_id=turn_id)):
+    if not row.is_open:
+        return False
+    wake = await engine.store.wake(row.agent_id, row.thread_id, turn_id)
+    is_away = wake is not None and wake.cause == "provider"
+    if not is_away and not is_paused(await engine.store.read(row.agent_id, turn_id=turn_id)):
         return False
     await _write(engine, row, *await pause_lifted(engine, row.agent_id, requested_by))
     return True

@@ -30,8 +30,17 @@ async def store_stats(store: Store, clock: Clock, settings: Retention) -> StoreS
 
 async def verify_store(store: Store) -> VerifyReport:
     """Every stored byte against the chain, the database against its anchor."""
-    found = [LogDamage(agent=each.agent_id, sequence=each.seq, problem=each.what) for each in await store.verify()]
-    return VerifyReport(store=store.location, agents=len(await store.agents()), damage=found)
+    found = await store.verify()
+    return VerifyReport(
+        store=store.location,
+        agents=len(await store.agents()),
+        damage=[
+            LogDamage(agent=each.agent_id, sequence=each.seq, problem=each.what)
+            for each in found
+            if not each.is_unproven
+        ],
+        notes=[each.what for each in found if each.is_unproven],
+    )
 
 
 def _largest_first(sizes: dict[str, int]) -> dict[str, int]:

@@ -36,7 +36,7 @@ async def take_next(engine: Engine, request: RunRequest) -> RunResult[Any] | Non
     refused: list[StoredFact] = []
     while True:
         for row in await store.turns_of_thread(agent_id, thread, open_only=True):
-            if row.state == "suspended" and not await _is_due(engine, row):
+            if row.state == "suspended" and not (request.patience.is_pressing or await _is_due(engine, row)):
                 return None
             return await run_on(engine, row, request)
         claim = await store.claim_thread(agent_id, thread, engine.ids.new("turn"))

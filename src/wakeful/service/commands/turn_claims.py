@@ -11,7 +11,7 @@ from typing import Any
 from wakeful.contracts.approvals import Approval, Decided
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import AgentBusy, TurnUnreadable
-from wakeful.contracts.events import ModelFailed, ModelRequested, TurnSuspended
+from wakeful.contracts.events import ModelFailed, ModelRequested, ModelWaiting, TurnSuspended
 from wakeful.engine.admission import (
     NewTurn,
 )
@@ -20,18 +20,18 @@ from wakeful.engine.prepare.conversation import keep_warm
 from wakeful.engine.prepare.models import ModelChoices
 from wakeful.engine.prepare.start_facts import start_facts
 from wakeful.engine.prepare.turn import prepare
-from wakeful.engine.run_request import Engine, RunRequest
+from wakeful.engine.run_request import Engine, Patience, RunRequest
 from wakeful.engine.runner import TurnRunner
 from wakeful.engine.state_loader import fold
 from wakeful.engine.turn_end import close_turn
 from wakeful.engine.turn_messages import in_log_order
-from wakeful.ports import Claim, TurnRow
+from wakeful.ports import Claim, Store, TurnRow
 from wakeful.service.commands.approvals import decide
 from wakeful.service.commands.client_requests import announce
 from wakeful.service.commands.cut_off_turns import close_cut_off
 from wakeful.service.commands.run_report import report
 from wakeful.service.commands.spend_windows import still_full
-from wakeful.service.commands.turns_at_rest import end_unreadable, rest_until_due
+from wakeful.service.commands.turns_at_rest import SOON, end_unreadable, rest_until_due
 from wakeful.service.hooks import HookRegistry
 from wakeful.service.hooks import hooks as default_hooks
 from wakeful.service.run_result import RunResult
@@ -59,24 +59,35 @@ async def run_on(
     waits: bool = False,
     new: NewTurn | None = None,
 ) -> RunResult[Any]:
-    """Run it until it rests. A spend window that turns in a moment is waited for, with the turn at rest meanwhile."""
+    """Run it until it rests. A spend window that turns in a moment is waited for, and a provider that is away as long
+    as the caller's patience lasts: with the turn at rest meanwhile, and nothing in our hands."""
     result = await _run(engine, row, request, choices, waits, new)
-    while result.stop_reason == "cost":
+    while (longest := _worth_waiting(result, request.patience)) is not None:
         # Before looking: nothing is missed in between.
         watch = engine.store.watch(row.agent_id, thread_id=row.thread_id, feed="outsiders")
+        began = engine.clock.monotonic()
         try:
             now = await engine.store.turn(row.turn_id) or row
             if not now.is_open:
                 return await recall(engine, now, request.agent)
-            if not await rest_until_due(engine, now, watch):
+            if not await rest_until_due(engine, now, watch, longest):
                 break
         finally:
             watch.close()
+            if result.waiting_for == "provider":
+                request.patience.seconds -= engine.clock.monotonic() - began
         try:
             result = await _run(engine, row, request, choices, waits, None)
         except AgentBusy:
             break  # somebody else was faster with it, and goes on
     return result
+
+
+def _worth_waiting(result: RunResult[Any], patience: Patience) -> float | None:
+    """Seconds for which whoever called may wait for a turn at rest; None: not at all."""
+    if result.waiting_for == "money":
+        return SOON
+    return patience.seconds if result.waiting_for == "provider" and result.mends_by_itself else None
 
 
 async def _run(
@@ -155,8 +166,7 @@ async def run_claimed(
             engine.linger(runner.steps.calls.late_answers())
         if request.host.announce_requests and any(tool.answered_by == "client" for tool in work.config.tools):
             await announce(engine, [entry for entry in await work.place.known.all() if entry.seq > known])
-        # Without a lost attempt there is nothing to look for.
-        if work.state.ledger.model_calls > work.state.model_usage.answers:
+        if work.state.bill.lost:  # without a lost attempt there is nothing to look for
             await tell_retries([entry for entry in await work.place.known.all() if entry.seq > known])
         return await report(store, row, work.state, work.place.known.for_result, request.agent)
     finally:
@@ -169,7 +179,7 @@ async def _decided(engine: Engine, record: Approval, decided: Decided, by: str) 
     await decide(engine, record.approval_id, decided, by=by)
 
 
-DUE_AT_ONCE = ("interrupt", "unpaused", "decision")
+DUE_AT_ONCE = ("interrupt", "unpaused", "decision", "retry")
 """Wakes of a turn at rest that is to go on now."""
 TAIL = 20
 """What a turn rests on is said among so many of its newest events, unless much was said to it since."""
@@ -192,17 +202,41 @@ async def _still_waits(engine: Engine, row: TurnRow, request: RunRequest) -> boo
         return False
     if wake.cause == "paused":
         return True
+    now = engine.clock.now()
+    if wake.cause in ("window", "provider") and (wake.due_at is None or wake.due_at <= now):
+        return False  # what is due goes on, or comes to rest anew, with a later time
+    if wake.cause == "provider":
+        if await _is_pressed(engine, row, request.patience):
+            return False
+        if not await engine.store.actions(pending_only=True, turn_id=row.turn_id):
+            return True
     if wake.cause in ("window", "somebody") and await still_full(engine, request.agent, await _last_facts(engine, row)):
         return True
     if request.approver is not None:
         return False
-    now = engine.clock.now()
     pending = {
         action.action_id
         for action in await engine.store.actions(pending_only=True, turn_id=row.turn_id)
         if action.expires_at > now
     }
     return bool(row.waiting_for) and pending.issuperset(row.waiting_for)
+
+
+async def _is_pressed(engine: Engine, row: TurnRow, patience: Patience) -> bool:
+    """Is the provider to be asked before it is time? Where somebody has to change something, whoever runs the turn may
+    just have done so."""
+    pressing, patience.is_pressing = patience.is_pressing, False
+    if pressing:
+        return True
+    events = [entry.fact.event for entry in await _last_facts(engine, row)]
+    return any(isinstance(event, ModelWaiting) and (event.rests or event.absent) for event in events)
+
+
+async def rests_for_somebody(store: Store, row: TurnRow) -> bool:
+    """Of a turn that waits for a provider: will time alone hardly mend it?"""
+    last = await store.read(row.agent_id, after=max(0, row.last_seq - TAIL), turn_id=row.turn_id)
+    waits = [entry.fact.event for entry in last if isinstance(entry.fact.event, ModelWaiting)]
+    return bool(waits) and waits[-1].rests
 
 
 HOOK = "provider_turn_retry"

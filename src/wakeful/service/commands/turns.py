@@ -33,13 +33,14 @@ from wakeful.engine.prepare.agents_inside import check_called
 from wakeful.engine.prepare.models import ModelChoices, check_window, model_choices
 from wakeful.engine.prepare.retrieval import check_collections
 from wakeful.engine.request_budget import short_answer
-from wakeful.engine.run_request import Engine, RunRequest, WorkflowTerms
+from wakeful.engine.run_request import Engine, Patience, RunRequest, WorkflowTerms
 from wakeful.engine.watchers import Watcher
 from wakeful.ports import Model, TurnRow
 from wakeful.service.commands.interruption import supersede
 from wakeful.service.commands.steering import unpause_turn
 from wakeful.service.commands.thread_queue import follow_queued, message_of_key
 from wakeful.service.commands.turn_claims import recall, run_on
+from wakeful.service.commands.turns_at_rest import end_waiting
 from wakeful.service.entrance import starts
 from wakeful.service.run_result import RunResult
 
@@ -48,6 +49,7 @@ async def run_turn(engine: Engine, request: RunRequest) -> RunResult[Any]:
     """Start, resume or recall a turn, and wait until it rests."""
     await starts.enter()
     agent, store = request.agent, engine.store
+    request.patience.seconds = agent.retry.patience
     check_names(request)
     message = UserItem(parts=prompt_parts(request.prompt))
     fingerprint = fingerprint_of(agent.name, message, request.workflows.run)
@@ -110,8 +112,28 @@ async def _answer(
     for earlier in await store.turns_of_thread(known.agent_id, known.thread_id, open_only=True):
         # One turn a thread, in the order they were admitted: what was acknowledged first is answered first.
         if earlier.first_seq < known.first_seq:
-            await run_on(engine, earlier, request, choices, waits=True)
+            first = await run_on(engine, earlier, request, choices, waits=True)
+            if first.waiting_for == "provider":
+                return await _behind(engine, known, agent, first)
     return await run_on(engine, known, request, choices, waits=True, new=new)
+
+
+async def _behind(engine: Engine, row: TurnRow, agent: Agent[Any, Any], first: RunResult[Any]) -> RunResult[Any]:
+    """The result of a message whose thread has an older turn that waits for a provider: it comes after that."""
+    result = await recall(engine, row, agent)
+    result.status, result.stop_reason = "waiting", first.stop_reason
+    result.waiting_for, result.next_try = first.waiting_for, first.next_try
+    result.message = f"turn {first.turn_id} of the same thread comes first: {first.message}"
+    return result
+
+
+async def give_up_waiting(engine: Engine, result: RunResult[Any], request: RunRequest) -> RunResult[Any]:
+    """End a turn that waits for a provider and that nobody could continue: it failed, and may be tried again."""
+    waited = request.agent.retry.patience - request.patience.seconds
+    await end_waiting(engine, result.turn_id, round(waited, 1))
+    row = await engine.store.turn(result.turn_id)
+    assert row is not None, f"{result.turn_id} was run here"
+    return await recall(engine, row, request.agent)
 
 
 async def resume_turn(
@@ -136,22 +158,29 @@ async def resume_turn(
             f"there is no turn {turn_id} in {engine.store.location}",
             f"list the unfinished turns: wakeful resume --list --store {engine.store.location}",
         )
-    agent = next((agent for agent in agents if agent.name == row.agent_name), None)
     if not row.is_open:
-        return await recall(engine, row, agent)
-    if agent is None:
-        given = ", ".join(repr(agent.name) for agent in agents) or "none"
-        raise AgentMissing(
-            f"turn {turn_id} belongs to agent {row.agent_name!r}, which was not supplied (given: {given})",
-            "nothing was changed; pass it in agents=[...], or name its tools with --tools module:name",
-        )
+        return await recall(engine, row, next((agent for agent in agents if agent.name == row.agent_name), None))
+    agent = agent_named(row, agents)
     if lift_pause:
         await unpause_turn(engine, turn_id)
     others = tuple(agents)
     request = RunRequest(
         agent, "", deps=deps, watcher=watcher, stream=stream, approver=approver, workflows=WorkflowTerms(agents=others)
     )
+    request.patience = Patience(agent.retry.patience, is_pressing=lift_pause)
     return await run_on(engine, row, request)
+
+
+def agent_named(row: TurnRow, agents: Sequence[Agent[Any, Any]]) -> Agent[Any, Any]:
+    """The agent of a turn among those that were supplied. Raises AgentMissing."""
+    for agent in agents:
+        if agent.name == row.agent_name:
+            return agent
+    given = ", ".join(repr(agent.name) for agent in agents) or "none"
+    raise AgentMissing(
+        f"turn {row.turn_id} belongs to agent {row.agent_name!r}, which was not supplied (given: {given})",
+        "nothing was changed; pass it in agents=[...], or name its tools with --tools module:name",
+    )
 
 
 async def continue_turn(engine: Engine, turn_id: str, request: RunRequest) -> RunResult[Any]:

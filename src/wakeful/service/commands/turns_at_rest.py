@@ -10,9 +10,12 @@ was asked may be asked again.
 """
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 
-from wakeful.contracts.errors import AgentBusy, TurnUnreadable
+from wakeful.contracts.envelope import Fact
+from wakeful.contracts.errors import AgentBusy, EventRefused, TurnUnreadable
+from wakeful.contracts.events import TurnPatienceEnded
 from wakeful.decisions.recovery import settle
 from wakeful.decisions.state import Stop
 from wakeful.decisions.step import Finish
@@ -25,12 +28,12 @@ from wakeful.engine.turn_end import close_turn
 from wakeful.ports import Claim, TurnRow, Watch
 from wakeful.service.commands.cut_off_turns import work_without_code
 
-SOON = 20
-"""Seconds that whoever runs a turn waits for it to be due again; what takes longer is left to a later resume."""
+SOON = 20.0
+"""Seconds that whoever runs a turn waits for a spend window; what takes longer is left to a later resume."""
 
 
-async def rest_until_due(engine: Engine, row: TurnRow, watch: Watch) -> bool:
-    """Wait until a turn at rest is due, or until somebody says something to it, if it is due soon.
+async def rest_until_due(engine: Engine, row: TurnRow, watch: Watch, longest: float) -> bool:
+    """Wait until a turn at rest is due, or until somebody says something to it, if it is due in so many seconds.
 
     False: no time moves it, or it is due too late to be waited for here; a later resume takes it up.
     """
@@ -38,7 +41,7 @@ async def rest_until_due(engine: Engine, row: TurnRow, watch: Watch) -> bool:
     if wake is None or wake.due_at is None:
         return False
     seconds = (wake.due_at - engine.clock.now()) / 1_000_000
-    if seconds > SOON:
+    if seconds > longest:
         return False
     waiting = [asyncio.ensure_future(engine.clock.sleep(max(0.0, seconds))), asyncio.ensure_future(watch.wait())]
     try:
@@ -61,6 +64,17 @@ async def end_at_rest(engine: Engine, row: TurnRow) -> None:
             await _end(engine, row, claim)
     finally:
         await engine.store.release(claim)
+
+
+async def end_waiting(engine: Engine, turn_id: str, seconds: float) -> None:
+    """End a turn whose provider has been away for so long: failed, and worth another try."""
+    row = await engine.store.turn(turn_id)
+    if row is None or row.state != "suspended":
+        return
+    ended = Fact(TurnPatienceEnded(seconds=seconds), engine.clock.now(), row.thread_id, turn_id)
+    with suppress(EventRefused):  # it is over
+        await engine.store.admit(row.agent_id, [ended])
+        await end_at_rest(engine, row)
 
 
 async def end_unreadable(engine: Engine, row: TurnRow, claim: Claim, why: TurnUnreadable) -> None:

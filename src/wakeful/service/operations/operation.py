@@ -132,11 +132,15 @@ def in_name_of(asked: Q, caller: str) -> Q:
 
 def check_no_tool(what: str) -> None:
     """No tool of an agent decides for a person, whatever store it opens. Raises NotEntitled."""
+    check_outside_tools(f"decide about {what}")
+
+
+def check_outside_tools(doing: str) -> None:
+    """This is no code of a tool, nor anything that one has started. Raises NotEntitled."""
     from wakeful.contracts.errors import NotEntitled
     from wakeful.tools.call_runner import inside_tool
 
     if inside_tool.get():
         raise NotEntitled(
-            f"a tool of an agent may not decide about {what}",
-            "nothing was changed; a person or your own program decides",
+            f"a tool of an agent may not {doing}", "nothing was changed; a person or your own program decides"
         )

@@ -263,6 +263,8 @@ async def _file_problems(opened: OpenStore, asked: NoRequest) -> "list[FileProbl
 async def _why(opened: OpenStore, asked: RuntimeAgentName) -> "AgentLife":
     from wakeful.service.queries.agent_lives import why_agent
 
+    if opened.living is not None:
+        return await opened.living.why(asked.agent)
     return await why_agent(opened.engine, asked.agent)
 
 

@@ -36,6 +36,8 @@ class CostQuestion:
     since: int | None = None
     agent: str | None = None
     turn: str | None = None
+    today: bool = False
+    """Since the owner's day began (`[budget] timezone`, or UTC), as the spend windows of a day; instead of `since`."""
 
 
 async def _spending(opened: OpenStore, asked: NoRequest) -> "list[SpendingLimit]":
@@ -57,12 +59,13 @@ async def _grant(opened: OpenStore, asked: SpendGrant) -> "SpendingLimit":
 async def _costs(opened: OpenStore, asked: CostQuestion) -> "CostReport":
     from datetime import datetime
 
-    from wakeful.service.queries.costs import costs_of
+    from wakeful.service.queries.costs import costs_of, today_began
 
     def day(at: int) -> str:
         return datetime.fromtimestamp(at / 1_000_000).date().isoformat()
 
-    return await costs_of(opened.store, asked.by, day=day, since=asked.since, agent=asked.agent, turn_id=asked.turn)
+    since = today_began(opened.engine) if asked.today else asked.since
+    return await costs_of(opened.store, asked.by, day=day, since=since, agent=asked.agent, turn_id=asked.turn)
 
 
 _SPEND = "wakeful.views.store_records.SpendingLimit"

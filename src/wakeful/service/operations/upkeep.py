@@ -48,6 +48,7 @@ async def _stats(opened: OpenStore, asked: RetentionTerms) -> "StoreStats":
 async def _compact(opened: OpenStore, asked: RetentionTerms) -> "RetentionReport":
     from wakeful.service.commands.store_upkeep import compact_store
 
+    check_no_tool("what a store keeps")
     return await compact_store(opened.store, opened.engine.clock, _terms(asked))
 
 

@@ -35,7 +35,7 @@ async def agent_entries(engine: Engine, *, after: str | None = None, limit: int 
     models: dict[str, Mapping[str, Any]] = {}
     found = []
     for row in rows:
-        status, queued = lives[row.agent_id]
+        life = lives[row.agent_id]
         if row.revision not in models:  # many have the same
             models[row.revision] = await definition_of(engine, row)
         briefs = await store.briefs(row.agent_id, limit=1)
@@ -43,10 +43,10 @@ async def agent_entries(engine: Engine, *, after: str | None = None, limit: int 
         found.append(
             AgentListEntry(
                 identity=identity_of(row),
-                status=status,
+                status=life.status,
                 control=row.control,
                 model=model_of([row], models[row.revision]).effective_model,
-                pending=queued,
+                pending=life.queued,
                 last_brief_at=briefs[0].created_at / 1e6 if briefs else None,
                 active_workspace=None
                 if active is None

@@ -15,7 +15,7 @@ from wakeful.ports.waits import WaitRow
 from wakeful.runtime.refusals import by_reason
 from wakeful.service.commands.agents import agent_named
 from wakeful.service.file_reloads import file_problems
-from wakeful.views.agent_state import LifeStatus, StatusFacts, status_of
+from wakeful.views.agent_state import LifeStatus, StatusFacts, status_of, waited_for
 from wakeful.views.runtime_records import AgentRecord
 
 STEP = 500
@@ -39,7 +39,7 @@ async def record_of(engine: Engine, row: RuntimeAgentRow) -> AgentRecord:
     refused = await engine.store.refused_input(row.agent_id)
     problems = await file_problems(engine.store)
     hold = await engine.store.runtime_hold()
-    return _record(engine, row, await _status(engine, row, busy, waits), refused, problems, hold)
+    return _record(engine, row, await _life(engine, row, busy, waits), refused, problems, hold)
 
 
 async def agent_records(
@@ -62,9 +62,7 @@ async def agent_records(
     refused = _by_agent(await store.refused_input())
     problems = await file_problems(store)
     hold = await store.runtime_hold()
-    return [
-        _record(engine, row, lives[row.agent_id].status, refused.get(row.agent_id, ()), problems, hold) for row in rows
-    ]
+    return [_record(engine, row, lives[row.agent_id], refused.get(row.agent_id, ()), problems, hold) for row in rows]
 
 
 class AgentLifeNow(NamedTuple):
@@ -73,6 +71,8 @@ class AgentLifeNow(NamedTuple):
     status: LifeStatus
     queued: int
     """Messages that no turn has taken."""
+    waiting_for: str
+    """The provider that its turns wait for."""
 
 
 async def lives_of(engine: Engine, rows: Sequence[RuntimeAgentRow], *, is_page: bool) -> dict[str, AgentLifeNow]:
@@ -87,9 +87,7 @@ async def lives_of(engine: Engine, rows: Sequence[RuntimeAgentRow], *, is_page: 
         name = row.agent_id
         if is_page:
             busy[name], waits[name] = await store.busy_threads(name), await store.open_waits(name)
-        threads = busy.get(name, [])
-        status = await _status(engine, row, threads, waits.get(name, []))
-        found[name] = AgentLifeNow(status, sum(thread.queued for thread in threads))
+        found[name] = await _life(engine, row, busy.get(name, []), waits.get(name, []))
     return found
 
 
@@ -115,6 +113,20 @@ async def running_threads(engine: Engine, busy: Iterable[BusyThread]) -> list[Bu
     return [each for each in busy if each.turns and await engine.store.is_held(each.agent_id, each.thread_id)]
 
 
+async def providers_waited_for(store: Store, busy: Iterable[BusyThread]) -> list[str]:
+    """Those that do not answer the turns of these threads."""
+    wakes = [wake for each in busy if each.turns for wake in await store.wakes_of_thread(each.agent_id, each.thread_id)]
+    return [wake.cause_id for wake in wakes if wake.cause == "provider"]
+
+
+async def _life(
+    engine: Engine, row: RuntimeAgentRow, busy: Sequence[BusyThread], waits: Sequence[WaitRow]
+) -> AgentLifeNow:
+    status = await _status(engine, row, busy, waits)
+    providers = await providers_waited_for(engine.store, busy)
+    return AgentLifeNow(status, sum(thread.queued for thread in busy), waited_for(status, providers))
+
+
 async def _status(
     engine: Engine, row: RuntimeAgentRow, busy: Sequence[BusyThread], waits: Sequence[WaitRow]
 ) -> LifeStatus:
@@ -135,7 +147,7 @@ def _by_agent(rows: Sequence[Mine]) -> dict[str, list[Mine]]:
 def _record(
     engine: Engine,
     row: RuntimeAgentRow,
-    status: LifeStatus,
+    life: AgentLifeNow,
     refused: Sequence[RefusedInputRow],
     problems: Sequence[FileProblem],
     hold: RuntimeHoldRow | None,
@@ -143,7 +155,8 @@ def _record(
     return AgentRecord(
         agent=row.agent_id,
         agent_home=str(engine.agent_home(row.agent_id)),
-        status=status,
+        status=life.status,
+        waiting_for=life.waiting_for,
         kind=row.kind,
         visibility=row.visibility,
         ownership=row.ownership,

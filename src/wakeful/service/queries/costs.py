@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from wakeful.contracts.envelope import iso
 from wakeful.contracts.errors import InvalidConfig, StoreDamaged
+from wakeful.decisions.spend_windows import bounds
+from wakeful.engine.run_request import Engine
 from wakeful.ports import MessageLog, Store, TurnRow
 from wakeful.service.queries.known_agents import names_like
 from wakeful.service.queries.turns import find_turn, turn_events
@@ -16,6 +18,12 @@ from wakeful.views.cost import CostReport, cost_report
 from wakeful.views.model_calls import CallGroup, TurnCost, call_groups, model_calls
 
 Grouping: TypeAlias = Literal["model", "agent", "day", "depth"]
+
+
+def today_began(engine: Engine) -> int:
+    """The beginning of the owner's day, in microseconds: what everybody who says "today" means, and the spend windows
+    of a day."""
+    return bounds("day", engine.clock.now(), engine.owner_windows.zone)[0]
 
 
 async def costs_of(

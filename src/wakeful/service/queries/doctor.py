@@ -58,7 +58,7 @@ class DoctorReport(Value):
     confinement_reason: str = ""
     """Why not more."""
     warnings: tuple[str, ...] = ()
-    """What is not wrong and should be known: code within reach of agents."""
+    """What is not wrong and should be known: code within reach of agents, a log without a record in the anchor."""
     healthy: bool
     """Nothing is wrong: neither with the store nor with what was configured or asked."""
     store_healthy: bool
@@ -99,7 +99,9 @@ async def examine(store: Store, figures: StoreFigures) -> DoctorReport:
     found: dict[str, Any] = {}
     problems: list[str] = []
     try:
-        damage = [DamageFound(agent_id=d.agent_id, sequence=d.seq, what=d.what) for d in await store.verify()]
+        differing = await store.verify()
+        damage = [DamageFound(agent_id=d.agent_id, sequence=d.seq, what=d.what) for d in differing if not d.is_unproven]
+        found["warnings"] = tuple(each.what for each in differing if each.is_unproven)
         found["damage"] = tuple(damage)
         problems += [each.what if each.agent_id else f"the database file: {each.what}" for each in damage]
         found["turns"] = await store.count_turns()

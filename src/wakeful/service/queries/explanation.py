@@ -29,6 +29,7 @@ async def why_call(store: Store, call: str) -> CallExplanation:
     here = f"--store {quote(store.location)}"
     rows = [await find_turn(store, turn_id)] if turn_id else await store.turns(limit=LOOKED_THROUGH)
     found: list[tuple[TurnRow, str, list[StoredFact]]] = []
+    whole: list[tuple[TurnRow, str, list[StoredFact]]] = []
     seen: list[str] = []
     for row in rows:
         facts = await store.read(row.agent_id, turn_id=row.turn_id)
@@ -36,9 +37,9 @@ async def why_call(store: Store, call: str) -> CallExplanation:
         seen.extend(sorted(names))
         fitting = [given] if given in names else sorted(name for name in names if _is_beginning(given, name))
         found += [(row, name, facts) for name in fitting]
-        if len(found) >= MOST:
+        whole = [each for each in found if each[1] == given]
+        if len(whole) >= MOST:  # a whole id is never the beginning of another one: every turn is looked at for it
             break
-    whole = [each for each in found if each[1] == given]
     found = whole or found
     if len(found) > 1:
         candidates = [f"{row.turn_id}/{name}  {row.agent_name}: {row.prompt_preview[:30]!r}" for row, name, _ in found]

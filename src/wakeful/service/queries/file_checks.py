@@ -26,6 +26,7 @@ from wakeful.settings.model_rules import model_rules
 from wakeful.settings.notify_targets import owner_targets
 from wakeful.settings.owner_file import SECTIONS, OwnerFile, check_names, read_owner_file
 from wakeful.settings.retention import owner_retention
+from wakeful.settings.retry import owner_patience
 from wakeful.settings.spend_windows import owner_windows
 from wakeful.settings.store_file import default_store
 from wakeful.settings.telemetry import owner_log, owner_telemetry
@@ -88,6 +89,7 @@ def check_owner_file(path: Path, providers: CheckPart, keys: Callable[[], frozen
         lambda part: check_packages(owner_telemetry(_NOTHING, part)),
         lambda part: owner_log(_NOTHING, part),
         check_heartbeat,
+        lambda part: owner_patience(_NOTHING, part),
         lambda part: read_hooks(part, keys),
         connect_profiles,
         lambda part: OutputBudget.from_settings(part.table("runtime"), _NOTHING),

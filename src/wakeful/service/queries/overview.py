@@ -5,20 +5,22 @@ Of the agents that are not shown nothing is looked up but how they stand.
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 
 from wakeful.contracts.envelope import MAIN_THREAD
 from wakeful.engine.run_request import Engine
+from wakeful.ports.mailbox import BusyThread
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.waits import WaitRow
 from wakeful.service.file_reloads import file_problems
-from wakeful.service.queries.agent_records import is_listed, running_threads
-from wakeful.service.queries.costs import costs_of
-from wakeful.views.agent_state import StatusFacts, status_of
+from wakeful.service.queries.agent_records import is_listed, providers_waited_for, running_threads
+from wakeful.service.queries.costs import costs_of, today_began
+from wakeful.views.agent_state import StatusFacts, status_of, waited_for
 from wakeful.views.overview import AgentLine, AgentsOverview
 from wakeful.views.presentation.plain_text import one_line
 
 OF_A_RUN = "run"
+BROKEN = "broken"
+"""A child that could not be run: its parent was told, and it does not go on."""
 QUESTION = 80
 """Characters of what an agent waits for."""
 BY_ITSELF = ("operator", "runtime")
@@ -34,7 +36,10 @@ async def overview(engine: Engine, limit: int | None) -> AgentsOverview:
     asked = Counter(row.agent_name for row in await store.actions(pending_only=True) if row.kind != "client_tool")
     unknown = await store.unknown()
     lost = Counter([await _owner(engine, row.turn_id) for row in unknown])
-    running = {each.agent_id for each in await running_threads(engine, await store.busy_threads())}
+    busy, threads = await store.busy_threads(), dict[str, list[BusyThread]]()
+    for each in busy:
+        threads.setdefault(each.agent_id, []).append(each)
+    running = {each.agent_id for each in await running_threads(engine, busy)}
     waits: dict[str, list[WaitRow]] = {}
     for wait in await store.open_waits():
         waits.setdefault(wait.agent_id, []).append(wait)
@@ -47,17 +52,20 @@ async def overview(engine: Engine, limit: int | None) -> AgentsOverview:
         key=lambda name: (not needs.get(name), name not in running, name),
     )
     shown = order if limit is None else order[:limit]
-    costs = await costs_of(store, "agent", day=str, since=_midnight())
+    costs = await costs_of(store, "agent", day=str, since=today_began(engine))
     lines = []
     for name in shown:
         row, mine = lives.get(name), waits.get(name, [])
         cost = costs.groups.get(name)
+        state = _state(row, name in running, mine) if row is not None else OF_A_RUN
         lines.append(
             AgentLine(
                 agent=name,
-                state=_state(row, name in running, mine) if row is not None else OF_A_RUN,
+                state=state,
+                waiting_for=waited_for(state, await providers_waited_for(store, threads.get(name, []))),
                 next_wake=await _next_wake(engine, name, mine) if row is not None else None,
-                spent_today_usd=cost.cost if cost is not None else "0",
+                spent_today_usd=cost.spent if cost is not None else "0",
+                cut_off_today_usd=cost.cut_off if cost is not None else "0",
                 spent_is_complete=name not in costs.unread and (cost is None or not cost.unpriced_calls),
                 needs=needs.get(name, ()),
             )
@@ -74,6 +82,8 @@ async def overview(engine: Engine, limit: int | None) -> AgentsOverview:
 
 
 def _state(row: RuntimeAgentRow, is_running: bool, waits: list[WaitRow]) -> str:
+    if (row.control, row.cause) == ("stopped", "failure"):
+        return BROKEN
     return status_of(StatusFacts(row.control, bool(row.revision), is_running, [wait.wake for wait in waits]))
 
 
@@ -104,8 +114,3 @@ async def _next_wake(engine: Engine, agent: str, waits: list[WaitRow]) -> float 
     timers = await engine.store.armed_timers(agent)
     times = [each.due_at for each in timers if each.due_at is not None] + [wait.due_at for wait in waits]
     return min(times) / 1e6 if times else None
-
-
-def _midnight() -> int:
-    """The beginning of this day, as this machine's calendar has it."""
-    return int(datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1e6)

@@ -42,7 +42,7 @@ async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStat
     listed = [row for row in await engine.store.runtime_agents() if is_listed(row)]
     lives = await lives_of(engine, listed, is_page=False)
     waits = {wait.agent_id for wait in await engine.store.open_waits()}
-    waiting = sum(life.status in WAITING or name in waits for name, life in lives.items())
+    waiting = sum(bool(life.status in WAITING or life.waiting_for or name in waits) for name, life in lives.items())
     tasks = len(await engine.store.open_tasks())
     return RuntimeStatus(
         pid=process.pid,

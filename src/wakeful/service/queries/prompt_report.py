@@ -3,6 +3,7 @@ asked."""
 
 import asyncio
 import inspect
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from difflib import get_close_matches
@@ -11,8 +12,8 @@ from typing import Any
 
 from wakeful.contracts.agents import TurnConfig
 from wakeful.contracts.envelope import MAIN_THREAD
-from wakeful.contracts.errors import InvalidConfig, InvalidRequest, ToolReported, TurnNotFound
-from wakeful.contracts.events import ContextResolved, TurnConfigChanged, TurnStarted
+from wakeful.contracts.errors import InvalidRequest, TurnNotFound
+from wakeful.contracts.events import ContextOmission, ContextResolved, TurnConfigChanged, TurnStarted
 from wakeful.contracts.prompts import ExecutionRoots, InstructionSource, LoadedAgentsMd
 from wakeful.contracts.skills import SkillEntry
 from wakeful.decisions.prompt import STABILITY, cut
@@ -84,7 +85,7 @@ async def prompt_of_agent(engine: Engine, agent: Agent[Any, Any]) -> PromptRepor
         execution_policy=policy,
         loaded_agents_md=found.guidance.sources,
         skills=found.skills,
-        left_out=tuple(f"{each.ref}: {each.reason}" for each in found.omissions),
+        left_out=_left_out(found.omissions),
         blocks=_shown(config),
         system_prompt=hide_shapes(prompt.text),
     )
@@ -111,10 +112,14 @@ async def prompt_of_turn(store: Store, row: TurnRow) -> PromptReport:
         execution_policy={"profile": config.profile, **({"sandbox": config.sandbox} if config.sandbox else {})},
         loaded_agents_md=_sources(config, digests),
         skills=config.skills,
-        left_out=tuple(f"{each.ref}: {each.reason}" for each in context.omissions) if context is not None else (),
+        left_out=_left_out(context.omissions if context is not None else ()),
         blocks=_shown(config),
         system_prompt=hide_shapes(config.instructions),
     )
+
+
+def _left_out(omissions: Sequence[ContextOmission]) -> tuple[str, ...]:
+    return tuple(f"{each.ref}: {each.reason}{f' ({each.detail})' if each.detail else ''}" for each in omissions)
 
 
 def _folders(roots: ExecutionRoots) -> dict[str, str | None]:
@@ -188,15 +193,17 @@ async def skill_text(engine: Engine, agent: Agent[Any, Any], name: str) -> Skill
         near = get_close_matches(name, known, n=3, cutoff=0.5) or [*known][:5]
         told = f"It has: {', '.join(near)}." if near else "It has none."
         raise InvalidRequest(f"agent {agent.name!r} has no skill {name!r}", told)
-    try:
-        data = await asyncio.to_thread(_read, known[name], agent, engine.agent_home(agent.name))
-    except (OSError, ToolReported, InvalidConfig) as problem:
-        raise InvalidRequest(f"skill {name!r} of agent {agent.name!r} cannot be read: {problem}", HINT) from None
-    text = engine.keys().hide(data[:MOST_BYTES].decode("utf-8", "replace"))
-    return SkillText(**known[name].model_dump(), text=text, is_cut=len(data) > MOST_BYTES)
+    found = await asyncio.to_thread(_read, known[name], agent, engine.agent_home(agent.name))
+    if not isinstance(found, bytes):
+        why = found.detail or found.reason if found is not None else "it is gone"
+        raise InvalidRequest(f"skill {name!r} of agent {agent.name!r} cannot be read: {why}", HINT)
+    text = engine.keys().hide(found[:MOST_BYTES].decode("utf-8", "replace"))
+    return SkillText(**known[name].model_dump(), text=text, is_cut=len(found) > MOST_BYTES)
 
 
-def _read(skill: SkillEntry, agent: Agent[Any, Any], home: Path) -> bytes:
+def _read(skill: SkillEntry, agent: Agent[Any, Any], home: Path) -> bytes | ContextOmission | None:
     """As the catalogue was read: what became of the file since then may lead elsewhere."""
     beneath = {"workspace": agent.workspace, "agent": home}.get(skill.scope)
-    return read_skill(Path(skill.entrypoint_path), Path(beneath if beneath is not None else skill.root))
+    return read_skill(
+        Path(skill.entrypoint_path), Path(beneath if beneath is not None else skill.root), lambda file: file.data
+    )

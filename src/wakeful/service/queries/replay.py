@@ -29,6 +29,7 @@ from wakeful.decisions.levels import Call, artifacts_of
 from wakeful.decisions.replay.turn_replay import Divergence, Replay
 from wakeful.decisions.state import TurnState, after, left_by
 from wakeful.decisions.thread_pages import differences, restored, told_by
+from wakeful.decisions.turn import RULES
 from wakeful.engine.state_loader import Thread, ThreadFolder, beginning, hydrated, load_pages, told_after
 from wakeful.engine.turn_facts import call_ids_of, note_limit
 from wakeful.gate.large_content import arguments_of
@@ -56,13 +57,19 @@ class ReplayReport(Value):
     """Decisions that came out the same, by the type of their event."""
     divergence: Divergence | None
     """The first decision that came out differently."""
+    rules: int = 0
+    """The number of the rules by which the turn was decided; 0: from before they were numbered."""
+    rules_now: int = RULES
+    """The number of those that it was held to."""
+    outdated: Divergence | None = None
+    """The first decision that came out differently, where rules of another number made it: nothing is wrong with it."""
     expired: int = 0
     """Events of the turn whose bodies retention has removed. Then nothing was decided again."""
 
     @property
     def identical(self) -> bool:
         """Every decision came out the same."""
-        return self.divergence is None and not self.expired
+        return self.divergence is None and self.outdated is None and not self.expired
 
     @property
     def decisions(self) -> int:
@@ -72,16 +79,16 @@ class ReplayReport(Value):
     def to_dict(self) -> dict[str, Any]:
         """As JSON data."""
         return {
-            **self.model_dump(mode="json", exclude={"divergence"}),
+            **self.model_dump(mode="json", exclude={"divergence", "outdated"}),
             "decisions": self.decisions,
             "identical": self.identical,
             "divergence": self.divergence._asdict() if self.divergence is not None else None,
+            "outdated": self.outdated._asdict() if self.outdated is not None else None,
         }
 
 
-def _report(
-    row: TurnRow, events: int, checked: dict[str, int], divergence: Divergence | None, expired: int = 0
-) -> ReplayReport:
+def _report(row: TurnRow, events: int, replay: Replay | None = None, expired: int = 0) -> ReplayReport:
+    rules, differs = (replay.rules, replay.divergence) if replay is not None else (0, None)
     return ReplayReport(
         turn_id=row.turn_id,
         agent=row.agent_name,
@@ -89,8 +96,10 @@ def _report(
         state=row.state,
         is_open=row.is_open,
         events=events,
-        checked=checked,
-        divergence=divergence,
+        checked=replay.checked if replay is not None else {},
+        divergence=differs if rules == RULES else None,
+        rules=rules,
+        outdated=differs if rules != RULES else None,
         expired=expired,
     )
 
@@ -149,11 +158,11 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[StoredFact]) -
     """The same for facts that are at hand; earlier turns of the thread are what the conversation rests on."""
     of_turn = [entry.fact.event for entry in recorded if entry.fact.turn_id == row.turn_id]
     if expired := sum(isinstance(event, EventExpired) for event in of_turn):
-        return _report(row, len(of_turn), {}, None, expired)
+        return _report(row, len(of_turn), expired=expired)
     thread, ordered = await beginning(store, row, recorded)
     first = next((place for place, entry in enumerate(ordered) if entry.fact.turn_id == row.turn_id), None)
     if first is None:
-        return _report(row, 0, {}, None)
+        return _report(row, 0)
     own = [entry for entry in ordered[first:] if entry.fact.turn_id == row.turn_id]
     folding = ThreadFolder(store, row, thread)
     await folding.take(ordered[:first])
@@ -182,7 +191,7 @@ async def replay_facts(store: Store, row: TurnRow, recorded: list[StoredFact]) -
         await check.look(replay.state, at_end=True)
         if check.named is not None:
             replay.same_page(check.named, check.differs)
-    return _report(row, len(own), replay.checked, replay.divergence)
+    return _report(row, len(own), replay)
 
 
 class _PageCheck:

@@ -1,18 +1,23 @@
 """Why a message, a timer, a notice or a turn is as it is; and every agent that is neither idle nor asleep."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
-from wakeful.contracts.errors import AgentNotFound, InvalidRequest, TurnNotFound
+from wakeful.contracts.errors import AgentNotFound, InvalidRequest, StoreDamaged, TurnNotFound
+from wakeful.contracts.events import LimitChanged, ModelWaiting, TurnSuspended, WarningIssued
+from wakeful.decisions.limit_words import full_window_words, money_words
 from wakeful.engine.run_request import Engine
 from wakeful.ports import MessageRow, Store, TurnRow
 from wakeful.ports.mailbox import MESSAGES
 from wakeful.ports.notices import NOTICES, NoticeRow
+from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.tables import Row, Table
 from wakeful.ports.timers import TIMERS, TimerRow
 from wakeful.runtime.timers import failures_in_a_row
 from wakeful.service.queries.agent_lives import why_agent
 from wakeful.service.queries.record_names import meant_row, several
-from wakeful.service.queries.turns import find_turn
+from wakeful.service.queries.turns import find_turn, turn_events
 from wakeful.views.runtime_records import AgentLife
 from wakeful.views.subject_story import SubjectStory
 
@@ -35,6 +40,11 @@ async def restless_agents(engine: Engine) -> list[AgentLife]:
     return sorted(found, key=lambda life: (order.index(life.state), life.agent))
 
 
+def _is_done(row: RuntimeAgentRow) -> bool:
+    """A child that is over stays stopped for ever. One that could not be run is for a person to see."""
+    return (row.ownership, row.control) == ("parent_supervised", "stopped") and row.cause != "failure"
+
+
 async def _may_be_restless(store: Store) -> set[str]:
     """Agents with anything open, from rows that are read as a whole: none is left out, and few are among them that are
     quiet after all. A timer is nothing open, unless no wake would look at it."""
@@ -46,7 +56,7 @@ async def _may_be_restless(store: Store) -> set[str]:
         *(row.agent_id for row in await store.open_waits()),
         *(row.agent_id for row in await store.all_pending_hints()),
         *(row.agent_id for row in await store.all_deferred()),
-        *(row.agent_id for row in await store.held_agents()),
+        *(row.agent_id for row in await store.held_agents() if not _is_done(row)),
         *(row.agent_id for row in wakes if row.cause != "timer"),
         *(row.agent_id for row in timers if (row.agent_id, f"timer:{row.timer_id}") not in looked_at),
     }
@@ -148,10 +158,12 @@ def _of_notice(row: NoticeRow) -> SubjectStory:
 
 
 async def _of_turn(engine: Engine, row: TurnRow) -> SubjectStory:
-    open_since = f"open since {_at(row.created_at)}" if row.is_open else "over"
+    open_since = f", open since {_at(row.created_at)}" if row.is_open else ""
     about = f": {row.prompt_preview[:80]!r}" if row.deleted_at is None else f". Thread {row.thread_id} was deleted"
     pending = await engine.store.actions(pending_only=True, turn_id=row.turn_id)
     evidence = [f"{each.kind} {each.action_id} is pending: {each.tool_name}" for each in pending]
+    if row.deleted_at is None and row.first_seq:
+        evidence += await _of_log(engine.store, row)
     if row.is_open:
         evidence += await _of_thread(engine, row.agent_id, row.thread_id)
     return SubjectStory(
@@ -160,10 +172,52 @@ async def _of_turn(engine: Engine, row: TurnRow) -> SubjectStory:
         agent=row.agent_name,
         thread=row.thread_id,
         state=row.state,
-        sentence=f"Turn {row.turn_id} of {row.agent_name} is {row.state}, {open_since}{about}.",
+        sentence=f"Turn {row.turn_id} of {row.agent_name} is {row.state}{open_since}{about}.",
         evidence=tuple(evidence),
-        next_command="wakeful approvals" if pending else f"wakeful events {row.turn_id}",
+        next_command="wakeful approvals" if pending else f"wakeful {_NEXT.get(row.state, 'events')} {row.turn_id}",
     )
+
+
+_NEXT = {"suspended": "resume"}
+"""What somebody may do about a turn in a state that nobody has to decide anything about."""
+
+
+async def _of_log(store: Store, row: TurnRow) -> list[str]:
+    """What the turn was warned of, the limits on money that a request did not fit into, and what it waits for."""
+    found: list[str] = []
+    rest: TurnSuspended | None = None
+    lost: dict[str, ModelWaiting] = {}
+    with suppress(StoreDamaged):
+        for entry in await turn_events(store, row):
+            match entry.fact.event:
+                case TurnSuspended() as event:
+                    rest = event
+                case ModelWaiting() as event:
+                    lost[event.model_ref.partition(":")[0]] = event
+                case WarningIssued(message=message):
+                    found.append(message)
+                case LimitChanged(window=window) if window is not None:
+                    found.append(full_window_words(window))
+                case LimitChanged() as event if event.needed is not None:
+                    found.append(money_words(event))
+    if row.state == "suspended" and rest is not None:
+        found += _rest_words(rest, lost)
+    return list(dict.fromkeys(found))
+
+
+def _rest_words(rest: TurnSuspended, lost: Mapping[str, ModelWaiting]) -> list[str]:
+    """What a turn at rest waits for, where no approval and no limit says so already."""
+    names = ", ".join(rest.waiting_for)
+    match rest.reason:
+        case "provider":
+            again = f"; it is asked again at {_at(rest.next_try)}" if rest.next_try is not None else ""
+            said = [f"the last try: {lost[name].message}" for name in rest.waiting_for if name in lost]
+            return [f"it waits for the provider {names}{again}", *said]
+        case "paused":
+            return ["it was paused"]
+        case "tool_missing" | "agent_missing":
+            return [f"it waits for code that was not supplied: {names}"]
+    return []
 
 
 async def _of_thread(engine: Engine, agent: str, thread: str) -> tuple[str, ...]:

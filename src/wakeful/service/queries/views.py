@@ -5,11 +5,16 @@ shown, and so are arguments that are too long to stand in their fact.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
+from wakeful.contracts.approvals import Approval
 from wakeful.contracts.envelope import StoredFact
+from wakeful.contracts.events import AssistantRecorded
+from wakeful.decisions.redaction import declared_by, redact, stable_hash
 from wakeful.decisions.run_secrets import RunSecrets
 from wakeful.engine.run_request import Engine
 from wakeful.engine.turn_messages import read_turn
+from wakeful.gate.large_content import arguments_of
 from wakeful.ports import Store, TurnRow
 from wakeful.ports.notices import NOTICES, NOTICES_OF_AGENT, NoticeRow
 from wakeful.service.commands.approvals import show
@@ -17,6 +22,7 @@ from wakeful.service.queries.status import messages_behind
 from wakeful.service.queries.turns import EventReader, find_turn, told_turn
 from wakeful.views import tree
 from wakeful.views.approval_details import ApprovalDetails, ApprovalNotice, read_before
+from wakeful.views.presentation.call_lines import is_recorded_whole
 from wakeful.views.tree import ExecutionTreeSnapshot
 from wakeful.views.wire import WireView
 from wakeful.views.wire_messages import WireReplay
@@ -41,16 +47,34 @@ async def approval_details(engine: Engine, approval_id: str, *, keys: Iterable[s
     record = await show(engine, approval_id)
     row = await store.action(record.approval_id)
     assert row is not None
-    done = await _tree(store, await find_turn(store, row.turn_id), keys)  # also where its thread was deleted
+    facts = await read_turn(store, await find_turn(store, row.turn_id))  # also where its thread was deleted
+    secrets = await _secrets(store, facts, keys)
+    done = tree.execution_tree(facts, row.turn_id, secrets)
     threads = await store.busy_threads(row.agent_id) if record.status == "pending" else []
     queued = sum(each.queued for each in threads if each.thread_id == row.thread_id)
     return ApprovalDetails(
-        **dict(record),
+        **{**dict(record), "arguments": await _whole_arguments(store, facts, record, secrets)},
         told=await _told(store, row.agent_id, row.required_seq, record.approval_id),
         had_read=read_before(done.nodes, row.call_id),
         behind=await messages_behind(store, row.agent_id, row.thread_id) if queued else (),
         waits_behind=queued,
     )
+
+
+async def _whole_arguments(
+    store: Store, facts: list[StoredFact], record: Approval, secrets: RunSecrets
+) -> dict[str, Any]:
+    """Arguments that are too long for the record are read from where they are kept: those that its hash is of."""
+    if is_recorded_whole(record.arguments):
+        return record.arguments
+    items = (entry.fact.event.item for entry in facts if isinstance(entry.fact.event, AssistantRecorded))
+    for part in (part for item in items for part in item.calls if part.call_id == record.call_id):
+        given = await arguments_of(part, store.get_blob) or {}
+        own = {name: value for name, value in given.items() if name not in record.injected_args}
+        safe: dict[str, Any] = redact(own, declared_by(secrets.declarations.get(part.name)))
+        if stable_hash(safe) == record.arguments_sha256:
+            return dict(secrets.hide_in(safe))
+    return record.arguments
 
 
 async def _told(store: Store, agent: str, seq: int, about: str) -> ApprovalNotice | None:

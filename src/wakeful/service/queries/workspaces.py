@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Literal
 
+from wakeful import programs
 from wakeful.contracts.errors import ForTheCaller
 from wakeful.contracts.workspaces import AGENT_HOME
 from wakeful.engine.run_request import Engine
@@ -55,6 +56,7 @@ def _record(
     has_network: bool | None,
 ) -> AgentWorkspaces:
     entry = _entry(row, folder)
+    programs.add_write_roots(each.workspace_anchor for each in attached)
     level = probe()
     held = CommandConfinement(level.mode, level.reason, has_network)
     return AgentWorkspaces(

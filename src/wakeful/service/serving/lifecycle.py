@@ -3,6 +3,7 @@
 A process that answers at the socket is the truth; the files beside it are what is left where none does.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -211,21 +212,20 @@ def stop_daemon() -> bool:
     return True
 
 
-def options_of_restart(given: ServeOptions) -> KeptOptions:
-    """What the daemon is started with in the place of the one that runs, or was killed."""
+def options_of_restart(given: ServeOptions, *, is_placed: bool) -> KeptOptions:
+    """What the daemon is started with in the place of the one that runs, or was killed. A token that it was given is
+    on no file, and is not kept."""
     record = read_record()
-    return keep_options(given, record.options if record is not None else ServeOptions())
-
-
-def options_as_before() -> KeptOptions:
-    """All that the daemon that runs was started with. A token that it was given is on no file, and not among it."""
-    record = read_record()
-    before = record.options if record is not None else ServeOptions()
-    return KeptOptions(before, typed(before), ())
+    return keep_options(given, record.options if record is not None else ServeOptions(), is_placed=is_placed)
 
 
 def restart_daemon(terms: KeptOptions) -> RestartedDaemon:
-    """The whole process is replaced. Turns that run are cut off and go on in the new one."""
+    """The whole process is replaced. Turns that run are cut off and go on in the new one.
+
+    What a start would end with is found before anything is stopped. Raises DaemonProblem, and the daemon goes on.
+    """
+    make_run_folder()
+    _check_start(terms.options)
     stop_daemon()
     try:
         status = start_daemon(terms.options)[0]
@@ -233,6 +233,40 @@ def restart_daemon(terms: KeptOptions) -> RestartedDaemon:
         again = " ".join(("wakeful daemon start", *typed(terms.options)))
         raise DaemonProblem(problem.message, f"{problem.hint}   Then: {again}") from problem
     return RestartedDaemon(**status.model_dump(), kept_options=terms.kept, dropped_options=terms.dropped)
+
+
+def _check_start(options: ServeOptions) -> None:
+    """In a process of its own: it reads the files, the code and the wakeful that are there now."""
+    record = read_record()
+    running = record if record is not None and record.identity.is_alive() else None
+    port = (running.http_addr or "").rpartition(":")[2] if running is not None else ""
+    command, handle = serve_command(options)
+    try:
+        found = subprocess.run(
+            [*command, "check", *(("bind",) if port != str(options.port) else ())],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=[handle],
+            timeout=START_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise DaemonProblem(
+            f"whether a daemon can be started could not be found out within {START_SECONDS:g} seconds",
+            "Nothing was stopped. Try again.",
+        ) from None
+    finally:
+        os.close(handle)
+    if not found.returncode:
+        return
+    said = found.stdout.decode(errors="replace").splitlines()
+    try:
+        problem = json.loads(said[-1])
+    except (IndexError, ValueError):
+        words = found.stderr.decode(errors="replace").splitlines() or ["it said nothing"]
+        problem = {"message": words[-1], "hint": ""}
+    goes_on = "None ran." if running is None else f"The daemon goes on as it was, process {running.pid}."
+    raise DaemonProblem(f"a daemon cannot be started: {problem['message']}", f"{goes_on} {problem['hint']}".strip())
 
 
 def daemon_logs(lines: int = LOG_LINES) -> DaemonLogs:

@@ -101,19 +101,22 @@ class KeptOptions(NamedTuple):
     kept: tuple[str, ...]
     """As they are typed."""
     dropped: tuple[str, ...]
-    """As they are typed. Where a process listens, and for whom, is said anew at each start."""
+    """As they are typed: of where the other one listened, where this one was told something else."""
 
 
-def keep_options(given: ServeOptions, before: ServeOptions) -> KeptOptions:
-    """Code and model are those of before where none are given; where it listens is what is given, or the default."""
+def keep_options(given: ServeOptions, before: ServeOptions, *, is_placed: bool) -> KeptOptions:
+    """What is not given is as before. Where it listens, and for whom, is one thing: `is_placed` says that something of
+    it was given, and then nothing of it is kept."""
     update: dict[str, Any] = {}
+    if not is_placed:
+        update |= {field: getattr(before, field) for field in ("access", "host", "port", "advertise")}
     if before.tools and not given.tools:
         update |= {"tools": before.tools, "folder": before.folder}
     if before.model is not None and given.model is None:
         update["model"] = before.model
     said_anew = {field for field, _ in _access_words(given)}
-    kept = [word for field, word in _code_words(before) if field in update]
-    dropped = [word for field, word in _access_words(before) if field not in said_anew]
+    kept = [word for field, word in (*_access_words(before), *_code_words(before)) if field in update]
+    dropped = [word for field, word in _access_words(before) if is_placed and field not in said_anew]
     return KeptOptions(given.model_copy(update=update), tuple(kept), tuple(dropped))
 
 

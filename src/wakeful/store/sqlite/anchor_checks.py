@@ -95,7 +95,11 @@ def _unsealed(sql: Statements, path: Path, seals: Seals, anchored: AnchorRecord)
         if mark is not None and not seals.fits(mark):
             yield Damage(agent_id, mark.seq, f"the log of agent {agent_id} has no valid seal of this home in {anchor}")
         elif mark is None and number > anchored.since and seq > 0:
-            yield Damage(agent_id, seq, f"the log of agent {agent_id} has no record in {anchor}")
+            words = (
+                f"the log of agent {agent_id} has no record in {anchor}, so nothing shows whether its end is missing"
+            )
+            why = "a power cut or a full disk leaves that behind, and the agent's next turn writes one"
+            yield Damage(agent_id, seq, f"{words}; {why}", is_unproven=True)
 
 
 def _cause(path: Path, anchored: AnchorRecord) -> str:

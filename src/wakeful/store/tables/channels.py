@@ -236,7 +236,7 @@ def message_subject(action_id: str) -> str:
 
 def _at_once(entry: LogEntry, subject: str, cause_id: str) -> WakeRow:
     at = entry.fact.at
-    return WakeRow(entry.agent_id, MAIN_THREAD, subject, at, "channel", cause_id, at)
+    return WakeRow(entry.agent_id, MAIN_THREAD, subject, at, "channel", cause_id, at, at)
 
 
 def _wake_input(entry: LogEntry, event: ChannelInputReceived, rows: AtHand) -> list[WakeRow]:
@@ -287,7 +287,7 @@ def _wake_closed(entry: LogEntry, event: ChannelMessageClosed, rows: AtHand) -> 
     subject, at = message_subject(event.action_id), event.next_at
     if at is None:
         return [Gone((entry.agent_id, MAIN_THREAD, subject))]
-    return [WakeRow(entry.agent_id, MAIN_THREAD, subject, at, "channel", event.action_id, at)]
+    return [WakeRow(entry.agent_id, MAIN_THREAD, subject, at, "channel", event.action_id, at, entry.fact.at)]
 
 
 CHANNEL_WAKES: Rules = {

@@ -14,6 +14,7 @@ from wakeful.contracts.events import (
     TurnCompleted,
     TurnFailed,
     TurnInterjected,
+    TurnRetried,
     TurnStarted,
 )
 from wakeful.ports.mailbox import (
@@ -103,6 +104,10 @@ def needs_turn(agent_id: str, fact: Fact, event: Any) -> Sequence[Need]:
     return () if fact.turn_id is None else (RowList(MESSAGES, OPEN_OF_TURN, (fact.turn_id,)),)
 
 
+def needs_answered(agent_id: str, fact: Fact, event: TurnRetried) -> Sequence[Need]:
+    return [RowKey(MESSAGES, (message_id,)) for message_id in event.message_ids]
+
+
 def needs_taken(agent_id: str, fact: Fact, event: TurnStarted) -> Sequence[Need]:
     taken: list[Need] = [RowKey(MESSAGES, (message_id,)) for message_id in event.message_ids]
     if event.opens_turn:
@@ -114,6 +119,7 @@ NEEDS_ADMITTED = (needs_thread, needs_message, needs_turn)
 NEEDS_STARTED = (needs_thread, needs_taken)
 NEEDS_WAITING = (needs_thread, needs_message)
 NEEDS_ENDED = (needs_thread, needs_turn)
+NEEDS_RETRIED = (needs_thread, needs_answered)
 
 
 # --- messages ----------------------------------------------------------------------------------------------------
@@ -223,6 +229,16 @@ def _processed(entry: LogEntry, event: Terminal, rows: AtHand) -> list[MessageRo
     return [row._replace(state="processed", ended_at=entry.fact.at) for row in found]
 
 
+def _taken_again(entry: LogEntry, event: TurnRetried, rows: AtHand) -> list[MessageRow]:
+    return [row._replace(state="taken", ended_at=None) for row in answered(event, rows)]
+
+
+def answered(event: TurnRetried, rows: AtHand) -> list[MessageRow]:
+    """The messages of a turn that is open again. Retention may have removed them."""
+    found = [rows.get(MESSAGES, message_id) for message_id in event.message_ids]
+    return [row for row in found if row is not None]
+
+
 MESSAGE_RULES: Rules = {
     MessageAdmitted: RowRule(_admitted, NEEDS_ADMITTED),
     TurnInterjected: RowRule(_interjected, (needs_turn, needs_message)),
@@ -232,6 +248,7 @@ MESSAGE_RULES: Rules = {
     MessageSettled: RowRule(_settled, NEEDS_WAITING),
     TurnCompleted: RowRule(_processed, NEEDS_ENDED),
     TurnFailed: RowRule(_processed, NEEDS_ENDED),
+    TurnRetried: RowRule(_taken_again, NEEDS_RETRIED),
 }
 
 
@@ -263,6 +280,11 @@ def _less_open(entry: LogEntry, event: Terminal, rows: AtHand) -> list[BusyThrea
     return _left(thread_after_end(entry, rows))
 
 
+def _open_again(entry: LogEntry, event: TurnRetried, rows: AtHand) -> list[BusyThread]:
+    thread = thread_row(entry, rows)
+    return [thread._replace(turns=thread.turns + 1)] if answered(event, rows) else []
+
+
 def _left(thread: BusyThread) -> list[BusyThread | Gone]:
     return [thread if thread.turns or thread.queued else Gone((thread.agent_id, thread.thread_id))]
 
@@ -276,4 +298,5 @@ BUSY_RULES: Rules = {
     MessageSettled: RowRule(_less_queued, NEEDS_WAITING),
     TurnCompleted: RowRule(_less_open, NEEDS_ENDED),
     TurnFailed: RowRule(_less_open, NEEDS_ENDED),
+    TurnRetried: RowRule(_open_again, NEEDS_RETRIED),
 }

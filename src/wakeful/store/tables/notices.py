@@ -27,6 +27,8 @@ from wakeful.contracts.events import (
     NoticeRequested,
     PackageReplaced,
     ProgressStalled,
+    ProviderAnswered,
+    ProviderDisappeared,
     ProviderParked,
     ProviderUnparked,
     ResultChanged,
@@ -59,6 +61,8 @@ from wakeful.store.tables.wakes import wake_row
 OF_THE_RUNTIME: Final = (
     PackageReplaced,
     ProviderParked,
+    ProviderDisappeared,
+    ProviderAnswered,
     ChannelTroubled,
     HeartbeatChanged,
     RuntimePartFailed,
@@ -155,7 +159,9 @@ CAUSES: Final = (
     NoticeRequested,
     PackageReplaced,
     ProgressStalled,
+    ProviderAnswered,
     ProviderParked,
+    ProviderDisappeared,
     ResultChanged,
     RuntimePartFailed,
     StoreSizeNoticed,
@@ -240,6 +246,7 @@ def _wake_raised(entry: LogEntry, event: Any, rows: AtHand) -> list[WakeRow]:
             "notice",
             row.notice_id,
             row.created_at,
+            entry.fact.at,
         )
         for row in _raised(entry, event, rows)
     ]
@@ -249,12 +256,12 @@ def _wake_attempted(entry: LogEntry, event: NoticeAttempted, rows: AtHand) -> li
     subject, at = notice_subject(event.notice_id), event.next_at
     if at is None:
         return [Gone((entry.agent_id, MAIN_THREAD, subject))]
-    return [WakeRow(entry.agent_id, MAIN_THREAD, subject, at, "notice", event.notice_id, at)]
+    return [WakeRow(entry.agent_id, MAIN_THREAD, subject, at, "notice", event.notice_id, at, entry.fact.at)]
 
 
 def _wake_parked(entry: LogEntry, event: ProviderParked, rows: AtHand) -> list[WakeRow]:
-    at = event.probes_at
-    probe = WakeRow(entry.agent_id, MAIN_THREAD, f"provider:{event.provider}", at, "probe", event.provider, at)
+    at, subject = event.probes_at, f"provider:{event.provider}"
+    probe = WakeRow(entry.agent_id, MAIN_THREAD, subject, at, "probe", event.provider, at, entry.fact.at)
     return [probe, *_wake_raised(entry, event, rows)]
 
 
@@ -264,7 +271,7 @@ def _wake_unparked(entry: LogEntry, event: ProviderUnparked, rows: AtHand) -> li
 
 def _wake_reload(entry: LogEntry, event: FilesReloadRequested, rows: AtHand) -> list[WakeRow]:
     at = entry.fact.at
-    return [WakeRow(entry.agent_id, MAIN_THREAD, RELOAD, at, "reload", event.requested_by, at)]
+    return [WakeRow(entry.agent_id, MAIN_THREAD, RELOAD, at, "reload", event.requested_by, at, at)]
 
 
 def _wake_loaded(entry: LogEntry, event: FilesLoaded, rows: AtHand) -> list[Gone]:

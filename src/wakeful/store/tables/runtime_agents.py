@@ -16,6 +16,7 @@ from wakeful.contracts.events import (
     AgentStateChanged,
     MessageAdmitted,
     WakeHintStored,
+    WakeMoved,
     WorkItemEnqueued,
 )
 from wakeful.ports.mailbox import BUSY_THREADS, BUSY_THREADS_OF
@@ -102,6 +103,12 @@ def _state_changed(entry: LogEntry, event: AgentStateChanged, rows: AtHand) -> l
     ]
 
 
+def _wake_moved(entry: LogEntry, event: WakeMoved, rows: AtHand) -> list[RuntimeAgentRow]:
+    """The end of its pause."""
+    row = agent_row(entry, rows) if event.cause == "resumption" else None
+    return [] if row is None or row.resumes_at is None else [row._replace(resumes_at=event.moved_to)]
+
+
 def _model_changed(entry: LogEntry, event: AgentModelChanged, rows: AtHand) -> list[RuntimeAgentRow]:
     return [_known(entry, rows)._replace(model_override=event.model, model_changed_at=entry.fact.at)]
 
@@ -170,5 +177,6 @@ RUNTIME_AGENT_RULES: Rules = {
     AgentDeleted: RowRule(_deleted, (*NEEDS_AGENT, _of_open)),
     MessageAdmitted: RowRule(_message_admitted, NEEDS_AGENT),
     WakeHintStored: RowRule(_from_outside, NEEDS_AGENT),
+    WakeMoved: RowRule(_wake_moved, NEEDS_AGENT),
     WorkItemEnqueued: RowRule(_item_enqueued, NEEDS_AGENT),
 }

@@ -102,7 +102,14 @@ def _wake_stopping(entry: LogEntry, event: TaskStatusChanged, rows: AtHand) -> l
     alarm = due if agent_row(entry, rows) is not None else None
     return [
         WakeRow(
-            entry.agent_id, entry.fact.thread_id or "", task_subject(event.task_id), due, "stop", event.task_id, alarm
+            entry.agent_id,
+            entry.fact.thread_id or "",
+            task_subject(event.task_id),
+            due,
+            "stop",
+            event.task_id,
+            alarm,
+            due,
         )
     ]
 

@@ -9,7 +9,15 @@ from typing import TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import TimerArmed, TimerCancelled, TimerFired, TimerFolded, TimerMissed, TimerSkipped
+from wakeful.contracts.events import (
+    TimerArmed,
+    TimerCancelled,
+    TimerFired,
+    TimerFolded,
+    TimerMissed,
+    TimerSkipped,
+    WakeMoved,
+)
 from wakeful.ports.timers import TIMERS, DueTimeEnd, TimerRow
 from wakeful.ports.wakes import WakeRow
 from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey, RowRule, Rules
@@ -90,6 +98,11 @@ def _cancelled(entry: LogEntry, event: TimerCancelled, rows: AtHand) -> list[Tim
     return [_armed_row(event, rows)._replace(state="cancelled", due_at=None)]
 
 
+def _moved(entry: LogEntry, event: WakeMoved, rows: AtHand) -> list[TimerRow]:
+    row = rows.get(TIMERS, event.cause_id) if event.cause == "timer" else None
+    return [] if row is None or row.state != "armed" else [row._replace(due_at=event.moved_to)]
+
+
 def _due(event: DueFact, due_at: int, rows: AtHand) -> TimerRow:
     row = _armed_row(event, rows)
     if row.due_at != due_at:
@@ -112,6 +125,10 @@ def _of_timer(agent_id: str, fact: Fact, event: TimerFact) -> Sequence[Need]:
     return (RowKey(TIMERS, (event.timer_id,)),)
 
 
+def _of_moved(agent_id: str, fact: Fact, event: WakeMoved) -> Sequence[Need]:
+    return (RowKey(TIMERS, (event.cause_id,)),) if event.cause == "timer" else ()
+
+
 TIMER_RULES: Rules = {
     TimerArmed: RowRule(_armed, (_of_timer,)),
     TimerFired: RowRule(_fired, (_of_timer,)),
@@ -119,6 +136,7 @@ TIMER_RULES: Rules = {
     TimerMissed: RowRule(_missed, (_of_timer,)),
     TimerSkipped: RowRule(_skipped, (_of_timer,)),
     TimerCancelled: RowRule(_cancelled, (_of_timer,)),
+    WakeMoved: RowRule(_moved, (_of_moved,)),
 }
 
 

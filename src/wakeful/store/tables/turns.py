@@ -4,7 +4,7 @@ What others say to a turn is noted in its row, so that its owner sees at once th
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
@@ -16,6 +16,7 @@ from wakeful.contracts.events import (
     TurnCompleted,
     TurnFailed,
     TurnResumed,
+    TurnRetried,
     TurnStarted,
     TurnSuspended,
 )
@@ -81,6 +82,26 @@ def _turn_ended(entry: LogEntry, event: Terminal, rows: AtHand) -> list[TurnRow]
     return _move(entry, rows, event.status, waiting_for=(), ended_at=entry.fact.at)
 
 
+def _turn_retried(entry: LogEntry, event: TurnRetried, rows: AtHand) -> list[TurnRow]:
+    """It rests, and is due: whoever takes it up goes on with it."""
+    row = rows.get(TURNS, entry.fact.turn_id)
+    if row is None:
+        raise _not_open(entry)
+    if entry.is_new and row.state not in RETRIED:
+        raise EventRefused(f"turn {row.turn_id} is {row.state}", "A turn that failed can be tried again, and no other.")
+    if entry.is_new and (later := _later_turn(row, rows)) is not None:
+        raise EventRefused(
+            f"turn {row.turn_id} has failed, and turn {later.turn_id} of thread {row.thread_id} has begun since then",
+            "Send the message again in its place: what came later rests on the failure.",
+        )
+    return [row._replace(state="suspended", waiting_for=(), ended_at=None, last_seq=entry.seq, heard=entry.seq)]
+
+
+def _later_turn(row: TurnRow, rows: AtHand) -> TurnRow | None:
+    of_thread = rows.list(TURNS, TURNS_OF_THREAD, row.thread_id, row.agent_id)
+    return next((each for each in of_thread if each.first_seq > row.first_seq and each.turn_index), None)
+
+
 def _thread_deleted(entry: LogEntry, event: ThreadDeleted, rows: AtHand) -> list[TurnRow]:
     turns = rows.list(TURNS, TURNS_OF_THREAD, entry.fact.thread_id or "", entry.agent_id)
     return [row._replace(prompt_preview="", deleted_at=entry.fact.at) for row in turns]
@@ -117,6 +138,8 @@ def _of_thread(agent_id: str, fact: Fact, event: Any) -> Sequence[RowList]:
     return (RowList(TURNS, TURNS_OF_THREAD, (fact.thread_id or "", agent_id)),)
 
 
+RETRIED: Final[frozenset[TurnState]] = frozenset({"failed", "incomplete"})
+"""How a turn ended that can be tried again."""
 _MOVES: dict[type, Callable[[LogEntry, Any, AtHand], list[TurnRow]]] = {
     MessageAdmitted: _message_admitted,
     TurnStarted: _turn_started,
@@ -130,5 +153,6 @@ SAID = RowRule(_said, (own_turn,))
 TURN_RULES: Rules = {
     **{event: SAID for event in EVENTS if event.outsider},
     **{event: RowRule(move, (own_turn,)) for event, move in _MOVES.items()},
+    TurnRetried: RowRule(_turn_retried, (own_turn, _of_thread)),
     ThreadDeleted: RowRule(_thread_deleted, (_of_thread,)),
 }

@@ -14,6 +14,7 @@ from wakeful.contracts.events import (
     WaitResolved,
     WakeHintStored,
     WakeHintTriggered,
+    WakeMoved,
 )
 from wakeful.ports.mailbox import BUSY_THREADS, MESSAGES
 from wakeful.ports.waits import (
@@ -96,6 +97,11 @@ def _cancelled(entry: LogEntry, event: WaitCancelled, rows: AtHand) -> list[Wait
     return [row._replace(state="cancelled", ended_at=entry.fact.at, ended_by=event.cancelled_by)]
 
 
+def _moved(entry: LogEntry, event: WakeMoved, rows: AtHand) -> list[WaitRow]:
+    row = rows.get(WAITS, event.cause_id) if event.cause == "wait" else None
+    return [] if row is None or row.state != "open" else [row._replace(due_at=event.moved_to)]
+
+
 def _end(entry: LogEntry, event: WaitResolved | WaitExpired, rows: AtHand, state: WaitState, by: str) -> WaitRow:
     row = rows.get(WAITS, event.wait_id)
     if row is None or row.state != "open":
@@ -112,11 +118,16 @@ def _of_wait(agent_id: str, fact: Fact, event: WaitCreated | WaitEnd) -> Sequenc
     return (RowKey(WAITS, (event.wait_id,)),)
 
 
+def _of_moved(agent_id: str, fact: Fact, event: WakeMoved) -> Sequence[Need]:
+    return (RowKey(WAITS, (event.cause_id,)),) if event.cause == "wait" else ()
+
+
 WAIT_RULES: Rules = {
     WaitCreated: RowRule(_created, (_of_wait, _of_open)),
     WaitResolved: RowRule(_resolved, (_of_wait,)),
     WaitExpired: RowRule(_expired, (_of_wait,)),
     WaitCancelled: RowRule(_cancelled, (_of_wait,)),
+    WakeMoved: RowRule(_moved, (_of_moved,)),
 }
 
 

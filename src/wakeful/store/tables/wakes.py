@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
+from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import (
     ActionResolved,
     AgentCreated,
@@ -24,11 +25,15 @@ from wakeful.contracts.events import (
     TurnCompleted,
     TurnFailed,
     TurnInterruptRequested,
+    TurnPatienceEnded,
     TurnPauseLifted,
     TurnPauseRequested,
+    TurnProviderReturned,
     TurnResumed,
+    TurnRetried,
     TurnStarted,
     TurnSuspended,
+    WakeMoved,
 )
 from wakeful.ports.approvals import ACTIONS
 from wakeful.ports.mailbox import BusyThread
@@ -96,6 +101,8 @@ def _turn_suspended(entry: LogEntry, event: TurnSuspended, rows: AtHand) -> list
     asked = [rows.get(ACTIONS, name) for name in _asked(event)]
     pending = [row for row in asked if row is not None and row.status == "pending"]
     first = min(pending, key=lambda row: row.expires_at, default=None)
+    if event.next_try is not None and (first is None or event.next_try < first.expires_at):
+        return [wake_row(entry, rows, turn_id, event.next_try, "provider", ", ".join(event.waiting_for))]
     if first is None:
         cause: WakeCause = "paused" if event.reason == "paused" else "somebody"
         return [wake_row(entry, rows, turn_id, None, cause, ", ".join(event.waiting_for))]
@@ -121,6 +128,12 @@ def _turn_ended(entry: LogEntry, event: Terminal, rows: AtHand) -> list[WakeRow 
     return [*found, *_hint_next(entry, rows, left)]
 
 
+def _turn_retried(entry: LogEntry, event: TurnRetried, rows: AtHand) -> list[WakeRow | Gone]:
+    """It is next. What waits in the queue of its thread waits behind it."""
+    due = wake_row(entry, rows, entry.fact.turn_id or "", entry.fact.at, "retry", event.requested_by)
+    return [due, *_gone(entry, rows, QUEUE)]
+
+
 def _action_resolved(entry: LogEntry, event: ActionResolved, rows: AtHand) -> list[WakeRow]:
     return _decided(entry, rows, event.action_id)
 
@@ -131,13 +144,22 @@ def _runtime_tool_resolved(entry: LogEntry, event: RuntimeToolResolved, rows: At
 
 def _decided(entry: LogEntry, rows: AtHand, action_id: str) -> list[WakeRow]:
     wake = _wake(entry, rows, entry.fact.turn_id or "")
-    if wake is None or wake.cause not in ("expiry", "decision"):
+    if wake is None or wake.cause not in ("expiry", "decision", "provider"):
         return []  # a decision gives a turn no money, and does not lift a pause
     return _due_now(entry, rows, "decision", action_id)
 
 
 def _interrupt_requested(entry: LogEntry, event: TurnInterruptRequested, rows: AtHand) -> list[WakeRow]:
     return _due_now(entry, rows, "interrupt", event.interrupt_id)
+
+
+def _provider_returned(entry: LogEntry, event: TurnProviderReturned, rows: AtHand) -> list[WakeRow]:
+    wake = _wake(entry, rows, entry.fact.turn_id or "")
+    return _due_now(entry, rows, "provider", event.provider) if wake is not None and wake.cause == "provider" else []
+
+
+def _patience_ended(entry: LogEntry, event: TurnPatienceEnded, rows: AtHand) -> list[WakeRow]:
+    return _due_now(entry, rows, "interrupt", "")
 
 
 def _pause_lifted(entry: LogEntry, event: TurnPauseLifted, rows: AtHand) -> list[WakeRow]:
@@ -150,6 +172,17 @@ def _pause_requested(entry: LogEntry, event: TurnPauseRequested, rows: AtHand) -
     if wake is None or wake.cause == "interrupt":
         return []  # a turn that is to stop is not kept from it
     return [wake_row(entry, rows, turn_id, None, "paused", event.requested_by)]
+
+
+def _wake_moved(entry: LogEntry, event: WakeMoved, rows: AtHand) -> list[WakeRow]:
+    wake = _wake(entry, rows, event.subject)
+    if wake is None or wake.due_at != event.due_at:
+        raise EventRefused(
+            f"{event.kind} names a due time of {event.subject or 'the queue'} that is over",
+            "Leave it: somebody was faster.",
+        )
+    alarm = None if wake.alarm is None else event.moved_to
+    return [wake._replace(due_at=event.moved_to, alarm=alarm, set_at=entry.fact.at)]
 
 
 def _due_now(entry: LogEntry, rows: AtHand, cause: WakeCause, cause_id: str) -> list[WakeRow]:
@@ -167,7 +200,7 @@ def wake_row(
 ) -> WakeRow:
     agent = agent_row(entry, rows)
     alarm = due_at if agent is not None and agent.control == "running" else None
-    return WakeRow(entry.agent_id, entry.fact.thread_id or "", subject, due_at, cause, cause_id, alarm)
+    return WakeRow(entry.agent_id, entry.fact.thread_id or "", subject, due_at, cause, cause_id, alarm, entry.fact.at)
 
 
 def wake_gone(entry: LogEntry, subject: str) -> Gone:
@@ -204,6 +237,10 @@ def _of_taken(agent_id: str, fact: Fact, event: TurnStarted) -> Sequence[Need]:
     return [RowKey(WAKES, (agent_id, fact.thread_id or "", message_id)) for message_id in event.message_ids]
 
 
+def _of_subject(agent_id: str, fact: Fact, event: WakeMoved) -> Sequence[Need]:
+    return (RowKey(WAKES, (agent_id, fact.thread_id or "", event.subject)),)
+
+
 def _of_asked(agent_id: str, fact: Fact, event: TurnSuspended) -> Sequence[Need]:
     return [RowKey(ACTIONS, (name,)) for name in _asked(event)]
 
@@ -226,7 +263,8 @@ def _state_changed(entry: LogEntry, event: AgentStateChanged, rows: AtHand) -> l
     ]
     if event.control == "paused" and event.resumes_at is not None:
         ends = event.resumes_at
-        changed.append(WakeRow(entry.agent_id, MAIN_THREAD, AGENT, ends, "resumption", event.changed_by, ends))
+        by, at = event.changed_by, entry.fact.at
+        changed.append(WakeRow(entry.agent_id, MAIN_THREAD, AGENT, ends, "resumption", by, ends, at))
     elif len(others) < len(known):
         changed.append(Gone((entry.agent_id, MAIN_THREAD, AGENT)))
     return changed
@@ -254,11 +292,15 @@ WAKE_RULES: Rules = {
     TurnResumed: RowRule(_turn_resumed, (_of_turn,)),
     TurnCompleted: RowRule(_turn_ended, (_of_queue, _of_turn, _of_hint, *NEEDS_ENDED, *NEEDS_AGENT)),
     TurnFailed: RowRule(_turn_ended, (_of_queue, _of_turn, _of_hint, *NEEDS_ENDED, *NEEDS_AGENT)),
+    TurnRetried: RowRule(_turn_retried, (_of_queue, _of_turn, *NEEDS_AGENT)),
     ActionResolved: RowRule(_action_resolved, (_of_turn, *NEEDS_AGENT)),
     RuntimeToolResolved: RowRule(_runtime_tool_resolved, (_of_turn, *NEEDS_AGENT)),
     TurnInterruptRequested: RowRule(_interrupt_requested, (_of_turn, *NEEDS_AGENT)),
+    TurnProviderReturned: RowRule(_provider_returned, (_of_turn, *NEEDS_AGENT)),
+    TurnPatienceEnded: RowRule(_patience_ended, (_of_turn, *NEEDS_AGENT)),
     TurnPauseRequested: RowRule(_pause_requested, (_of_turn, *NEEDS_AGENT)),
     TurnPauseLifted: RowRule(_pause_lifted, (_of_turn, *NEEDS_AGENT)),
+    WakeMoved: RowRule(_wake_moved, (_of_subject,)),
     AgentCreated: RowRule(_agent_created, (_of_agent, *NEEDS_AGENT)),
     AgentStateChanged: RowRule(_state_changed, (_of_agent, *NEEDS_AGENT)),
 }

@@ -13,6 +13,7 @@ from wakeful.contracts.authority import Authority, lowest
 from wakeful.contracts.envelope import MAIN_THREAD, Fact
 from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import (
+    WakeMoved,
     WorkItemBlockerChanged,
     WorkItemCompleted,
     WorkItemCreated,
@@ -125,6 +126,15 @@ def _rechecked(entry: LogEntry, event: WorkItemRechecked, rows: AtHand) -> list[
     return [item._replace(recheck_message_id=event.message_id, triggered_at=entry.fact.at)]
 
 
+def _wake_moved(entry: LogEntry, event: WakeMoved, rows: AtHand) -> list[WorkItem]:
+    item = rows.get(WORK_ITEMS, event.cause_id) if event.cause == "recheck" else None
+    return [] if item is None or item.recheck_at != event.due_at else [item._replace(recheck_at=event.moved_to)]
+
+
+def _of_moved(agent_id: str, fact: Fact, event: WakeMoved) -> Sequence[Need]:
+    return (RowKey(WORK_ITEMS, (event.cause_id,)),) if event.cause == "recheck" else ()
+
+
 def _blocker_changed(entry: LogEntry, event: WorkItemBlockerChanged, rows: AtHand) -> list[WorkItem]:
     item = _item(event.work_item_id, event.kind, rows)
     if not item.is_open or item.blocked_by != event.before:
@@ -194,6 +204,7 @@ WORK_ITEM_RULES: Rules = {
     WorkItemRechecked: RowRule(_rechecked, (_of_item,)),
     WorkItemBlockerChanged: RowRule(_blocker_changed, (_of_item,)),
     WorkQueueScheduled: RowRule(_scheduled, (_of_scheduled,)),
+    WakeMoved: RowRule(_wake_moved, (_of_moved,)),
 }
 
 
@@ -244,7 +255,8 @@ def _recheck_wake(
     if item is not None and item.is_open and due_at is not None:
         agent = agent_row(entry, rows)
         alarm = due_at if agent is not None and agent.control == "running" else None
-        return [WakeRow(entry.agent_id, MAIN_THREAD, subject, due_at, "recheck", event.work_item_id, alarm)]
+        at = entry.fact.at
+        return [WakeRow(entry.agent_id, MAIN_THREAD, subject, due_at, "recheck", event.work_item_id, alarm, at)]
     known = rows.get(WAKES, entry.agent_id, MAIN_THREAD, subject)
     return [] if known is None else [Gone(WAKES.key_of(known))]
 

@@ -211,7 +211,7 @@ def _wake(entry: LogEntry, rows: AtHand, worktree_id: str, due_at: int) -> WakeR
     agent = agent_row(entry, rows)
     alarm = due_at if agent is not None and agent.control == "running" else None
     subject = worktree_subject(worktree_id)
-    return WakeRow(entry.agent_id, MAIN_THREAD, subject, due_at, "worktree", worktree_id, alarm)
+    return WakeRow(entry.agent_id, MAIN_THREAD, subject, due_at, "worktree", worktree_id, alarm, entry.fact.at)
 
 
 def _wake_requested(entry: LogEntry, event: WorktreeRequested, rows: AtHand) -> list[WakeRow]:

@@ -24,7 +24,7 @@ from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption, se
 from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import NO_AGENTS, UNATTENDED, StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
-from wakeful.surfaces.cli.shown_values import STATES, age_cell, json_text, moment, one_line, out, plain
+from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, one_line, out, plain, state_words
 from wakeful.views.runtime_records import AgentRecord
 
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
@@ -53,7 +53,7 @@ def listed(
         cells = [
             (
                 plain(each.agent),
-                STATES.get(each.status, each.status),
+                state_words(each.status, each.waiting_for),
                 age_cell(int(each.changed_at * 1e6)),
                 each.source,
                 _why(each),

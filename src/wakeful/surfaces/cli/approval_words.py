@@ -4,39 +4,86 @@ Text of models and tools goes through `plain` or `one_line`: nothing of it can d
 """
 
 import shlex
+import sys
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
 
 from wakeful.contracts.approvals import Approval
 from wakeful.contracts.policies import Rule
 from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import StoreAddress
-from wakeful.surfaces.cli.screen import fold, short
-from wakeful.surfaces.cli.shown_values import arguments_text, json_text, moment, one_line, plain, span
+from wakeful.surfaces.cli.screen import fold, painted, short, width
+from wakeful.surfaces.cli.shown_values import arguments_text, counted, json_text, moment, one_line, plain, span
 from wakeful.views.approval_details import DECIDED, ApprovalDetails, ApprovalNotice
+from wakeful.views.presentation.call_lines import (
+    MOST_LINES,
+    CallExcerpt,
+    call_lines,
+    excerpt_of,
+    is_recorded_whole,
+    prompt_lines,
+    text_lines,
+)
 from wakeful.views.store_records import ApprovalRule
 
+TOO_LONG = "the arguments are too long for the record, and their text is not in the log any more: reject the call"
 
-def call_text(approval: Approval, most: int = 160, *, arguments: dict[str, Any] | None = None) -> str:
+
+def call_text(approval: Approval, most: int | None = 160, *, arguments: dict[str, Any] | None = None) -> str:
     """`refund(order="A17", cents=4200)`, or the question; with other arguments where they are given."""
     if approval.kind == "question":
-        return one_line(approval.prompt, most)
+        return one_line(approval.prompt, len(approval.prompt) if most is None else most)
     shown = approval.arguments if arguments is None else arguments
+    if most is None:
+        return call_lines(approval.tool, shown, sys.maxsize, on_one_line=True)[0].text
     return f"{one_line(approval.tool)}({arguments_text(shown, most)})"
 
 
-def pending_lines(approvals: Sequence[Approval], place: StoreAddress) -> list[str]:
-    """Pending approvals, each with the commands that decide it."""
+def call_excerpt(approval: Approval, *, indent: int = 2, most: int | None = MOST_LINES) -> CallExcerpt:
+    """The lines of a call, or of a question, at the width of the screen. `most` lines; None: all of it."""
+    room = width() - indent
+    if approval.kind == "question":
+        lines = text_lines(approval.prompt, room) if "\n" in approval.prompt else prompt_lines(approval.prompt, room)
+    else:
+        lines = call_lines(approval.tool, approval.arguments, room)
+    return excerpt_of(lines, approval.arguments, most)
+
+
+def how_to_see(approval: Approval, excerpt: CallExcerpt, place: StoreAddress) -> str:
+    """`... 12 more lines: wakeful approvals show ID`."""
+    more = f"{counted(excerpt.left_out, 'more line')}" if excerpt.left_out else "its arguments are not shown here"
+    return f"... {more}: wakeful approvals show {short(approval.id)}{place.flag}"
+
+
+def pending_lines(
+    approvals: Sequence[Approval],
+    place: StoreAddress,
+    *,
+    rows: Mapping[str, int] | None = None,
+    most: int | None = MOST_LINES,
+    stream: TextIO | None = None,
+) -> list[str]:
+    """Pending approvals, each whole with the commands that decide it, or cut with the command that shows it.
+
+    `rows` are the numbers that stand before them. With a `stream`, a terminal is shown changes in colours.
+    """
     lines: list[str] = []
     for each in approvals:
-        lines += fold(call_text(each), first="  ", rest="      ")
+        excerpt = call_excerpt(each, most=most)
+        first, *others = [painted(line.text, line.tone, stream) for line in excerpt.lines]
+        lines += [f"{rows[each.id] if rows else '':<2}{first}", *(f"  {line}" for line in others)]
+        if not excerpt.is_whole:
+            lines.append(f"    {how_to_see(each, excerpt, place)}")
         lines += fold(f"{one_line(each.reason, 300)}; {left(each)}", first="    ", rest="    ")
         if each.choices:
             lines.append(f"    choices: {one_line(', '.join(each.choices), 200)}")
         if each.approvers:
             lines.append(f"    approvers: {one_line(', '.join(each.approvers))}")
-        lines += [f"    {words:<10}{command}" for words, command in commands(each, place)]
+        offered = [line for line in commands(each, place) if excerpt.is_whole or line[0] != "approve:"]
+        if rows and excerpt.is_whole:
+            offered.append(("show:", f"wakeful approvals show {short(each.id)}{place.flag}"))
+        lines += [f"    {words:<10}{command}" for words, command in offered]
     return lines
 
 
@@ -64,9 +111,11 @@ def details(approval: ApprovalDetails, place: StoreAddress) -> list[str]:
         lines += [f"  question   {_indented(approval.prompt)}"]
         lines += [f"  choices    {one_line(', '.join(approval.choices), 400)}"] if approval.choices else []
     else:
-        lines.append(f"  tool       {one_line(approval.tool)}")
-        for name, value in approval.arguments.items():
-            lines.append(f"    {one_line(name)} = {_indented(json_text(value, indent=2))}")
+        first, *others = call_excerpt(approval, indent=13, most=None).lines
+        lines += [f"  call       {painted(first.text, first.tone, sys.stdout)}"]
+        lines += [painted(f"  {line.text}", line.tone, sys.stdout) for line in others]
+        if not is_recorded_whole(approval.arguments):
+            lines.append(f"  not shown  {TOO_LONG}")
         for name, value in approval.injected_args.items():
             lines.append(f"    {one_line(name)} (recorded, not passed to the tool) = {one_line(json_text(value))}")
         if approval.working_directory is not None:

@@ -1,5 +1,6 @@
 """`wakeful approvals`, `show`, `rules`, `revoke`: pending approvals, and rules that approve by themselves."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -15,13 +16,22 @@ from wakeful.service.operations.approvals import (
     RuleName,
 )
 from wakeful.service.operations.decisions import SEARCH_APPROVALS, ApprovalSearch
-from wakeful.surfaces.cli.approval_words import call_text, details, left, outcome_words, pending_lines, rule_line
-from wakeful.surfaces.cli.last_list import remember
+from wakeful.surfaces.cli.approval_words import (
+    call_excerpt,
+    call_text,
+    details,
+    left,
+    outcome_words,
+    pending_lines,
+    rule_line,
+)
+from wakeful.surfaces.cli.last_list import remember, remember_shown
 from wakeful.surfaces.cli.options import ApprovalArgument, JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, json_text, moment, out, plain
+from wakeful.views.presentation.call_lines import MOST_LINES, is_recorded_whole
 from wakeful.views.store_records import ApprovalRule
 
 
@@ -34,13 +44,17 @@ def listed(
     wide: WideOption = False,
     store: StoreOption = None,
 ) -> None:
-    """List pending approvals and questions, with the commands that decide them.
+    """List pending approvals and questions, each call whole, with the commands that decide them.
 
+    A call of many lines is cut, and its number approves nothing until wakeful approvals show, or --wide, has shown it.
     ID is the approval's id or the beginning of it, or the id or key of a turn that has one pending approval.
     """
     place = place_to_ask(store)
     records = ask(SEARCH_APPROVALS, ApprovalSearch("any" if everything else "pending", turn), place)
-    remember("approvals", [each.id for each in records], place)
+    pending = [each for each in records if each.status == "pending"]
+    most = None if wide or json else MOST_LINES
+    cut = [each.id for each in pending if not call_excerpt(each, most=most).is_whole]
+    remember("approvals", [each.id for each in records], place, cut=cut)
     if json:
         out(json_text([record.model_dump(mode="json") for record in records], indent=2))
     elif not records:
@@ -51,21 +65,23 @@ def listed(
                 f"{row:<2} {short(each.id)}",
                 plain(each.agent),
                 left(each) if each.status == "pending" else outcome_words(each),
-                call_text(each, 200).removeprefix("wakeful/"),  # of the tools that come with it: the name alone
+                # Of the tools that come with it, the name alone.
+                call_text(each, None if wide else 200).removeprefix("wakeful/"),
             )
             for row, each in enumerate(records, 1)
         ]
         out(columns(cells, ("#  ID", "AGENT", "STATE" if everything else "EXPIRES", "CALL"), wide=wide))
-        pending = [each for each in records if each.status == "pending"]
-        if pending:
-            out(["", *pending_lines(pending[:1], place)])
-            out(f"    {'show:':<10}wakeful approvals show {short(pending[0].id)}{place.flag}")
+        rows = {each.id: row for row, each in enumerate(records, 1)}
+        for each in pending:
+            out(["", *pending_lines([each], place, rows=rows, most=most, stream=sys.stdout)])
 
 
 def show(approval: ApprovalArgument, json: JsonOption = False, store: StoreOption = None) -> None:
     """Show one approval or question in full: tool, arguments, folder, reason, and the commands that decide it."""
     place = place_to_ask(store)
     record = ask(SHOW_APPROVAL, ApprovalName(approval), place)
+    if is_recorded_whole(record.arguments):
+        remember_shown("approvals", record.id, place)
     if json:
         out(json_text(record.model_dump(mode="json"), indent=2))
     else:

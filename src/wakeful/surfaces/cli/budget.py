@@ -8,7 +8,13 @@ import typer
 from wakeful.contracts.spending import PERIODS, RUNTIME, agent_scope, principal_scope
 from wakeful.service import scope_words
 from wakeful.service.operations.operation import NoRequest
-from wakeful.service.operations.spending import GRANT, LIST_SPENDING, SpendGrant
+from wakeful.service.operations.spending import (
+    GRANT,
+    LIST_SPENDING,
+    SHOW_COSTS,
+    CostQuestion,
+    SpendGrant,
+)
 from wakeful.surfaces.cli.options import JsonOption, StoreOption, WideOption
 from wakeful.surfaces.cli.places import ask, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
@@ -32,6 +38,9 @@ def command(json: JsonOption = False, wide: WideOption = False, store: StoreOpti
     else:
         head = ("SCOPE", "WINDOW", "LIMIT", "GRANTED", "SPENT", "RESERVED", "RESETS AT")
         out(columns([_cells(row) for row in rows], head, wide=wide))
+        today = ask(SHOW_COSTS, CostQuestion("agent", today=True), place).total
+        if Decimal(today.cut_off):
+            out(f"of the money spent today {today.cut_off} were reserved for requests that were cut off")
 
 
 def more(

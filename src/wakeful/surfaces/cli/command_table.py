@@ -38,6 +38,8 @@ COMMANDS = {
                    'cat build.log | wakeful run "what failed?" --model openai:gpt-5.5'),
     "resume": Command("resume", "resume [TURN]", "continue one unfinished turn, or all of them",
                       "wakeful resume\nwakeful resume ticket-981 --tools shop:refund\nwakeful resume --all"),
+    "retry": Command("retry", "retry [TURN]", "try a failed turn again, or all of them",
+                     "wakeful retry ticket-981\nwakeful retry --failed --since 2026-11-01"),
     "cancel": Command("steering", "cancel TURN", "stop a turn, in whatever process it runs",
                       "wakeful cancel ticket-981", "cancel"),
     "pause": Command("steering", "pause [TURN]", "pause a turn, or with --all everything",
@@ -349,8 +351,8 @@ COMMANDS = {
 }  # fmt: skip
 GROUPS = {
     "Start": (
-        "demo crash", "demo approve", "demo budget", "demo wake", "demo replay", "init", "run", "resume", "pause",
-        "interject", "cancel",
+        "demo crash", "demo approve", "demo budget", "demo wake", "demo replay", "init", "run", "resume", "retry",
+        "pause", "interject", "cancel",
     ),
     "Agents of a runtime": (
         "send", "prompt", "chat", "agent", "agent new", "agent show", "agent create", "agent model", "agent history",
@@ -411,7 +413,7 @@ OWN_PROCESS = (
 )  # fmt: skip
 """Commands that work in their own process, on the file of a store: they take no `--connect`."""
 ASKS_MODELS = (
-    "run", "resume", "agent new", "check", "config check", "doctor", "models", "models list", "models show",
+    "run", "resume", "retry", "agent new", "check", "config check", "doctor", "models", "models list", "models show",
     "models test", "tools", "debug prompt", "workflow run", "dispatch run", "dispatch resume", "package run",
 )  # fmt: skip
 """Commands that ask models in their own process, or say whether they can be asked: they use the keys of the home."""
@@ -425,8 +427,8 @@ _ROWS = (
     ("rule", ("rules",), ("approvals revoke",)),
     ("turn", ("turns",), (
         "events", "tree", "replay", "context", "debug context", "debug latency", "debug prompt", "artifacts",
-        "artifacts show", "tools", "cost", "resume", "cancel", "pause", "interject", "approvals", "approvals list",
-        "requests", "requests list")),
+        "artifacts show", "tools", "cost", "resume", "retry", "cancel", "pause", "interject", "approvals",
+        "approvals list", "requests", "requests list")),
     ("subject", ("notices", "timers", "turns", "calls"), ("why",)),
     ("artifact", ("artifacts",), ("artifacts show",)),
     ("call", ("calls",), ("resolve",)),
@@ -452,3 +454,5 @@ ROWS = {
     for name in dict.fromkeys(name for _, _, commands in _ROWS for name in commands)
 }
 """Parameters of commands that may be the number of a row of the last list, and the kinds of lists that are meant."""
+LETS_RUN = ("approve", "approvals approve", "approvals edit", "approvals always")
+"""Commands that let a call run: a number stands for a call that was shown whole, and for no other."""

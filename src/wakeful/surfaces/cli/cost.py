@@ -23,7 +23,7 @@ DAYS = 30
 
 
 def command(
-    today: Annotated[bool, typer.Option("--today", help="Only requests since midnight.")] = False,
+    today: Annotated[bool, typer.Option("--today", help="Only requests of the owner's day.")] = False,
     since: Annotated[
         str | None, typer.Option("--since", metavar="DAY", help="Only requests since this day or time: 2026-11-01.")
     ] = None,
@@ -46,22 +46,22 @@ def command(
         raise WrongRequest("--today, --since and --all exclude each other", "give one of them")
     if turn is not None and agent is not None:
         raise WrongRequest("--turn and --agent were both given", "a turn has one agent: leave --agent out")
-    start = _midnight() if today else _moment(since) if since is not None else None
-    recent = start is None and not all_ and turn is None
+    start = moment_named(since) if since is not None else None
+    recent = start is None and not (all_ or today) and turn is None
     if recent:
         start = _midnight() - DAYS * 86_400_000_000
-    report = ask(SHOW_COSTS, CostQuestion(cast(Grouping, by), start, agent, turn), place_to_ask(store))
+    report = ask(SHOW_COSTS, CostQuestion(cast(Grouping, by), start, agent, turn, today), place_to_ask(store))
     if json:
         out(json_text(report.model_dump(mode="json"), indent=2))
     else:
-        _tell(report, start, " (older requests: --all)" if recent else "")
+        _tell(report, " (older requests: --all)" if recent else "")
 
 
 def _midnight() -> int:
     return _micros(datetime.combine(datetime.now().date(), time()))
 
 
-def _moment(text: str) -> int:
+def moment_named(text: str) -> int:
     try:
         return _micros(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
@@ -76,8 +76,8 @@ def _micros(when: datetime) -> int:
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def _tell(report: CostReport, since: int | None, older: str) -> None:
-    when = f" since {moment(since)}{older}" if since is not None else ""
+def _tell(report: CostReport, older: str) -> None:
+    when = f" since {moment(_micros(datetime.fromisoformat(report.since)))}{older}" if report.since is not None else ""
     if not report.total.calls:
         out(f"no model requests{when}")
         _tell_unread(report)
@@ -93,6 +93,9 @@ def _tell(report: CostReport, since: int | None, older: str) -> None:
     if report.total.unpriced_calls:
         calls = f"{report.total.unpriced_calls} of {counted(report.total.calls, 'call')}"
         out(f"unknown  {calls} without a known price: the true total is higher")
+    if report.total.cut_off != "0":
+        words = f"{report.total.cut_off} were reserved for requests that were cut off, and budgets count them"
+        out(f"cut off  {words}: {report.total.spent} together")
     if not report.usage_complete:
         out("tokens   some calls reported no tokens: the true number is higher")
     _tell_unread(report)

@@ -23,6 +23,7 @@ from wakeful.surfaces.cli.serving_options import (
     AdvertiseOption,
     DefaultModelOption,
     HostOption,
+    KeptAccessOption,
     ListenOption,
     PortOption,
     TokenFileOption,
@@ -30,7 +31,7 @@ from wakeful.surfaces.cli.serving_options import (
     restart_lines,
     show_first_token,
 )
-from wakeful.surfaces.cli.shown_values import ago, json_text, out, plain
+from wakeful.surfaces.cli.shown_values import ago, json_text, local_times, out, plain
 from wakeful.views.process_status import ProcessFailure
 
 LinesOption = Annotated[int, typer.Option("--lines", metavar="N", help="How many lines of the log.")]
@@ -56,7 +57,7 @@ def start(
 
 
 def restart(
-    access: AccessOption = "local",
+    access: KeptAccessOption = None,
     host: HostOption = None,
     port: PortOption = None,
     listen: ListenOption = None,
@@ -69,9 +70,13 @@ def restart(
 ) -> None:
     """Stop the daemon and start another process. Turns continue in the new one.
 
-    --tools and --model stay what they were unless others are given. Where it listens is what is given here.
+    It keeps what it was started with unless something else is given: --tools, --model, and as one thing where it
+    listens and for whom. Files, code, store and address are checked first: where the new process could not start, the
+    old one goes on.
     """
-    terms = options_of_restart(_options(access, host, port, listen, advertise, token, token_file, model, tools))
+    given = _options(access or "local", host, port, listen, advertise, token, token_file, model, tools)
+    is_placed = any(each is not None for each in (access, host, port, listen, advertise))
+    terms = options_of_restart(given, is_placed=is_placed)
     show_first_token(terms.options)
     restarted = restart_daemon(terms)
     _told(restarted, "restarted", json=json)
@@ -169,7 +174,8 @@ def _told(status: DaemonStatus, words: str, *, json: bool) -> None:
         out("the daemon does not run")
     else:
         health = "" if status.healthy else ", and does not answer"
-        out(f"the daemon runs, process {status.pid}{health}" + (f" ({words})" if words else ""))
+        process = f", process {status.pid}" if status.pid is not None else ""
+        out(f"the daemon runs{process}{health}" + (f" ({words})" if words else ""))
     out([f"  home     {plain(status.home_dir)}", f"  socket   {plain(status.socket_path)}"])
     if status.running:
         out(f"  network  {status.http_addr or 'none'}")
@@ -184,7 +190,7 @@ def _told(status: DaemonStatus, words: str, *, json: bool) -> None:
     if status.last_failure is not None:
         prose(_failure(status.last_failure))
     for problem in status.problems:
-        prose(plain(problem))
+        prose(plain(local_times(problem)))
     if status.next_step:
         out(f"next: {plain(status.next_step)}")
 

@@ -65,6 +65,8 @@ def _tell_open(told: SteeredTurn, agent: AgentRecord, place: StoreAddress, *, js
     """Raises typer.Exit where a person has to act before the turn goes on."""
     turn, held = short(told.turn_id), _held(told, agent, place)
     said = f"turn {turn} is not paused any more" if told.accepted else f"turn {turn} was not paused"
+    if agent.waiting_for and agent.waiting_for in told.waiting_for:
+        said = f"turn {turn} asks {plain(agent.waiting_for)} now"
     if json:
         out(json_text(told.model_dump(mode="json"), indent=2))
     elif held:

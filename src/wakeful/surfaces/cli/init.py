@@ -28,7 +28,6 @@ from wakeful.service.serving.lifecycle import (
     DaemonStatus,
     RestartedDaemon,
     daemon_status,
-    options_as_before,
     options_of_restart,
     restart_daemon,
     start_daemon,
@@ -196,7 +195,7 @@ def _started(options: ServeOptions, listen: str | None) -> DaemonStatus:
     if not daemon_status().running:
         show_first_token(options)
         return start_daemon(options)[0]
-    terms = options_of_restart(options) if listen is not None else options_as_before()
+    terms = options_of_restart(options, is_placed=listen is not None)
     show_first_token(terms.options)
     return restart_daemon(terms)
 

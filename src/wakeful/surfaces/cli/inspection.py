@@ -188,11 +188,16 @@ def _tell_replay(report: "ReplayReport", place: StoreAddress) -> None:
             "cannot be recomputed any more; its conversation, costs and approvals are still there."
         )
         return
-    if report.divergence is None:
+    first = report.divergence or report.outdated
+    if first is None:
         out(f"identical: {total} decisions from {report.events} events")
         return
-    first = report.divergence
-    out(f"DIFFERENT after {total} decisions, at event {first.event_id} ({first.kind}):")
+    where = f"after {total} decisions, at event {first.event_id} ({first.kind}):"
+    if report.outdated is not None:
+        when = "earlier" if report.rules < report.rules_now else "later"
+        out(f"decided by {when} rules ({report.rules}, this version has {report.rules_now}): another decision {where}")
+    else:
+        out(f"DIFFERENT {where}")
     out(f"  recorded:    {one_line(first.recorded, 400)}")
     out(f"  recomputed:  {one_line(first.recomputed, 400)}")
     out(f"the log: wakeful events {short(report.turn_id)}{place.flag}")

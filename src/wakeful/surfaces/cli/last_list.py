@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from wakeful.surfaces.cli.places import StoreAddress
 from wakeful.surfaces.cli.problems import WrongRequest
+from wakeful.views.presentation.plain_text import short
 
 DAY = 86_400
 DIGITS = 4
@@ -54,15 +55,38 @@ class _List(NamedTuple):
     ids: list[str]
     taken: list[str]
     of: str
+    cut: list[str]
+    """Ids of rows that stand for something that was not shown whole."""
 
 
-def remember(kind: str, ids: Sequence[str], place: StoreAddress, taken: Sequence[str] = (), *, of: str = "") -> None:
+def remember(
+    kind: str,
+    ids: Sequence[str],
+    place: StoreAddress,
+    taken: Sequence[str] = (),
+    *,
+    of: str = "",
+    cut: Sequence[str] = (),
+) -> None:
     """Keep the ids of a list in its order. `taken` are names that may be numbers themselves; `of` is the agent whose
-    rows they are. Does not raise."""
+    rows they are; `cut` are rows of which only a part is shown now. Does not raise."""
+    before = _read(_path(place)).get(kind)
+    seen = set() if before is None else set(before.ids) - set(before.cut)
+    unseen = [each for each in cut if each not in seen]
+    _keep(kind, _List(time.time(), [*ids], [each for each in taken if each.isdigit()], of, unseen), place)
+
+
+def remember_shown(kind: str, row: str, place: StoreAddress) -> None:
+    """The call that was cut in the last list has been shown whole since. Does not raise."""
+    known = _read(_path(place)).get(kind)
+    if known is not None and row in known.cut:
+        _keep(kind, known._replace(cut=[each for each in known.cut if each != row]), place)
+
+
+def _keep(kind: str, shown: _List, place: StoreAddress) -> None:
     with contextlib.suppress(OSError):
         path = _path(place)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        shown = _List(time.time(), [*ids], [each for each in taken if each.isdigit()], of)
         lists = {name: each._asdict() for name, each in {**_read(path), kind: shown}.items()}
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -76,16 +100,22 @@ def is_number(word: Any) -> bool:
     return isinstance(word, str) and word.isascii() and word.isdigit() and len(word) <= DIGITS
 
 
-def id_of(word: str, kinds: Sequence[str], place: StoreAddress, *, agent: str = "") -> str:
+def id_of(word: str, kinds: Sequence[str], place: StoreAddress, *, agent: str = "", must_be_shown: bool = False) -> str:
     """The id in the row with this number, of the newest list of these kinds; else the word itself, where it may be a
-    name or the beginning of an id. Raises WrongRequest."""
+    name or the beginning of an id. With `must_be_shown`, a row is refused that was cut. Raises WrongRequest."""
     lists = _read(_path(place))
     shown = max((lists[kind] for kind in kinds if kind in lists), key=lambda each: each.at, default=None)
     if shown is not None and word in shown.taken:
         return word
     problem = _problem(word, shown, agent if LISTS[kinds[0]].endswith(" AGENT") else "")
     if not problem and shown is not None:
-        return shown.ids[int(word) - 1]
+        found = shown.ids[int(word) - 1]
+        if must_be_shown and found in shown.cut:
+            raise WrongRequest(
+                f"the call of row {word} was not shown whole",
+                f"see it first: {LISTS[kinds[0]]} show {short(found)}{place.flag}",
+            )
+        return found
     if len(word) == DIGITS or any(kind in NAMED for kind in kinds):
         return word
     listing = LISTS[kinds[0]].replace("AGENT", agent)
@@ -116,7 +146,13 @@ def _path(place: StoreAddress) -> Path:
 def _read(path: Path) -> Mapping[str, _List]:
     try:
         return {
-            kind: _List(float(each["at"]), [*map(str, each["ids"])], [*map(str, each["taken"])], str(each["of"]))
+            kind: _List(
+                float(each["at"]),
+                [*map(str, each["ids"])],
+                [*map(str, each["taken"])],
+                str(each["of"]),
+                [*map(str, each["cut"])],
+            )
             for kind, each in json.loads(path.read_text("utf-8")).items()
         }
     except (OSError, ValueError, TypeError, KeyError, AttributeError):

@@ -17,6 +17,8 @@ from wakeful.views.run_stream_events import (
     ToolCallEvent,
     ToolResultEvent,
     UsageEvent,
+    WaitingEvent,
+    WarningEvent,
 )
 
 
@@ -25,6 +27,8 @@ def line(event: RunEvent) -> Text | None:
     match event:
         case StatusEvent(status="starting"):
             return Text.assemble(("● ", "cyan"), f"turn {event.turn_id}")
+        case StatusEvent(status="suspended", reason="provider"):
+            return None  # it goes on by itself, or the end of the run says how
         case StatusEvent(status="suspended"):
             return Text(f"‖ waits for {', '.join(map(short, event.waiting_for))}", "yellow")
         case StatusEvent(status="completed"):
@@ -50,6 +54,9 @@ def line(event: RunEvent) -> Text | None:
             after = "; trying again" if event.retryable else ""
             said = f"  ! {event.model_ref}: {event.failure_kind}: {one_line(event.message)}{after}"
             return Text(said, "yellow")
+        case WaitingEvent():
+            when = f"next try in {duration(event.seconds * 1000)}"
+            return Text(f"  … waiting for {plain(event.provider)} ({event.failure_kind}), {when}", "yellow")
         case McpProgressEvent():
             of = f"/{event.total:g}" if event.total is not None else ""
             return Text(f"  · {plain(event.tool_name)} {event.progress:g}{of} {one_line(event.message or '')}", "dim")
@@ -59,8 +66,8 @@ def line(event: RunEvent) -> Text | None:
             return Text(said.rstrip(), "dim")
         case MessageInjectedEvent():
             return Text.assemble(("  ← ", "cyan"), f"{plain(named_people(event.said_by))}: {one_line(event.text)}")
-        case UsageEvent() | StepEvent():
-            return None
+        case UsageEvent() | StepEvent() | WarningEvent():
+            return None  # warnings stand at the end, with the outcome
 
 
 def _arguments(event: ToolCallEvent) -> str:

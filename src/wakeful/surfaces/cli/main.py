@@ -19,6 +19,7 @@ from wakeful.surfaces.cli.command_table import (
     FAMILIES,
     FIRST,
     GROUPS,
+    LETS_RUN,
     NO_STORE,
     OWN_PROCESS,
     ROWS,
@@ -258,7 +259,11 @@ def _with_ids(name: str, options: dict[str, Any], *, is_file: bool) -> dict[str,
     if not numbers:
         return options
     place, agent = place_of_rows(options.get("store"), is_file=is_file), options.get("agent") or ""
-    ids = {each: id_of(options[each], ROWS[name][each], place, agent=agent) for each in numbers}
+    must_be_shown = name in LETS_RUN
+    ids = {
+        each: id_of(options[each], ROWS[name][each], place, agent=agent, must_be_shown=must_be_shown)
+        for each in numbers
+    }
     return {**options, **ids}
 
 

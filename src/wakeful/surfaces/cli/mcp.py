@@ -1,12 +1,11 @@
 """`wakeful mcp list`, `tools`, `approve`, `login`: the owner's MCP servers. Listing them starts none."""
 
 import asyncio
-import webbrowser
 from typing import Annotated
 
 import typer
 
-from wakeful.bootstrap.mcp_servers import mcp_approve, mcp_login, mcp_states, mcp_tools, mcp_untrusted
+from wakeful.bootstrap.mcp_servers import mcp_approve, mcp_login, mcp_states, mcp_tools, mcp_untrusted, open_page
 from wakeful.contracts.mcp import McpServerState
 from wakeful.surfaces.cli.exit_codes import FAILED
 from wakeful.surfaces.cli.options import JsonOption, McpConfigOption, McpServerArgument, WideOption
@@ -98,7 +97,7 @@ def login(
     def show(url: str) -> None:
         note(f"open {url}")
         if browser:
-            webbrowser.open(url)
+            open_page(url)
 
     asyncio.run(mcp_login(config, server, principal, show))
     out(plain(f"logged in to {server}" + (f" for {principal}" if principal else "")))

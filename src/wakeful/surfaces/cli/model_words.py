@@ -45,11 +45,9 @@ def million(amount: str) -> str:
 
 
 def retry_words(policy: RetryPolicy) -> str:
-    """`3 attempts, 0.2 s doubling to 8 s, Retry-After to 60 s`."""
-    first, longest, wish = (
-        f"{ms / 1000:g} s" for ms in (policy.first_backoff_ms, policy.longest_backoff_ms, policy.longest_retry_after_ms)
-    )
-    return f"{policy.max_attempts} attempts, {first} doubling to {longest}, Retry-After to {wish}"
+    """`3 quick attempts from 0.2 s, then waits of up to 60 s`."""
+    first, longest = (f"{ms / 1000:g} s" for ms in (policy.first_backoff_ms, policy.longest_backoff_ms))
+    return f"{policy.max_attempts} quick attempts from {first}, then waits of up to {longest}"
 
 
 def probe_lines(probe: ModelProbe) -> list[str]:

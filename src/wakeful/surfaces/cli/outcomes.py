@@ -7,6 +7,7 @@ from typing import Any
 
 from wakeful.contracts.events import LimitChanged, SandboxApplied, Terminal
 from wakeful.contracts.spending import WindowPassed
+from wakeful.service.commands.turn_retries import OPTIONS
 from wakeful.service.run_result import RunResult
 from wakeful.surfaces.cli.approval_words import pending_lines
 from wakeful.surfaces.cli.exit_codes import COMPLETED, FAILED, NEEDS_PERSON
@@ -23,9 +24,7 @@ def exit_code(result: RunResult[Any]) -> int:
     """The exit code of the process."""
     if result.completed:
         return COMPLETED
-    waits = result.status in ("approval_required", "runtime_tool_pending") or result.stop_reason == "paused"
-    waits = waits or _waits_for_money(result) is not None
-    return NEEDS_PERSON if waits else FAILED
+    return NEEDS_PERSON if result.status in ("waiting", "approval_required", "runtime_tool_pending") else FAILED
 
 
 def tell(
@@ -38,6 +37,8 @@ def tell(
         text = answer if isinstance(answer, str) else result.final_content
         sys.stdout.write(plain(text).rstrip("\n") + "\n")
     else:
+        if result.is_cut and result.final_content:
+            sys.stdout.write(plain(result.final_content).rstrip("\n") + "\n")
         note(headline(result))
     sys.stdout.flush()
     mine = [row for row in unknown if row.turn_id == result.turn_id]
@@ -59,8 +60,13 @@ def tell(
     if (window := _waits_for_money(result)) is not None:
         note(f"then, or after a grant: wakeful resume {turn}{place.flag}{code}")
         note(grant_line(window, place))
-    if result.stop_reason == "paused":
+    if result.waiting_for == "provider" and result.mends_by_itself and result.next_try is not None:
+        note(f"the next try is due at {result.next_try}; earlier, or then: wakeful resume {turn}{place.flag}{code}")
+    elif result.waiting_for in ("pause", "provider"):
         note(f"to continue: wakeful resume {turn}{place.flag}{code}")
+    if result.retryable and not result.completed:
+        more = f" {OPTIONS[result.stop_reason]} NUMBER" if result.stop_reason in OPTIONS else ""
+        note(f"to try it again: wakeful retry {turn}{more}{place.flag}{code}")
     if not result.completed:
         note(f"log: wakeful events {turn}{place.flag}")
     elif sys.stderr.isatty() and not quiet:
@@ -115,7 +121,7 @@ def _short_in_list(word: str) -> str:
 
 def _waits_for_money(result: RunResult[Any]) -> WindowPassed | None:
     """The spend window that a turn rests on."""
-    if result.status != "incomplete" or result.stop_reason != "cost":
+    if result.waiting_for != "money":
         return None
     for entry in reversed(result.facts()):
         event = entry.fact.event

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -134,7 +135,8 @@ def command(
         code = code_options(tools, agent)
         named = turn is not None
         supplied = SuppliedCode(workspace, profile, approve, no_input, code, loaded, agents, model, lift_pause=named)
-        codes = asyncio.run(_resume(turn, place, supplied, json=json, quiet=quiet))
+        turns = None if turn is None else [turn]
+        codes = asyncio.run(resume_turns(turns, place, supplied, single=named, json=json, quiet=quiet))
     except KeyboardInterrupt:
         note(f"\nInterrupted. To continue: wakeful resume{' ' + turn if turn else ''}{place.flag}")
         raise typer.Exit(INTERRUPTED) from None
@@ -179,13 +181,13 @@ def _as_json(row: TurnRow) -> dict[str, Any]:
     return {**{name: getattr(row, name) for name in wanted}, "waiting_for": list(row.waiting_for)}
 
 
-async def _resume(
-    turn: str | None, place: StoreAddress, supplied: SuppliedCode, *, json: bool, quiet: bool
+async def resume_turns(
+    turns: Sequence[str] | None, place: StoreAddress, supplied: SuppliedCode, *, single: bool, json: bool, quiet: bool
 ) -> list[int]:
-    """Resume and tell, one turn after the other; the exit code of each."""
+    """Resume and tell, one turn after the other; the exit code of each. None: all that are unfinished."""
     async with opened_store(place.path) as opened:
         system = new_engine(opened)
-        rows = [await find_turn(opened, turn)] if turn is not None else await open_turns(opened)
+        rows = await open_turns(opened) if turns is None else [await find_turn(opened, turn) for turn in turns]
         if not rows and not json:
             note("no unfinished turns")
         codes, results = [], []
@@ -193,12 +195,12 @@ async def _resume(
             try:
                 result = await _one(system, row, place, supplied, quiet)
             except AgentBusy as busy:
-                if turn is not None:
+                if single:
                     raise
                 note(f"{busy.message}\nwatch it: wakeful events {short(row.turn_id)} --follow{place.flag}")
                 continue
             except NeedsPerson as problem:
-                if turn is not None:
+                if single:
                     raise
                 complain(problem.message, problem.hint)  # the others go on
                 codes.append(problem.exit_code)
@@ -217,7 +219,7 @@ async def _resume(
             tell(result, unknown, place, quiet=quiet, code=supplied.code)
         if json:
             documents = [result.to_dict() for result in results]
-            out(json_text(documents[0] if turn is not None else documents, indent=2))
+            out(json_text(documents[0] if single else documents, indent=2))
         return codes
 
 

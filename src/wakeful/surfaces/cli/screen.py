@@ -10,15 +10,13 @@ import re
 import shutil
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TextIO
-from unicodedata import east_asian_width
 
 from wakeful.surfaces.cli.shown_values import out, plain
-from wakeful.views.presentation.plain_text import short
+from wakeful.views.presentation.plain_text import columns_of, short
 
-__all__ = ["NARROW", "coloured", "columns", "fold", "folded", "prose", "short", "width", "wrapped"]
+__all__ = ["NARROW", "coloured", "columns", "fold", "folded", "painted", "prose", "short", "width", "wrapped"]
 
 NARROW = 80
 GAP = "  "
@@ -32,6 +30,7 @@ _HANG_MOST = 40
 """Columns that a folded line is indented at most."""
 _LAST_COLUMN = re.compile(r"^.*\S {2,}(?=\S)|^ *")
 _RED, _CYAN, _PLAIN = "\x1b[1;31m", "\x1b[36m", "\x1b[0m"
+_TONES = {"added": "\x1b[32m", "removed": "\x1b[31m"}
 
 
 def width() -> int:
@@ -42,7 +41,7 @@ def width() -> int:
 def columns(rows: Sequence[Sequence[str]], titles: Sequence[str], *, wide: bool = False) -> list[str]:
     """Rows under their titles, as wide as the screen at most."""
     table = [list(titles), *([plain(cell).replace("\n", " ") for cell in row] for row in rows)]
-    natural = [max(_room_of(row[index]) for row in table) for index in range(len(titles))]
+    natural = [max(columns_of(row[index]) for row in table) for index in range(len(titles))]
     kept = natural if wide else _fitted(natural, width() - len(GAP) * (len(titles) - 1))
     cut = [
         [_cell(cell, most, number) for number, (cell, most) in enumerate(zip(row, kept, strict=True))] for row in table
@@ -79,6 +78,8 @@ def prose(lines: Iterable[str] | str) -> None:
 
 def folded(line: str, stream: TextIO, indent: str = "") -> str:
     """One line of words behind an indent, folded below the place where its last column begins."""
+    if _PLAIN in line:  # text of others has no colours: such a line was laid out to fit
+        return indent + line
     found = _LAST_COLUMN.match(line)
     begins = min(found.end() if found is not None else 0, _HANG_MOST)
     own = len(line) - len(line.lstrip())
@@ -88,9 +89,18 @@ def folded(line: str, stream: TextIO, indent: str = "") -> str:
 
 def coloured(label: str, stream: TextIO) -> str:
     """`Error:` in red and `Hint:` in cyan, where the stream is a terminal that shows colours."""
-    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
+    if not _has_colours(stream):
         return label
     return f"{_RED if label.startswith('Error') else _CYAN}{label}{_PLAIN}"
+
+
+def painted(line: str, tone: str, stream: TextIO | None) -> str:
+    """A line of a change in green or red, where the stream is a terminal that shows colours."""
+    return f"{_TONES[tone]}{line}{_PLAIN}" if stream is not None and tone in _TONES and _has_colours(stream) else line
+
+
+def _has_colours(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _fitted(natural: Sequence[int], room: int) -> list[int]:
@@ -111,24 +121,17 @@ def _fitted(natural: Sequence[int], room: int) -> list[int]:
 
 def _cell(text: str, most: int, number: int) -> str:
     """One cell of exactly so many columns; a name is cut in its middle."""
-    shown = text if _room_of(text) <= most else _cut_middle(text, most) if number == 0 else _cut(text, most)
-    return shown + " " * (most - _room_of(shown))
+    shown = text if columns_of(text) <= most else _cut_middle(text, most) if number == 0 else _cut(text, most)
+    return shown + " " * (most - columns_of(shown))
 
 
 def _cut(text: str, most: int) -> str:
     kept = text[: most - 1]
-    while _room_of(kept) > most - 1:
+    while columns_of(kept) > most - 1:
         kept = kept[:-1]
     return kept + "…"
 
 
 def _cut_middle(text: str, most: int) -> str:
     end = text[-((most - 1) // 2) :]
-    return _cut(text, most - _room_of(end)) + end
-
-
-def _room_of(text: str) -> int:
-    """Columns of a terminal: letters of East Asia take two, marks on a letter none."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if unicodedata.combining(each) else 1 + (east_asian_width(each) in "WF") for each in text)
+    return _cut(text, most - columns_of(end)) + end

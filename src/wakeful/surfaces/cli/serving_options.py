@@ -15,6 +15,9 @@ from wakeful.surfaces.cli.shown_values import plain
 AccessOption: TypeAlias = Annotated[
     str, typer.Option("--access", metavar="MODE", help="local (default), lan, tunnel or tailnet.")
 ]
+KeptAccessOption: TypeAlias = Annotated[
+    str | None, typer.Option("--access", metavar="MODE", help="local, lan, tunnel or tailnet. Default: as before.")
+]
 HostOption: TypeAlias = Annotated[
     str | None, typer.Option("--host", metavar="HOST", help="The address to listen on. Default: 127.0.0.1.")
 ]

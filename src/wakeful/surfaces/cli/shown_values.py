@@ -30,6 +30,7 @@ __all__ = [
     "plain",
     "size",
     "span",
+    "state_words",
     "undeclared_words",
 ]
 
@@ -37,6 +38,13 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 AGE_WIDTH = 6
 STATES = {"awake_idle": "idle", "awake_running": "running", "awaiting_task": "waits"}
 """States of agents in the words of a person, where they have others."""
+
+
+def state_words(state: str, waiting_for: str) -> str:
+    """How an agent stands, for a person."""
+    return f"waiting for {plain(waiting_for)}" if waiting_for else STATES.get(state, state)
+
+
 _UTC = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 
 

@@ -5,6 +5,7 @@ The first is asked for many times a day: with a daemon nothing is loaded for it 
 
 import json as json_module
 from contextlib import suppress
+from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,17 @@ from wakeful.surfaces.cli.people import named_people
 from wakeful.surfaces.cli.places import NO_AGENTS, UNATTENDED, StoreAddress, ask, client_of, place_to_ask
 from wakeful.surfaces.cli.problems import WrongRequest
 from wakeful.surfaces.cli.screen import columns, prose
-from wakeful.surfaces.cli.shown_values import STATES, ago, counted, json_text, local_times, moment, one_line, out, plain
+from wakeful.surfaces.cli.shown_values import (
+    ago,
+    counted,
+    json_text,
+    local_times,
+    moment,
+    one_line,
+    out,
+    plain,
+    state_words,
+)
 
 
 def command(
@@ -70,6 +81,9 @@ def _tell(found: dict[str, Any], place: StoreAddress, *, wide: bool) -> None:
         out(columns([_cells(each) for each in found["agents"]], head, wide=wide))
     else:
         out(f"{NO_AGENTS}{place.flag}")
+    held = sum(Decimal(each["cut_off_today_usd"]) for each in found["agents"])
+    if held:
+        out(f"of today's money {held:f} USD were reserved for requests that were cut off: wakeful cost --today")
     if found["more"]:
         out(f"and {counted(found['more'], 'more agent')}: wakeful status --all{place.flag}")
     asked = []
@@ -87,7 +101,7 @@ def _tell(found: dict[str, Any], place: StoreAddress, *, wide: bool) -> None:
 def _cells(each: dict[str, Any]) -> tuple[str, ...]:
     wakes = moment(round(each["next_wake"] * 1e6))[:16] if each["next_wake"] is not None else "-"
     spent = each["spent_today_usd"] if each["spent_is_complete"] else f"{each['spent_today_usd']} or more"
-    state = STATES.get(each["state"], each["state"])
+    state = state_words(each["state"], each["waiting_for"])
     return plain(each["agent"]), state, wakes, spent, one_line("; ".join(each["needs"]), 200) or "-"
 
 

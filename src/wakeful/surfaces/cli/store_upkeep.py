@@ -76,6 +76,8 @@ def verify(store: StoreOption = None, json: JsonOption = False) -> None:
         for each in report.damage:
             where = f"agent {plain(each.agent)}, event {each.sequence}" if each.agent else "the database"
             prose(f"{where}: {plain(each.problem)}")
+        for note in report.notes:
+            prose(f"note: {plain(note)}")
         many = f"{len(report.damage)} found" if report.damage else "every row is as it was written"
         out(f"{counted(report.agents, 'log')} of {plain(report.store)}: {many}")
     if not report.is_whole:

@@ -14,10 +14,12 @@ from contextlib import AbstractContextManager
 
 from wakeful.contracts.approvals import Always, Answer, Approval, Approve, Decided, Edit, Reject, is_approver
 from wakeful.service import any_named
-from wakeful.surfaces.cli.approval_words import call_text, left
+from wakeful.surfaces.cli.approval_words import call_excerpt, left
 from wakeful.surfaces.cli.live_view import SilentView
 from wakeful.surfaces.cli.places import local_name
-from wakeful.surfaces.cli.shown_values import json_text, one_line, plain
+from wakeful.surfaces.cli.screen import painted, short
+from wakeful.surfaces.cli.shown_values import counted, json_text, one_line, plain
+from wakeful.views.presentation.call_lines import CallExcerpt, is_recorded_whole
 
 Approver = Callable[[Approval], Awaitable[Decided | None]]
 ReadLine = Callable[[], Awaitable[str | None]]
@@ -67,7 +69,8 @@ class TerminalApprover:
                 return await (self._question(approval) if approval.kind == "question" else self._approval(approval))
 
     async def _approval(self, approval: Approval) -> Decided | None:
-        _say(f"? {call_text(approval, 400)}")
+        excerpt = call_excerpt(approval)
+        _show(excerpt, first="? ")
         _say(f"  why: {one_line(approval.reason, 400)}")
         if approval.working_directory is not None:
             _say(f"  in:  {one_line(approval.working_directory, 400)}")
@@ -76,21 +79,30 @@ class TerminalApprover:
         if not is_approver(local_name(), approval.approvers):
             _say(f"  only {one_line(', '.join(approval.approvers), 400)} may decide; the call stays pending")
             return None
-        _say(
-            f"  y yes, n no, e edit, a always, s show all, Enter later ({left(approval)})\n"
-            "  other text rejects the call, and the model reads it"
-        )
+        is_shown = excerpt.is_whole
+        if excerpt.left_out:
+            _say(f"  ... {counted(excerpt.left_out, 'more line')}: s shows all of it")
+        if not is_recorded_whole(approval.arguments):
+            _say(f"  too long to decide here: Enter, then wakeful approvals show {short(approval.id)}")
+        words = "y yes, n no, e edit, a always, s show all" if is_shown else "n no, s show all"
+        _say(f"  {words}, Enter later ({left(approval)})\n  other text rejects the call, and the model reads it")
         while True:
             typed = await self._asked("> ")
             match typed.strip().lower() if typed is not None else "":
                 case "":
                     return None
+                case "y" | "yes" | "e" | "edit" | "a" | "always" if not is_shown:
+                    _say("  the call was not shown whole: s shows it, n rejects it")
                 case "y" | "yes":
                     return Approve()
                 case "n" | "no":
                     return Reject()
                 case "s" | "show":
-                    _say(_marked(json_text(approval.arguments, indent=2)))
+                    if excerpt.left_out and not is_shown:
+                        _show(call_excerpt(approval, most=None), first="  ")
+                        is_shown = is_recorded_whole(approval.arguments)
+                    else:
+                        _say(_marked(json_text(approval.arguments, indent=2)))
                 case "e" | "edit":
                     edited = await self._edited(approval)
                     if edited is not None:
@@ -157,6 +169,12 @@ class TerminalApprover:
 
 def _say(words: str) -> None:
     sys.stderr.write(plain(words) + "\n")
+
+
+def _show(excerpt: CallExcerpt, *, first: str) -> None:
+    """A call, changes in colours."""
+    for number, line in enumerate(excerpt.lines):
+        sys.stderr.write(f"{'  ' if number else first}{painted(line.text, line.tone, sys.stderr)}\n")
 
 
 def _marked(text: str) -> str:

@@ -1,8 +1,9 @@
 """The serving process: `python -m wakeful.surfaces.http HANDLE`, with its options on that handle. `wakeful serve`
-becomes it, and `wakeful daemon start` starts it."""
+becomes it, and `wakeful daemon start` starts it. With `check` behind it, it says whether it could, and ends."""
 
 import asyncio
 import gc
+import json
 import os
 import sys
 
@@ -20,6 +21,8 @@ def main() -> int:
     with os.fdopen(int(sys.argv[1]), encoding="utf-8") as given:
         options = ServeOptions.model_validate_json(given.read())
     gc.set_threshold(*COLLECT_AFTER)
+    if sys.argv[2:]:
+        return _check(options, binds="bind" in sys.argv[2:])
     try:
         for name, value in read_secrets().items():
             os.environ.setdefault(name, value)
@@ -40,6 +43,21 @@ def main() -> int:
     except Exception as error:
         write_failure("startup", f"{type(error).__name__}: {error}")
         raise
+    return 0
+
+
+def _check(options: ServeOptions, *, binds: bool) -> int:
+    """What is wrong is said on stdout, as data: code that is loaded may write elsewhere."""
+    try:
+        for name, value in read_secrets().items():
+            os.environ.setdefault(name, value)
+        guard_imports()
+        from wakeful.surfaces.http.server import check_start
+
+        asyncio.run(check_start(options, binds=binds))
+    except WakefulError as error:
+        sys.stdout.write("\n" + json.dumps({"message": error.message, "hint": error.hint}))
+        return error.exit_code
     return 0
 
 

@@ -71,6 +71,7 @@ STATUSES: Mapping[type[Exception], int] = {
     known.DefinedInCode: 409,
     known.AgentStopped: 409,
     known.AlreadyDecided: 409,
+    known.RetryRefused: 409,
     known.TurnOver: 409,
     known.KeyReused: 409,
     known.RequestUndecided: 409,

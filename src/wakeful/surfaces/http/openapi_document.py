@@ -50,6 +50,7 @@ BODIES: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("POST", f"{_APPROVAL}/always"): {"scope": "tool", "for_seconds": 86400.0},
     ("POST", "/calls/{call_id}/outcome"): {"happened": True, "result": "the refund is in the books"},
     ("POST", "/requests/{request_id}/result"): {"result": {"chosen": "blue"}},
+    ("POST", "/turns/{turn_id}/retry"): {"usd": "1"},
     ("POST", "/turns/{turn_id}/messages"): {"text": "Leave the archive alone."},
     ("POST", "/dispatches"): {
         "agent": "ops",

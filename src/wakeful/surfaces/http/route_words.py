@@ -158,6 +158,11 @@ WORDS: Mapping[str, str] = {
     "POST /turns/{turn_id}/cancel": "Cancel a turn.",
     "POST /turns/{turn_id}/pause": "Pause a turn before its next step.",
     "POST /turns/{turn_id}/resume": "Resume a turn that was paused.",
+    "POST /turns/{turn_id}/retry": "Try a failed turn again. It goes on where it failed; calls that have finished stay "
+    "finished. After a limit, say what it may use in all.",
+    "GET /turns/{turn_id}/replacement": "Show the message that can be sent in the place of a failed turn: what it "
+    "asked, and the calls that have finished.",
+    "GET /failed-turns": "List the turns that failed or reached a limit, newest first, each with its cause.",
     "POST /turns/{turn_id}/messages": "Say something to a turn that is under way. It reads it at its next request.",
     "GET /threads": "List conversations, the one that was active last first.",
     "GET /threads/{thread_id}/messages": "List the messages of a conversation: the newest page, in order; the next "

@@ -19,10 +19,12 @@ from pathlib import Path
 import uvicorn
 
 from wakeful._version import __version__
+from wakeful.bootstrap.homes import owner_problems
 from wakeful.bootstrap.installation import doctor
 from wakeful.bootstrap.keys import own_keys
 from wakeful.bootstrap.runtimes import open_runtime
-from wakeful.contracts.errors import InvalidRequest, WakefulError
+from wakeful.bootstrap.stores import read_only_store
+from wakeful.contracts.errors import InvalidConfig, InvalidRequest, WakefulError
 from wakeful.hosts.served_host import ServedHost
 from wakeful.service import Places, default_store
 from wakeful.service.access import TokenBook, token_of_digest
@@ -114,7 +116,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
     listening = socket_path()
     with contextlib.ExitStack() as sockets:
         local = sockets.enter_context(_local_socket(listening))
-        network = sockets.enter_context(_network_socket(options)) if options.host is not None else None
+        network = sockets.enter_context(network_socket(options)) if options.host is not None else None
         address = _address(network)
         public = options.advertise or (f"http://{address}" if address is not None else "")
         tokens = TokenBook([token_of_digest(options.token_digest)] if options.token_digest else [])
@@ -201,6 +203,26 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
     announce("ended")
 
 
+async def check_start(options: ServeOptions, *, binds: bool) -> None:
+    """Could a daemon be started with these options? Reads what a start reads, and changes nothing: the file, the code,
+    the store, migrated in a private copy where it is older. `binds`: the address is taken for a moment, too.
+
+    Raises what a start would end with.
+    """
+    for problem in owner_problems():
+        if problem.level == "error":
+            where = "" if problem.place in problem.message else f"{problem.place}: "
+            raise InvalidConfig(f"{where}{problem.message}", "Look at everything that is wrong: wakeful check")
+    load(options.tools, options.folder)
+    store = default_store()
+    if await asyncio.to_thread(Path(store).exists):
+        async with read_only_store(str(store)):
+            pass
+    if binds and options.host is not None:
+        with network_socket(options):
+            pass
+
+
 def _problems(living: LivingRuntime) -> list[str]:
     """What a person should see to, in words."""
     found = [*living.problems, *(f"{each.where}: {each.message}" for each in living.supply.problems)]
@@ -261,7 +283,7 @@ def _bound_socket(path: Path) -> Iterator[socket.socket]:
 
 
 @contextlib.contextmanager
-def _network_socket(options: ServeOptions) -> Iterator[socket.socket]:
+def network_socket(options: ServeOptions) -> Iterator[socket.socket]:
     """Raises InvalidRequest for an address that cannot be had."""
     assert options.host is not None
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
@@ -275,7 +297,7 @@ def _network_socket(options: ServeOptions) -> Iterator[socket.socket]:
         except OSError as error:
             raise InvalidRequest(
                 f"{options.address} cannot be listened on: {error.strerror or error}",
-                "Give another one: --port 0 takes any that is free, --listen none takes none.",
+                "Give another port: --port 0 takes any that is free, --listen none takes none.",
             ) from None
         found.listen(BACKLOG)
         found.setblocking(False)

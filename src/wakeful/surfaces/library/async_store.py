@@ -40,6 +40,7 @@ from wakeful.service.operations.artifacts import LIST_ARTIFACTS, SHOW_ARTIFACT, 
 from wakeful.service.operations.calls import EXPLAIN, LIST_UNKNOWN, RESOLVE, CallName, OutcomeOfCall
 from wakeful.service.operations.log import CHECK_LOG
 from wakeful.service.operations.operation import NoRequest
+from wakeful.service.operations.retries import LIST_FAILED, RETRY, SHOW_REPLACEMENT, FailureQuery, TurnRetry
 from wakeful.service.operations.spending import SHOW_COSTS, CostQuestion
 from wakeful.service.operations.threads import (
     DELETE_THREAD,
@@ -88,6 +89,8 @@ if TYPE_CHECKING:
         Artifact,
         ArtifactContent,
         DeletedThread,
+        FailedTurnRecord,
+        SteeredTurn,
         ThreadRecord,
         TurnRecord,
         UnknownCall,
@@ -146,6 +149,39 @@ class AsyncStore(StoredAgents, PathLike[str]):
     async def turn(self, turn: str) -> "TurnRecord":
         """One turn, by its id, its key, or the beginning of its id. Raises TurnNotFound."""
         return await self._perform(SHOW_TURN, TurnName(turn))
+
+    async def failed(
+        self, agent: str | None = None, *, since: datetime | None = None, cause: str | None = None, limit: int = PAGE
+    ) -> "list[FailedTurnRecord]":
+        """Turns that failed or reached a limit, newest first. A `since` without a time zone is local time."""
+        start = None if since is None else round(since.timestamp() * 1_000_000)
+        return await self._perform(LIST_FAILED, FailureQuery(agent, start, cause, checked_limit(limit)))
+
+    async def retry(
+        self,
+        turn: str,
+        *,
+        by: str = "program",
+        usd: str | float | None = None,
+        tokens: int | None = None,
+        model_calls: int | None = None,
+        tool_calls: int | None = None,
+        seconds: float | None = None,
+        subtasks: int | None = None,
+        max_steps: int | None = None,
+    ) -> "SteeredTurn":
+        """Open a failed turn again: whoever runs its agent goes on with it, and `wakeful.retry` runs it here.
+
+        After a limit, say what the turn may use in all, what it has used included. Raises RetryRefused.
+        """
+        money = None if usd is None else str(usd)
+        asked = TurnRetry(turn, by, money, tokens, model_calls, tool_calls, seconds, subtasks, max_steps)
+        return await self._perform(RETRY, asked)
+
+    async def replacement(self, turn: str) -> str:
+        """A message to send in the place of a failed turn: what it asked, and the calls that have finished."""
+        found = await self._perform(SHOW_REPLACEMENT, TurnName(turn))
+        return found.text
 
     async def threads(self, agent: str | None = None, *, limit: int = PAGE) -> "list[ThreadRecord]":
         """Conversations, the most recently used first."""

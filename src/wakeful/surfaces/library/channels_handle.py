@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from wakeful.contracts.channels import ChannelKind
 from wakeful.surfaces.library.argument_checks import checked_arguments
+from wakeful.surfaces.library.tool_refusals import open_to_tools
 
 if TYPE_CHECKING:
     from wakeful.service import Engine
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 
 @checked_arguments
+@open_to_tools("list")
 class ChannelsHandle:
     """The channels of a runtime: `rt.channels`.
 

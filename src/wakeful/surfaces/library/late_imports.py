@@ -9,10 +9,12 @@ from wakeful.service.commands.client_requests import time_out_late_requests
 from wakeful.service.commands.interruption import cancel_turn, interrupt_turn
 from wakeful.service.commands.steering import interject, pause_turn
 from wakeful.service.commands.turn_claims import recall
-from wakeful.service.commands.turns import resume_turn, run_turn
+from wakeful.service.commands.turn_retries import retry_turn
+from wakeful.service.commands.turns import agent_named, resume_turn, run_turn
 from wakeful.service.queries.turns import find_turn
 
 __all__ = [
+    "agent_named",
     "cancel_turn",
     "find_turn",
     "interject",
@@ -21,6 +23,7 @@ __all__ = [
     "pause_turn",
     "recall",
     "resume_turn",
+    "retry_turn",
     "run_turn",
     "new_engine",
     "time_out_late_requests",

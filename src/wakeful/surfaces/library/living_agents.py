@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.values import JsonValue
 from wakeful.surfaces.library.argument_checks import checked_arguments
+from wakeful.surfaces.library.tool_refusals import open_to_tools
 
 if TYPE_CHECKING:
     from wakeful.contracts.file_problems import FileProblem
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 
 @checked_arguments
+@open_to_tools(
+    "agents", "agent", "revisions", "diff", "definition", "problems", "tasks", "task", "task_output", "children"
+)
 class LivingAgents:
     """What `Runtime` can do with its agents, besides talking to them."""
 

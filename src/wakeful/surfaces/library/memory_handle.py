@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from wakeful.service.operations.memory import PAGE
 from wakeful.surfaces.library.argument_checks import checked_arguments
+from wakeful.surfaces.library.tool_refusals import open_to_tools
 
 if TYPE_CHECKING:
     from wakeful.service import Engine
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
 
 @checked_arguments
+@open_to_tools("list", "show", "working")
 class MemoryHandle:
     """The memory of one agent of a runtime: `rt.memory("ops")`.
 

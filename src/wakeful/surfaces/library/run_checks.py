@@ -17,7 +17,7 @@ from wakeful.contracts.workflows import WorkflowGraph
 from wakeful.service import Agent, AgentTool
 
 if TYPE_CHECKING:
-    from wakeful.service import Store
+    from wakeful.service import Engine, RunRequest, Store
     from wakeful.service.run_result import RunResult
 
 StorePlace: TypeAlias = "Store | str | PathLike[str] | None"
@@ -110,8 +110,16 @@ def existing_store(store: StorePlace) -> StorePlace:
     return store
 
 
-def with_advice(result: "RunResult[Any]", store: StorePlace) -> "RunResult[Any]":
-    """A run that is only in memory and waits for somebody says what would have helped."""
+async def settled(
+    engine: "Engine", result: "RunResult[Any]", request: "RunRequest", store: StorePlace
+) -> "RunResult[Any]":
+    """A run that is only in memory cannot wait. One that does for a provider fails, any other says what would help."""
+    if result.waiting_for == "provider" and _is_memory(store):
+        from wakeful.service.commands.turns import give_up_waiting
+
+        result = await give_up_waiting(engine, result, request)
+        result.message = f"{result.message}; this run has no store to wait in: {ADD_STORE}"
+        return result
     advice = {"approval_required": ADD_EITHER, "runtime_tool_pending": ADD_FOR_CLIENT}.get(result.status)
     if advice is not None and _is_memory(store):
         result.message = f"{result.message}, and this run has no store to wait in: {advice}"

@@ -8,6 +8,7 @@ from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import InvalidConfig
 from wakeful.contracts.model_settings import ModelSettings, checked_settings
+from wakeful.contracts.retries import Retry
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.service import Agent, Ask, Hook, ModelChoice, Tool, ToolSource, any_named, checked_hooks
@@ -43,6 +44,7 @@ class RunOptions(TypedDict, total=False):
     tools: Sequence[Tool[Any] | ToolSource] | None
     settings: ModelSettings | Mapping[str, Any] | None
     hooks: Sequence[Hook | Ask]
+    retry: Retry | None
 
 
 def request_of(
@@ -63,6 +65,7 @@ def request_of(
     tools: Sequence[Tool[Any] | ToolSource] | None = None,
     settings: ModelSettings | Mapping[str, Any] | None = None,
     hooks: Sequence[Hook | Ask] = (),
+    retry: Retry | None = None,
 ) -> "RunRequest":
     """A request, or an error that says what is not there yet."""
     if not isinstance(agent, Agent):
@@ -73,7 +76,7 @@ def request_of(
     from wakeful.service import MessageOrigin, RunRequest
 
     return RunRequest(
-        _with(agent, model, instructions, tools, settings),
+        _with(agent, model, instructions, tools, settings, retry),
         prompt,
         deps=deps,
         context=context,
@@ -95,8 +98,11 @@ def _with(
     instructions: Instructions,
     tools: Sequence[Tool[Any] | ToolSource] | None,
     settings: ModelSettings | Mapping[str, Any] | None,
+    retry: Retry | None,
 ) -> Agent[Any, Any]:
     """The agent with this run's overrides."""
+    if retry is not None:
+        agent = agent.changed(retry=retry)
     if model is None and instructions is None and tools is None and settings is None:
         return agent
     if model is not None:
@@ -109,6 +115,11 @@ def _with(
         needed = [name for name in agent.hitl_tools if _is_among(name, tools) or _is_built_in(name, agent)]
         changes |= {"tools": tools, "hitl_tools": needed}
     return agent.changed(**changes)
+
+
+def patient(agents: Iterable[Agent[Any, Any]], retry: Retry | None) -> list[Agent[Any, Any]]:
+    """The agents with the patience of a call."""
+    return list(agents) if retry is None else [agent.changed(retry=retry) for agent in agents]
 
 
 def _is_among(pattern: str, tools: Sequence[Any]) -> bool:

@@ -11,12 +11,21 @@ from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import AgentBusy, AgentMissing, ToolMissing
 from wakeful.contracts.model_settings import ModelSettings
+from wakeful.contracts.retries import Retry
 from wakeful.contracts.tools import Principal
 from wakeful.contracts.values import JsonValue
 from wakeful.service import Agent, Ask, Hook, ModelChoice, Tool, ToolSource
 from wakeful.service.entrance import arrivals
-from wakeful.surfaces.library.run_checks import StorePlace, check_prompt, check_store, existing_store, with_advice
-from wakeful.surfaces.library.run_options import NO_CONTEXT, Approver, History, Instructions, RunOptions, request_of
+from wakeful.surfaces.library.run_checks import StorePlace, check_prompt, check_store, existing_store, settled
+from wakeful.surfaces.library.run_options import (
+    NO_CONTEXT,
+    Approver,
+    History,
+    Instructions,
+    RunOptions,
+    patient,
+    request_of,
+)
 from wakeful.surfaces.library.sync import wait_for
 
 if TYPE_CHECKING:
@@ -56,12 +65,15 @@ async def run(
     tools: Sequence[Tool[Any] | ToolSource] | None = None,
     settings: ModelSettings | Mapping[str, Any] | None = None,
     hooks: Sequence[Hook | Ask] = (),
+    retry: Retry | None = None,
 ) -> "RunResult[Any]":
     """Run an agent on a prompt until it answers, waits or is stopped.
 
     A message of a thread waits for those before it; with `supersede`, they are stopped first.
     `model` replaces the agent's model and its fallbacks in this run.
     With `key`, the same line also resumes the run after a crash and returns its stored result once it is finished.
+    `retry` says how long to wait while no model answers; after that the run returns with status `waiting`, and the
+    same line with its `key`, `resume` or `resume_all` continues it.
     Cancelling the task is like a crash: what is open is settled when the run is taken up again.
     """
     await arrivals.enter()
@@ -82,13 +94,15 @@ async def run(
         tools=tools,
         settings=settings,
         hooks=hooks,
+        retry=retry,
     )
     check_prompt(prompt)
     check_store(request.agent, store, key=key, thread=thread, approver=approver)
     from wakeful.surfaces.library import late_imports
 
     async with late_imports.opened_store(store) as opened:
-        return with_advice(await late_imports.run_turn(late_imports.new_engine(opened), request), store)
+        engine = late_imports.new_engine(opened)
+        return await settled(engine, await late_imports.run_turn(engine, request), request, store)
 
 
 @overload
@@ -109,9 +123,11 @@ run_sync.__signature__ = inspect.signature(run)  # type: ignore[attr-defined]  #
 
 
 async def resume(
-    store: StorePlace, turn_id: str, agents: Iterable[Agent[Any, Any]], deps: Any = None
+    store: StorePlace, turn_id: str, agents: Iterable[Agent[Any, Any]], deps: Any = None, retry: Retry | None = None
 ) -> "RunResult[Any]":
     """Take a turn up where it was, also one that was paused. Code comes from `agents`, never from the store.
+
+    A provider that it waits for is asked at once, whenever it was to be asked.
 
     `turn_id` is its id, its key or the beginning of its id.
     """
@@ -120,18 +136,45 @@ async def resume(
     async with late_imports.opened_store(existing_store(store)) as opened:
         row = await late_imports.find_turn(opened, turn_id)
         return await late_imports.resume_turn(
-            late_imports.new_engine(opened), row.turn_id, list(agents), deps=deps, lift_pause=True
+            late_imports.new_engine(opened), row.turn_id, patient(agents, retry), deps=deps, lift_pause=True
         )
 
 
-async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps: Any = None) -> "list[RunResult[Any]]":
+async def retry(
+    store: StorePlace,
+    turn_id: str,
+    agents: Iterable[Agent[Any, Any]],
+    deps: Any = None,
+    *,
+    budget: Budget | None = None,
+    max_steps: int | None = None,
+) -> "RunResult[Any]":
+    """Try a failed turn again: the same turn goes on where it failed, and calls that have finished stay finished.
+
+    `turn_id` is its id, its key or the beginning of its id. After a limit, `budget` (or `max_steps`) says what the turn
+    may use in all, what it has used included. Raises RetryRefused for a turn that cannot be tried again.
+    """
+    from wakeful.surfaces.library import late_imports
+
+    async with late_imports.opened_store(existing_store(store)) as opened:
+        system = late_imports.new_engine(opened)
+        row = await late_imports.find_turn(opened, turn_id)
+        supplied = list(agents)
+        late_imports.agent_named(row, supplied)
+        await late_imports.retry_turn(system, row.turn_id, requested_by="program", budget=budget, max_steps=max_steps)
+        return await late_imports.resume_turn(system, row.turn_id, supplied, deps=deps, lift_pause=True)
+
+
+async def resume_all(
+    store: StorePlace, agents: Iterable[Agent[Any, Any]], deps: Any = None, retry: Retry | None = None
+) -> "list[RunResult[Any]]":
     """Take up every unfinished turn; one that was paused rests on.
 
     A turn whose agent or tools are missing is left as it is, and its result says so.
     """
     from wakeful.surfaces.library import late_imports
 
-    supplied = list(agents)
+    supplied = patient(agents, retry)
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(system: "Engine", row: "TurnRow") -> "RunResult[Any] | None":
@@ -143,6 +186,7 @@ async def resume_all(store: StorePlace, agents: Iterable[Agent[Any, Any]], deps:
             except (AgentMissing, ToolMissing) as missing:
                 result = await late_imports.recall(system, row, None)
                 result.message = result.message or missing.message
+                result.status, result.waiting_for = "waiting", "code"
                 return result
 
     async with late_imports.opened_store(existing_store(store)) as opened:

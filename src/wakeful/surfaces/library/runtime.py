@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from wakeful.contracts.budgets import Budget
 from wakeful.contracts.content import Prompt
 from wakeful.contracts.errors import InvalidRequest, InvalidValue
 from wakeful.contracts.messages import Priority
@@ -20,6 +21,7 @@ from wakeful.surfaces.library.runtime_feed import RuntimeFeed
 from wakeful.surfaces.library.runtime_triggers import RuntimeTriggers
 from wakeful.surfaces.library.runtime_workflows import RuntimeWorkflows
 from wakeful.surfaces.library.runtime_workspaces import RuntimeWorkspaces
+from wakeful.surfaces.library.tool_refusals import open_to_tools
 
 if TYPE_CHECKING:
     from wakeful.contracts.envelope import RuntimeEvent
@@ -44,9 +46,16 @@ if TYPE_CHECKING:
 
 STORE, AGENTS = "wakeful.db", "agents"
 """The database and the folder of files, in a home."""
+_SENDING = ("send", "receive", "wake")
+_READING = (
+    *("message", "answer", "settled", "check", "notices", "timers", "work_items", "briefs"),
+    *("memory", "closure", "why", "follow"),
+)
+"""What a tool of an agent may call."""
 
 
 @checked_arguments
+@open_to_tools(*_SENDING, *_READING)
 class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkflows, RuntimeWorkspaces):
     """Agents that live: `async with Runtime("home", agents=[ops]) as rt: await rt.send("ops", "Check the backups.")`.
 
@@ -257,6 +266,19 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkflows, Runt
     async def answer(self, message: "SentMessage | str") -> "RunResult[Any]":
         """Wait until the turn that takes a message has ended or rests on somebody, and give its result."""
         return await self._here.answer(_message_id(message))
+
+    async def retry(
+        self, turn: str, *, by: str = "program", budget: Budget | None = None, max_steps: int | None = None
+    ) -> None:
+        """Try a failed turn again. It goes on where it failed, and calls that have finished stay finished; `answer` of
+        its message gives the result. After a limit, `budget` says what it may use in all. Raises RetryRefused.
+        """
+        from wakeful.service.commands.turn_retries import retry_turn
+        from wakeful.service.queries.turns import find_turn
+
+        engine = self._here.engine
+        row = await find_turn(engine.store, turn)
+        await retry_turn(engine, row.turn_id, requested_by=by, budget=budget, max_steps=max_steps)
 
     async def compact(self, *, dry_run: bool = False) -> "RetentionReport":
         """Remove now what has reached its age, instead of waiting until the runtime does it by itself."""

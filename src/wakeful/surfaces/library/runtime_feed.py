@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from wakeful.surfaces.library.argument_checks import checked_arguments
+from wakeful.surfaces.library.tool_refusals import open_to_tools
 
 if TYPE_CHECKING:
     from wakeful.service.living_runtime import LivingRuntime
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 @checked_arguments
+@open_to_tools("feed", "tail", "replayed", "transcript")
 class RuntimeFeed:
     """What `Runtime` does with the feed over all agents."""
 

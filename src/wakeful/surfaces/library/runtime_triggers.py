@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from wakeful.surfaces.library.argument_checks import checked_arguments
+from wakeful.surfaces.library.tool_refusals import open_to_tools
 
 if TYPE_CHECKING:
     from wakeful.contracts.triggers import Signature
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 
 @checked_arguments
+@open_to_tools("deliver", "triggers")
 class RuntimeTriggers:
     """What `Runtime` does with triggers. A trigger is named by its id, as `AGENT/NAME`, or by `AGENT` alone."""
 

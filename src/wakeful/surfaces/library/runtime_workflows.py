@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.values import JsonValue
 from wakeful.surfaces.library.argument_checks import checked_arguments
+from wakeful.surfaces.library.tool_refusals import open_to_tools
 
 if TYPE_CHECKING:
     from wakeful.contracts.workflows import SavedWorkflow
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 
 @checked_arguments
+@open_to_tools("workflows", "workflow_run", "workflow_runs")
 class RuntimeWorkflows:
     """A part of `Runtime`."""
 

@@ -4,6 +4,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from wakeful.surfaces.library.argument_checks import checked_arguments
+from wakeful.surfaces.library.tool_refusals import open_to_tools
 
 if TYPE_CHECKING:
     from wakeful.contracts.workspaces import WorkspaceMode
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 
 @checked_arguments
+@open_to_tools("workspaces")
 class RuntimeWorkspaces:
     """A part of `Runtime`."""
 

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
         Artifact,
         ArtifactContent,
         DeletedThread,
+        FailedTurnRecord,
         SpendingLimit,
+        SteeredTurn,
         ThreadRecord,
         TurnRecord,
         UnknownCall,
@@ -111,6 +113,47 @@ class StoreHandle(PathLike[str]):
     def turn(self, turn: str) -> "TurnRecord":
         """One turn, by its id, its key, or the beginning of its id. Raises TurnNotFound."""
         return wait_outside_loop(self._store.turn(turn))
+
+    def failed(
+        self, agent: str | None = None, *, since: datetime | None = None, cause: str | None = None, limit: int = PAGE
+    ) -> "list[FailedTurnRecord]":
+        """Turns that failed or reached a limit, newest first. A `since` without a time zone is local time."""
+        return wait_outside_loop(self._store.failed(agent, since=since, cause=cause, limit=limit))
+
+    def retry(
+        self,
+        turn: str,
+        *,
+        by: str = "program",
+        usd: str | float | None = None,
+        tokens: int | None = None,
+        model_calls: int | None = None,
+        tool_calls: int | None = None,
+        seconds: float | None = None,
+        subtasks: int | None = None,
+        max_steps: int | None = None,
+    ) -> "SteeredTurn":
+        """Open a failed turn again: whoever runs its agent goes on with it, and `wakeful.retry` runs it here.
+
+        After a limit, say what the turn may use in all, what it has used included. Raises RetryRefused.
+        """
+        return wait_outside_loop(
+            self._store.retry(
+                turn,
+                by=by,
+                usd=usd,
+                tokens=tokens,
+                model_calls=model_calls,
+                tool_calls=tool_calls,
+                seconds=seconds,
+                subtasks=subtasks,
+                max_steps=max_steps,
+            )
+        )
+
+    def replacement(self, turn: str) -> str:
+        """A message to send in the place of a failed turn: what it asked, and the calls that have finished."""
+        return wait_outside_loop(self._store.replacement(turn))
 
     def threads(self, agent: str | None = None, *, limit: int = PAGE) -> "list[ThreadRecord]":
         """Conversations, the most recently used first."""

@@ -27,7 +27,7 @@ from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.turns import run_turn
 from wakeful.service.entrance import arrivals
 from wakeful.service.run_result import RunResult
-from wakeful.surfaces.library.run_checks import StorePlace, check_prompt, check_store, with_advice
+from wakeful.surfaces.library.run_checks import StorePlace, check_prompt, check_store, settled
 from wakeful.surfaces.library.run_options import RunOptions, request_of
 from wakeful.surfaces.library.runs import run
 from wakeful.views.partial_answer import PartialAnswer
@@ -82,7 +82,7 @@ class StreamedRun(Generic[Out]):
                 result = await run_turn(self._system, self._request)
                 if self._view is not None and not self._view.ended:
                     self.facts(result.facts())  # it was finished before: shown from the log
-                return with_advice(result, self._store)
+                return await settled(self._system, result, self._request, self._store)
         finally:
             self._events.put_nowait(None)
 

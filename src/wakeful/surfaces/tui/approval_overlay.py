@@ -10,16 +10,23 @@ import os
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from wakeful.surfaces.tui.conversation import Line
+from wakeful.surfaces.tui.conversation import Line, Tone
 from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overlays import Overlay
-from wakeful.surfaces.tui.screen_text import folded
+from wakeful.surfaces.tui.screen_text import folded, harmless
 from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.surfaces.tui.wishes import DecisionWish, QuestionWish, Wish
 from wakeful.views.approval_details import DECIDED
-from wakeful.views.presentation.plain_text import arguments_text, json_text
+from wakeful.views.presentation.call_lines import CallExcerpt, argument_lines, excerpt_of, is_recorded_whole
+from wakeful.views.presentation.call_lines import Tone as CallTone
+from wakeful.views.presentation.plain_text import counted, json_text
 
 SCOPES = ("call", "tool")
+LETS_RUN = frozenset({"approve", "edit", "always"})
+"""Decisions that let a call run: offered once the call was shown whole."""
+TONES: Mapping[CallTone, Tone] = {"plain": "agent", "added": "added", "removed": "removed"}
+LEAST, AROUND = 4, 5
+"""Lines that a call is given at least, and lines of the pane that stand round it."""
 BEHIND = 3
 """Messages that are named of those that wait."""
 
@@ -36,6 +43,8 @@ class ApprovalOverlay(Overlay):
         self.approvals: list[Record] = []
         self.chosen: str | None = None
         self._whole = False
+        self._opened: set[str] = set()
+        """Calls that are too long for the pane and were shown whole."""
         self._is_read = False
         self._round: Record = {}
         """What stands round the one that was shown when it was read."""
@@ -62,7 +71,7 @@ class ApprovalOverlay(Overlay):
             return {}
         if shown["kind"] != "approval":
             return {"r": "reply", "v": "all"}
-        may = set(shown["decisions"])
+        may = set(shown["decisions"]) - (set() if self._is_seen(shown) else LETS_RUN)
         needs = {"y": "approve", "n": "reject", "e": "edit", "!": "always"}
         return {key: words for key, words in self.keys.items() if key not in needs or needs[key] in may}
 
@@ -116,6 +125,7 @@ class ApprovalOverlay(Overlay):
                 return _asked("answer: ", "", name, "answer")
             case _:
                 self._whole = not self._whole
+                self._opened.add(name)
                 self.lines = self._lines()
                 self.draw()
                 return None
@@ -136,10 +146,7 @@ class ApprovalOverlay(Overlay):
         found += _block(f"{shown.get('tool') or 'question'}{where}{sandbox}", self.room, "you")
         if not shown["prompt"].startswith(f"Run {shown.get('tool')}("):  # else it says what the arguments say
             found += _block(shown["prompt"], self.room, "agent")
-        if shown["arguments"]:
-            short = arguments_text(shown["arguments"], 3 * self.room)
-            text = json_text(shown["arguments"], indent=1) if self._whole else short
-            found += _block(text, self.room, "agent", indent="|   ")
+        found += self._call(shown)
         reasons = [f"asks because: {shown['reason']}"] if shown.get("reason") else []
         reasons += [f"it had read: {', '.join(around['had_read'])}"] if around.get("had_read") else []
         whole = "   ".join(reasons)
@@ -151,6 +158,36 @@ class ApprovalOverlay(Overlay):
         if self._whole:
             names = ("approval_id", "turn_id", "call_id", "thread", "arguments_sha256", "injected_args", "approvers")
             found += [line for name in names for line in _block(f"{name}: {shown.get(name)}", self.room, "quiet")]
+        return found
+
+    def _arguments(self, shown: Record) -> Mapping[str, Any]:
+        """Those that are too long for a list stand in what was read of this one."""
+        found: Mapping[str, Any] = shown["arguments"] if self.is_stale else self._round["arguments"]
+        return found
+
+    def _excerpt(self, shown: Record) -> CallExcerpt:
+        arguments = self._arguments(shown)
+        lines = argument_lines(shown.get("tool") or "", arguments, self.room - 4) if arguments else []
+        return excerpt_of(lines, arguments, max(self.size.height - AROUND, LEAST))
+
+    def _is_seen(self, shown: Record) -> bool:
+        """Was the call shown whole, so that it may be let through?"""
+        if not is_recorded_whole(self._arguments(shown)):
+            return False
+        return self._excerpt(shown).is_whole or shown["approval_id"] in self._opened
+
+    def _call(self, shown: Record) -> list[Line]:
+        """Its arguments as they were written; with `v` as JSON, all of them."""
+        if self._whole:
+            arguments = self._arguments(shown)
+            text = json_text(arguments, indent=1) if arguments else ""
+            return _block(text, self.room, "agent", indent="|   ") if text else []
+        excerpt = self._excerpt(shown)
+        found = [Line(f"|   {harmless(each.text)}", TONES[each.tone]) for each in excerpt.lines]
+        if excerpt.left_out:
+            found.append(Line(f"|   ... {counted(excerpt.left_out, 'more line')}: v shows all of it", "you"))
+        elif not excerpt.is_whole:
+            found.append(Line("|   the whole call is too long to be shown: wakeful approvals show", "you"))
         return found
 
     def _over(self) -> list[str]:

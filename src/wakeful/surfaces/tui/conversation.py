@@ -11,7 +11,7 @@ from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.views.presentation.display_modes import DisplayMode, detail_lines, is_shown
 from wakeful.views.presentation.feed_entries import FeedEntry
 
-Tone: TypeAlias = Literal["you", "agent", "needs_you", "failed", "quiet"]
+Tone: TypeAlias = Literal["you", "agent", "needs_you", "failed", "quiet", "added", "removed"]
 MOST_ENTRIES: Final = 1_000
 """Of one conversation, in memory. The transcript has all of it."""
 NAME_WIDTH: Final = 10

@@ -1,12 +1,11 @@
 """Panes with more of one thing: what was spent, and what a task has put out."""
 
-from datetime import datetime
 from typing import Final
 
 from wakeful.surfaces.tui.conversation import Line
 from wakeful.surfaces.tui.home_client import HomeClient, Record
 from wakeful.surfaces.tui.overlays import Overlay
-from wakeful.surfaces.tui.overview import cut_line, money
+from wakeful.surfaces.tui.overview import cut_line, money, spent_of
 from wakeful.surfaces.tui.screen_text import folded, padded
 from wakeful.surfaces.tui.shown_times import ShownTimes
 from wakeful.views.presentation.plain_text import counted, short
@@ -25,26 +24,24 @@ class CostOverlay(Overlay):
         return self.heading
 
     async def read(self) -> list[Line]:
-        midnight = self.times.now().replace(hour=0, minute=0, second=0, microsecond=0)
-        by_agent, by_model = await self._cost(midnight, "agent"), await self._cost(midnight, "model")
+        by_agent, by_model = await self.client.cost_today("agent"), await self.client.cost_today("model")
         found = [Line("AGENT", "quiet"), *self._groups(by_agent)]
         found += [Line("MODEL", "quiet"), *self._groups(by_model), Line("LIMITS", "quiet")]
         limits = [self._limit(each) for each in await self.client.budgets()]
         found += limits or [Line("  none; set one: per_day in the agent's file, or budget of wakeful.toml")]
         total = by_agent["total"]
-        found += [Line(""), Line(f"total {money(total['cost'])}, {counted(total['calls'], 'call')}", "you")]
+        found += [Line(""), Line(f"total {money(spent_of(total))}, {counted(total['calls'], 'call')}", "you")]
+        if float(total.get("cut_off", "0")):
+            found.append(Line(f"of it {money(total['cut_off'])} held for requests that were cut off"))
         if total.get("unpriced_calls"):
             many = counted(total["unpriced_calls"], "call")
             found.append(Line(f"{many} without a known price: the true total is higher"))
         return found
 
-    async def _cost(self, since: datetime, by: str) -> Record:
-        return await self.client.cost_since(since, by)
-
     def _groups(self, cost: Record) -> list[Line]:
-        rows = sorted(cost["groups"].items(), key=lambda row: float(row[1]["cost"]), reverse=True)
+        rows = sorted(cost["groups"].items(), key=lambda row: spent_of(row[1]), reverse=True)
         shown = [
-            f"  {padded(name, NAME)} {money(row['cost']):>9}  {counted(row['calls'], 'call')}, "
+            f"  {padded(name, NAME)} {money(spent_of(row)):>9}  {counted(row['calls'], 'call')}, "
             f"{row['input_tokens']:,} in, {row['output_tokens']:,} out"
             for name, row in rows
         ]

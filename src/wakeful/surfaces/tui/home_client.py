@@ -1,7 +1,6 @@
 """What the terminal UI asks of the process that serves the home, and where. Every path it knows stands here."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from datetime import datetime
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -46,8 +45,8 @@ class HomeClient:
     async def budgets(self) -> list[Record]:
         return await self._list("/budgets")
 
-    async def cost_since(self, since: datetime, by: str = "agent") -> Record:
-        return await self._one("/cost", by=by, since=int(since.timestamp() * 1_000_000))
+    async def cost_today(self, by: str = "agent") -> Record:
+        return await self._one("/cost", by=by, today="true")
 
     async def cost_of(self, turn: str) -> Record:
         return await self._one("/cost", by="model", turn=turn)

@@ -22,7 +22,14 @@ from wakeful.surfaces.tui.wishes import CommandWish, QuestionWish, Wish
 from wakeful.views.presentation.plain_text import json_text, short
 
 EVENTS: Final = 100
-STYLES: Final[Mapping[str, str]] = {"you": "bold", "needs_you": "bold reverse", "failed": "bold", "quiet": "dim"}
+STYLES: Final[Mapping[str, str]] = {
+    "you": "bold",
+    "needs_you": "bold reverse",
+    "failed": "bold",
+    "quiet": "dim",
+    "added": "green",
+    "removed": "red",
+}
 
 
 def content_of(lines: Sequence[Line]) -> Content:

@@ -124,6 +124,8 @@ def overview_of(
     for agent, depth in _in_families(agents):
         name = agent["agent"]
         state = STATES.get(agent["status"], str(agent["status"]))
+        if agent.get("waiting_for"):
+            state = f"waits for {agent['waiting_for']}"
         if name in waiting and state not in ("PAUSED", "STOPPED"):
             state = "NEEDS YOU"
         at = briefs.get(name)
@@ -132,7 +134,7 @@ def overview_of(
                 name=name,
                 state=state if not agent.get("reason") else f"{state}: {agent['reason']}",
                 next=f"{times.at(due[name])} ({times.from_now(due[name])})" if name in due else "",
-                today=money(groups[name]["cost"]) if name in groups else "",
+                today=money(spent_of(groups[name])) if name in groups else "",
                 last="" if at is None else times.at(at),
                 depth=depth,
             )
@@ -158,13 +160,20 @@ def _in_families(agents: Sequence[Record]) -> list[tuple[Record, int]]:
 
 
 def _spent(cost: Record, budgets: Sequence[Record]) -> str:
-    spent = f"today {money(cost.get('total', {}).get('cost', '0'))}"
+    total = cost.get("total", {})
+    spent = f"today {money(spent_of(total))}"
     for each in budgets:
         if each["scope"] == "runtime" and each["window"] == "day":
             spent = (
                 f"today {money(each['spent_usd'])} of {money(float(each['limit_usd']) + float(each['granted_usd']))}"
             )
-    return spent
+    held = total.get("cut_off", "0")
+    return f"{spent} ({money(held)} held)" if float(held) else spent
+
+
+def spent_of(line: Record) -> float:
+    """What budgets count: the cost, and what was reserved for requests that were cut off."""
+    return float(line.get("cost", "0")) + float(line.get("cut_off", "0"))
 
 
 def money(usd: str | float) -> str:
@@ -222,8 +231,7 @@ class OverviewReader:
 
     async def _read_money(self, now: datetime) -> tuple[Record, list[Record]]:
         if self._money is None or now.timestamp() - self._money[0] >= MONEY_SECONDS:
-            midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-            self._money = now.timestamp(), await self._client.cost_since(midnight), await self._client.budgets()
+            self._money = now.timestamp(), await self._client.cost_today(), await self._client.budgets()
         return self._money[1], self._money[2]
 
 

@@ -191,13 +191,13 @@ class _RunningItem:
             if not self._is_stopped or this is None or this.cancelling():
                 raise
             raise ToolReported(
-                ToolError(kind="command_stopped", message=_STOPPED, recovery_hint="see how far it came")
+                ToolError(kind=command_runs.STOPPED_KIND, message=_STOPPED, recovery_hint=command_runs.STOPPED_HINT)
             ) from None
 
 
 def _was_stopped(record: dict[str, Any]) -> bool:
     error = record.get("error")
-    return isinstance(error, dict) and error.get("kind") == "command_stopped"
+    return isinstance(error, dict) and error.get("kind") == command_runs.STOPPED_KIND
 
 
 _STOPPED = "everything was paused or stopped"

@@ -17,11 +17,15 @@ from wakeful.sandbox.own_code import NEW_ENVIRONMENT
 from wakeful.sandbox.places import is_below
 from wakeful.tools.context import RunContext
 from wakeful.tools.local import denials
+from wakeful.tools.local.custody_records import CustodyRecord
 from wakeful.tools.local.output_budget import both_ends
-from wakeful.tools.local.repository_custody import CustodyRecord, RepositoryCustody
+from wakeful.tools.local.repository_custody import RepositoryCustody
 from wakeful.tools.local.repository_history import Note
 
 MAX_TIMEOUT_MS = 600_000
+STOPPED_KIND = "command_stopped"
+"""The kind of failure of a command that somebody outside its turn had ended."""
+STOPPED_HINT = "see how far it came before you run it again"
 _SAID_CHARS = 1_200
 """Of each stream, in the details of an error."""
 _SHELLS = ("bash", "sh")
@@ -266,8 +270,15 @@ async def _stopped(sandbox: Sandbox, ctx: RunContext[Any], ended: CommandEnd, ti
             f"the folders that the command may write grew by more than {limits['growth_bytes']:,} bytes; it was killed",
             "write less, and remove what is not needed; what it wrote is still there",
         ),
+        "request": (
+            STOPPED_KIND,
+            "everything was paused or stopped, and the command was ended with everything it had started",
+            STOPPED_HINT,
+        ),
     }[ended.stopped or "timeout"]
-    details = {"limit": ended.stopped, "duration_ms": round(ended.duration_ms), **await _said(ctx, ended)}
+    details = {"duration_ms": round(ended.duration_ms), **await _said(ctx, ended)}
+    if ended.stopped != "request":
+        details = {"limit": ended.stopped, **details}
     return ToolReported(ToolError(kind=kind, message=message, details=details, recovery_hint=hint))
 
 

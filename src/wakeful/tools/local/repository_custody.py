@@ -21,7 +21,6 @@ import stat
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from wakeful.sandbox.confinement import Sandbox
@@ -29,9 +28,11 @@ from wakeful.sandbox.places import is_below
 from wakeful.sandbox.repositories import Census, Repository, run_by_git, walk_files
 from wakeful.settings.home import home
 from wakeful.tools.local import repository_history
+from wakeful.tools.local.custody_records import CustodyRecord, RepositoryBefore, key_of
 from wakeful.tools.local.git_settings import harmless, only_follows_branches
 from wakeful.tools.local.held_files import (
     HeldContent,
+    content_of,
     contents_of,
     first_link,
     held_areas,
@@ -39,34 +40,12 @@ from wakeful.tools.local.held_files import (
     text_of,
     write_again,
 )
-from wakeful.tools.local.repository_copy import RepositoryCopy
 from wakeful.tools.local.repository_history import Note
 from wakeful.tools.local.repository_shelf import KEPT, Shelf, mend_after_kills, set_aside
 from wakeful.workspaces.git import GitFailed, run_git
 
-
-@dataclass(slots=True)
-class RepositoryBefore:
-    """One repository before a command."""
-
-    repository: Repository
-    areas: tuple[str, ...]
-    """Files and folders that are held."""
-    held: dict[str, HeldContent]
-    tips: dict[str, str]
-    """What its references named; empty for a repository that commands made."""
-    copy: RepositoryCopy | None
-
-
-@dataclass(slots=True)
-class CustodyRecord:
-    """Everything that was there before a command."""
-
-    repositories: dict[str, RepositoryBefore] = field(default_factory=dict)
-    links: frozenset[str] = frozenset()
-    notes: list[Note] = field(default_factory=list)
-    is_whole: bool = True
-    """False where there were too many folders to look through."""
+_records: "weakref.WeakSet[CustodyRecord]" = weakref.WeakSet()
+"""Of every command of this process that nobody has looked at since."""
 
 
 def custody_of(sandbox: Sandbox) -> "RepositoryCustody":
@@ -117,14 +96,27 @@ class RepositoryCustody:
                 record.notes.append(Note(text, self._roots[0], False))
             for repository in found.repositories:
                 if repository.git not in record.repositories or repository.link is not None:
-                    record.repositories[_key(repository)] = self._seen(repository, record.notes)
+                    record.repositories[key_of(repository)] = self._seen(repository, record.notes)
             self._under_way += 1
+            _records.add(record)
             return record
+
+    def before_it_began(self, kept: CustodyRecord) -> CustodyRecord:
+        """The same for a command that another process began, and whose picture was kept: what is new since then is the
+        command's. Copies of histories are made of what is there now."""
+        now = self.before()
+        for key, before in kept.repositories.items():
+            before.copy = now.repositories[key].copy if key in now.repositories else None
+        kept.notes += now.notes
+        _records.discard(now)
+        _records.add(kept)
+        return kept
 
     def after(self, record: CustodyRecord) -> list[Note]:
         """To be called once, when the command and everything it started has ended."""
         with self._lock:
             self._under_way -= 1
+            _records.discard(record)
             try:
                 return self._look_at(record)
             finally:
@@ -144,10 +136,10 @@ class RepositoryCustody:
             if link not in record.links:
                 Path(link).unlink(missing_ok=True)
                 notes.append(Note(f"{link} was a link to a repository elsewhere; it was removed", link, True))
-        known = {_key(each.repository) for each in record.repositories.values()}
+        known = {each.key for each in record.repositories.values()}
         gits = {each.git for each in found.repositories}
         for repository in found.repositories:
-            if _key(repository) not in known:
+            if key_of(repository) not in known:
                 notes += self._judge_new(repository, gits)
         for before in record.repositories.values():
             if not self._under_way and before.copy is not None and (shelf := self._copies.get(before.repository.git)):
@@ -220,7 +212,7 @@ class RepositoryCustody:
             if was == found or self._is_allowed(before.repository, path, was, found):
                 continue
             kept = set_aside(self._home, path, found)
-            write_again(path, was)
+            _put_back(path, was)
             how = "made" if was is None else "changed" if found is not None else "removed"
             text = f"{path}, which git obeys or runs, was {how} while the command ran; it is as it was before{kept}"
             notes.append(Note(text, path, is_undone=True))
@@ -278,7 +270,7 @@ class RepositoryCustody:
             if path == repository.link:
                 continue
             if not content.is_whole:
-                write_again(path, None)
+                _put_back(path, None)
                 notes.append(
                     Note(f"{path} in a new repository is too large to be looked at; it was removed", path, True)
                 )
@@ -298,20 +290,27 @@ class RepositoryCustody:
                 if not filtered.left_out:
                     continue
                 kept = set_aside(self._home, path, content)
-                write_again(path, HeldContent(filtered.text.encode(errors="surrogateescape"), content.mode, False))
+                _put_back(path, HeldContent(filtered.text.encode(errors="surrogateescape"), content.mode, False))
                 told = "; ".join(filtered.left_out)[:200]
                 text = f"settings in {path} that could run something were left out: {told}{kept}"
                 notes.append(Note(text, path, True))
                 continue
             kept = set_aside(self._home, path, content)
-            write_again(path, None)
+            _put_back(path, None)
             text = f"{path} was made in a new repository, and git would obey or run it; it was removed{kept}"
             notes.append(Note(text, path, True))
         return notes
 
 
-def _key(repository: Repository) -> str:
-    return repository.link or repository.git
+def _put_back(path: str, content: HeldContent | None) -> None:
+    """Make it so, and for every command that runs: one that began meanwhile would hold what is taken back here."""
+    write_again(path, content)
+    now = content_of(path)
+    for record in list(_records):
+        for before in record.repositories.values():
+            if is_below(path, before.areas):
+                before.held.pop(path, None)
+                before.held |= {path: now} if now is not None else {}
 
 
 def _close_all(copies: dict[str, Shelf]) -> None:

@@ -4,6 +4,7 @@ Whatever happens before the task's board has it, no process of the command is le
 """
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from wakeful.contracts.errors import ToolReported
@@ -15,8 +16,9 @@ from wakeful.sandbox.command_process import CommandEnd
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.tools.context import RunContext
 from wakeful.tools.local import command_runs
+from wakeful.tools.local.custody_records import CustodyRecord, write_record
 from wakeful.tools.local.output_budget import both_ends
-from wakeful.tools.local.repository_custody import CustodyRecord, RepositoryCustody
+from wakeful.tools.local.repository_custody import RepositoryCustody
 from wakeful.tools.local.repository_history import Note
 
 INITIAL_CHARS = 2_000
@@ -87,6 +89,7 @@ async def _promoted(
         spec=spec,
         write_roots=sandbox.write_roots,
         initial_output=initial_output(command)[0],
+        keep=partial(write_record, record),
     )
     try:
         return await asyncio.shield(asyncio.ensure_future(board.promote(command, order, settle)))

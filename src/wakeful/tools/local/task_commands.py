@@ -7,7 +7,7 @@ command runs already (`already_running`). Fields of one never stand in another.
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from wakeful.contracts.tasks import CommandSpec
+from wakeful.contracts.tasks import PROMOTED, CommandSpec
 from wakeful.ports.tasks import TaskBoard, TaskRow
 from wakeful.sandbox.confinement import Sandbox
 from wakeful.tools.context import RunContext
@@ -87,7 +87,7 @@ class ExecTaskCommand(ExecCommand):
 
 def promoted_to_task(row: TaskRow) -> dict[str, Any]:
     return {
-        "disposition": "promoted_to_task",
+        "disposition": PROMOTED,
         "task_handle": task_envelopes.task_handle(row),
         "initial_output_preview": row.initial_output,
         "initial_output_truncated": len(row.initial_output) >= INITIAL_CHARS - 200,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wakeful.contracts.envelope import RuntimeEvent
+from wakeful.contracts.envelope import RuntimeEvent, iso
 from wakeful.views.approval_details import DECIDED
 from wakeful.views.presentation.plain_text import arguments_text, counted, duration, one_line, short
 
@@ -13,6 +13,8 @@ _RESUMED = {
     "supplied": "the missing code was supplied",
     "decision": "a person decided",
     "window": "the spending limit has room again",
+    "provider": "a provider that did not answer is asked again",
+    "retry": "it is tried again",
 }
 
 
@@ -37,6 +39,12 @@ def event_detail(event: RuntimeEvent) -> str:
         case "model.failed":
             what = f"{has.get('failure_kind')}, {has.get('disposition')}: {has.get('message', '')}"
             return one_line(what, FAILURE_WIDTH)
+        case "model.wait_started":
+            until = iso(int(has.get("next_try") or 0))
+            said = (
+                f"{has.get('model_ref')} ({has.get('failure_kind')}), asked again at {until}: {has.get('message', '')}"
+            )
+            return one_line(said, FAILURE_WIDTH)
         case "runtime.warning":
             return one_line(f"{has.get('code')}: {has.get('message', '')}", FAILURE_WIDTH)
         case "routing.candidates.resolved":
@@ -104,6 +112,8 @@ def event_detail(event: RuntimeEvent) -> str:
         case "unknown.resolved":
             said = "happened" if has.get("happened") else "did not happen"
             return one_line(f"{has.get('call_id')} {said} {has.get('result', '')} ({has.get('source')})")
+        case "turn.retried":
+            return one_line(f"{has.get('requested_by')} tries it again")
         case "turn.resumed":
             return _RESUMED.get(str(has.get("cause")), str(has.get("cause")))
         case "answer.accepted":

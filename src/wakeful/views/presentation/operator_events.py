@@ -198,6 +198,8 @@ _NOTICED: Final = frozenset(
         "runtime.package_replaced",
         "runtime.part_failed",
         "progress.stalled",
+        "provider.answered",
+        "provider.disappeared",
         "provider.parked",
         "result.changed",
         "store.size_noticed",

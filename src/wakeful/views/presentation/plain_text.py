@@ -2,7 +2,9 @@
 
 import json
 import re
+import unicodedata
 from typing import Any
+from unicodedata import east_asian_width
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters but tab and newline, marks that turn the direction of text, and halves of characters."""
@@ -21,6 +23,13 @@ def one_line(text: str, most: int = 100) -> str:
     """The text on one line, cut where it gets long."""
     flat = " ".join(plain(text).split())
     return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
+def columns_of(text: str) -> int:
+    """Columns of a terminal: letters of East Asia take two, marks on a letter none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(each) else 1 + (east_asian_width(each) in "WF") for each in text)
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:

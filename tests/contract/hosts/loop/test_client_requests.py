@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kit.hosts.loop_host import Host, calling
+from kit.hosts.loop_host import CLIENTS, Host, calling
 from wakeful.contracts.errors import InvalidValue
 from wakeful.hosts import ConversationLoop, OwnRequestStore, RuntimeToolLifecycle, open_engine
 
@@ -24,6 +24,7 @@ async def test_a_request_takes_an_answer_to_itself_alone_and_fills_it_in() -> No
         requests = OwnRequestStore(engine)
         options = {
             "tool_declarations": {"client/pick": PICK},
+            "context": CLIENTS,
             "runtime_tool_request_store": requests,
             "run_id": "r1",
             "max_turns": 3,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
+from kit.hosts.loop_host import CLIENTS, CLOCK, SEARCH, Host, calling, search
 from wakeful.contracts.errors import InvalidValue
 from wakeful.contracts.events import LimitChanged, TurnStarted
 from wakeful.hosts import ConversationLoop, IterationBudget
@@ -238,7 +238,7 @@ async def test_a_call_too_many_stops_the_run_also_when_another_waits_for_a_clien
     pick = {"name": "client/pick", "description": "Lets the person pick.", "parameters": {"type": "object"}}
     tools = {"client/pick": pick, "ability/search": SEARCH}
     host = Host(calling({"name": "client/pick", "parameters": {}}, search("a")))
-    result = await host.mediated(tool_declarations=tools, budgets=[IterationBudget("tool_calls", 1)])
+    result = await host.mediated(tool_declarations=tools, context=CLIENTS, budgets=[IterationBudget("tool_calls", 1)])
     assert (result.status, result.runtime_tool_pending, host.calls) == ("budget_exceeded", None, [])
     assert error_types(result) == ["cancelled", "budget_exceeded"]
 

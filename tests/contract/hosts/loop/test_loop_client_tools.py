@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kit.hosts.loop_host import SEARCH, Host, calling, search
+from kit.hosts.loop_host import CLIENTS, SEARCH, Host, calling, search
 from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.runtime_tools import RuntimeToolRequest
 from wakeful.contracts.transcript import check_pairing, normalise_all
@@ -24,7 +24,7 @@ PICK: dict[str, Any] = {
     "runtime": {"environment": "runtime_local"},
 }
 TOOLS = {"client/pick": PICK}
-CONTEXT = {"client_context": {"user_id": "u1"}, "who": "me"}
+CONTEXT = {**CLIENTS, "client_context": {"user_id": "u1"}, "who": "me"}
 
 
 def pick(**more: Any) -> dict[str, Any]:
@@ -106,7 +106,10 @@ async def test_the_host_continues_with_the_clients_result() -> None:
             "metadata": {"tool_call_id": request.tool_call_id},
         }
         went_on = await host.run(
-            [*(message.to_wire() for message in paused.messages), answer], tool_declarations=TOOLS, run_id="r2"
+            [*(message.to_wire() for message in paused.messages), answer],
+            tool_declarations=TOOLS,
+            context=CLIENTS,
+            run_id="r2",
         )
         return {"said": went_on.final_content, "status": went_on.status}
 
@@ -167,7 +170,9 @@ async def test_what_the_client_could_not_run_is_never_asked() -> None:
     """Parameters are put together and held to the schema first."""
     host = Host(calling(pick()), {"content": "never mind"})
     store = MemoryRuntimeToolStore()
-    result = await host.run(tool_declarations=TOOLS, max_turns=5, runtime_tool_store=store)  # no context to bind from
+    result = await host.run(
+        tool_declarations=TOOLS, max_turns=5, context=CLIENTS, runtime_tool_store=store
+    )  # nothing to bind from
     (execution,) = result.tool_execution_results
     assert execution["result"]["metadata"]["error_type"] == "missing_required_parameters"
     assert (result.status, store.writes) == (None, 0)

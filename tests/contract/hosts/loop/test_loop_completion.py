@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kit.hosts.loop_host import SEARCH, Host, calling, search
+from kit.hosts.loop_host import CLIENTS, SEARCH, Host, calling, search
 from wakeful.hosts import IterationBudget, RuntimeToolDeclaration, mediate_turn
 
 
@@ -57,7 +57,8 @@ async def test_a_policy_hears_of_a_result_and_its_word_completes_the_run() -> No
         ),
         "approval_required": await waiting.mediated(),
         "runtime_tool_pending": await Host(calling({"name": "client/pick", "parameters": {}})).run(
-            tool_declarations={"client/pick": {"name": "client/pick", "description": "Pick.", "parameters": {}}}
+            tool_declarations={"client/pick": {"name": "client/pick", "description": "Pick.", "parameters": {}}},
+            context=CLIENTS,
         ),
         "transcript_lock_contention": await Host().run(transcript_lock=_Taken(), session_id="s"),
         "failed": await Host(RuntimeError("no")).run(),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kit.hosts.loop_host import Host, calling, search
+from kit.hosts.loop_host import CLIENTS, Host, calling, search
 from wakeful.contracts.envelope import SCHEMA_VERSION, event_id, iso
 
 REPEATED = {"tool_name", "parameters_hash", "signature_hash", "turn", "repeat_count", "threshold"}
@@ -121,7 +121,7 @@ async def _with_guards() -> list[Host]:
 async def _with_pauses() -> list[Host]:
     client = {"name": "client/pick", "description": "Pick.", "parameters": {"type": "object", "properties": {}}}
     waiting = Host(calling({"name": "client/pick", "parameters": {}}))
-    await waiting.run(tool_declarations={"client/pick": client}, max_turns=2)
+    await waiting.run(tool_declarations={"client/pick": client}, context=CLIENTS, max_turns=2)
     asking = Host(calling(search("x")))
     envelope = {"type": "approval_required", "content": "may I?", "payload": {"action_id": "a"}}
     asking.answers["x"] = {"success": False, "status": "approval_required", "approval_required": envelope}

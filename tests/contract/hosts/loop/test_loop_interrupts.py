@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kit.hosts.loop_host import CLOCK, SEARCH, Host, calling, search
+from kit.hosts.loop_host import CLIENTS, CLOCK, SEARCH, Host, calling, search
 from wakeful.bootstrap.engines import new_engine
 from wakeful.hosts import ConversationRequest, IterationBudget
 from wakeful.service.commands.interruption import cancel_turn
@@ -219,7 +219,9 @@ async def test_after_a_turn_the_stops_are_looked_at_in_their_order() -> None:
     # stalled before what is pending: it is told although the run rests; pending before completion
     resting = Host(calling(search(), search(), {"name": "client/pick", "parameters": {}}))
     policy = Complete()
-    rests = await resting.mediated(tool_declarations=TOOLS, spin_detector=TWICE, completion_policy=policy)
+    rests = await resting.mediated(
+        tool_declarations=TOOLS, context=CLIENTS, spin_detector=TWICE, completion_policy=policy
+    )
     told = [name for name in resting.names if name in ("loop_stalled", "runtime_tool_pending")]
     assert told == ["loop_stalled", "runtime_tool_pending"]
     assert (rests.completed, policy.seen, "completion_policy_stop" in resting.names) == (False, 2, False)
@@ -255,7 +257,7 @@ async def test_of_several_stops_the_first_in_rank_is_reported() -> None:
     async def reported(host: Host, **more: Any) -> str | None:
         """Of a run that a budget and the spin detector stop, and whatever else is in `more`."""
         counter = IterationBudget("pages", 1, current=1)
-        options = {"budgets": [counter], "spin_detector": TWICE, "tool_declarations": TOOLS}
+        options = {"budgets": [counter], "spin_detector": TWICE, "tool_declarations": TOOLS, "context": CLIENTS}
         given = host.turns.pop(0)
         host.turns = [lambda *_: (counter.increment(), given)[1]]
         host.answers["ask"] = {

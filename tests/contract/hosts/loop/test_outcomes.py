@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kit.hosts.loop_host import SEARCH, Host, calling, search
+from kit.hosts.loop_host import CLIENTS, SEARCH, Host, calling, search
 from wakeful.contracts.errors import InvalidValue
 from wakeful.hosts import ConversationLoop, ConversationResult, OwnRequestStore, open_engine
 
@@ -24,6 +24,7 @@ async def ended() -> dict[str, ConversationResult]:
         clients = Host(calling({"name": "client/confirm", "parameters": {}}), DONE)
         options = {
             "tool_declarations": {"client/confirm": CLIENT},
+            "context": CLIENTS,
             "runtime_tool_request_store": OwnRequestStore(engine),
             "max_turns": 2,
         }

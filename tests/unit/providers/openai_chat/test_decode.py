@@ -25,7 +25,7 @@ from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import ReasoningDelta, TextDelta, TokenUsage
 from wakeful.providers.openai_chat.decode import ChatDecoder, decode_response
 from wakeful.providers.wire.names import WireNames
-from wakeful.providers.wire.sse import SseEvent
+from wakeful.providers.wire.sse import SseEvent, SseParser
 
 NAMES = WireNames(TOOLS)
 
@@ -57,11 +57,10 @@ def test_said_twice_the_reason_that_says_more_counts() -> None:
     assert reply_to(chunk({"content": "a"}, ""), chunk(finish="stop")).stop_reason == "end"
 
 
-def test_a_filter_that_kept_everything_back_is_a_failure_of_its_own_kind() -> None:
-    with pytest.raises(ModelFailure) as failed:
-        reply_to(chunk({"content": ""}), chunk(finish="content_filter"), USAGE_CHUNK)
-    assert failed.value.kind == "content_filtered"
-    assert failed.value.usage == TokenUsage(input_tokens=7, output_tokens=3, total_tokens=10)
+def test_a_filter_that_kept_everything_back_leaves_an_empty_reply_that_says_so() -> None:
+    reply = reply_to(chunk({"content": ""}), chunk(finish="content_filter"), USAGE_CHUNK)
+    assert (reply.item.parts, reply.stop_reason) == ((), "content_filter")
+    assert reply.usage == TokenUsage(input_tokens=7, output_tokens=3, total_tokens=10)
 
 
 def test_a_refusal_is_text_and_a_reason() -> None:
@@ -112,6 +111,26 @@ def test_done_without_a_finish_reason_is_no_end() -> None:
     assert failed.value.kind == "stream_interrupted"
 
 
+def test_two_signs_of_an_end_are_enough_and_one_is_not() -> None:
+    said, end = chunk({"content": "x"}), chunk(finish="stop")
+    streams = [
+        (1, stream(said, end, done=False)),
+        (1, stream(said)),
+        (2, stream(said, end)),
+        (0, stream(said, done=False)),
+    ]
+    for signs, body in streams:
+        for body_ended in (True, False):
+            decoder = ChatDecoder(NAMES, PEER)
+            for event in SseParser().feed(body):
+                decoder.feed(event)
+            if signs + body_ended >= 2:
+                assert decoder.finish(body_ended=body_ended).item.text == "x"
+            else:
+                with pytest.raises(ModelFailure):
+                    decoder.finish(body_ended=body_ended)
+
+
 def test_what_follows_done_is_not_read() -> None:
     data = stream(chunk({"content": "x"}, "stop")) + stream(chunk({"content": "y"})) + b"data: nonsense\n\n"
     assert read(data)[1].item.text == "x"
@@ -120,7 +139,7 @@ def test_what_follows_done_is_not_read() -> None:
 def test_calls_that_were_announced_and_did_not_come_are_a_lost_attempt() -> None:
     with pytest.raises(ModelFailure, match="no call came") as failed:
         reply_to(chunk({"content": "Let me look."}), chunk(finish="tool_calls"))
-    assert (failed.value.kind, failed.value.retryable) == ("invalid_response", True)
+    assert (failed.value.kind, failed.value.retryable) == ("invalid_response", None)
 
 
 # --- errors where an answer was expected ---------------------------------------------------------------------
@@ -271,9 +290,12 @@ def test_of_usage_that_is_reported_again_and_again_the_last_counts() -> None:
     assert usage is not None and usage.output_tokens == 3
 
 
-@pytest.mark.parametrize("bad", [{"prompt_tokens": "7"}, {"prompt_tokens": -1}, {"prompt_tokens": True}, {}])
-def test_nonsense_for_usage_counts_as_nothing(bad: dict[str, Any]) -> None:
-    assert reply_to(chunk({"content": "x"}, "stop"), {"choices": [], "usage": bad}).usage == TokenUsage()
+@pytest.mark.parametrize("bad", [{"prompt_tokens": "many"}, {"prompt_tokens": -1}, {"prompt_tokens": True}, {}])
+def test_nonsense_for_usage_is_unknown_and_not_nothing(bad: dict[str, Any]) -> None:
+    assert (
+        reply_to(chunk({"content": "x"}, "stop"), {"choices": [], "usage": {**USAGE, **bad} if bad else bad}).usage
+        is None
+    )
 
 
 def test_a_deepseek_cache_hit_is_a_cached_token() -> None:
@@ -416,9 +438,10 @@ def test_an_answer_that_came_at_once_is_the_same_reply() -> None:
     assert decode_response(response(message, "tool_calls", usage=USAGE), NAMES, PEER) == read(WHOLE)[1]
 
 
-def test_an_answer_without_a_finish_reason_may_not_be_whole() -> None:
+def test_an_answer_that_came_at_once_is_whole_without_a_finish_reason_where_it_says_something() -> None:
+    assert decode_response(response({"content": "x"}, None), NAMES, PEER).item.text == "x"
     with pytest.raises(ModelFailure, match="may not be whole"):
-        decode_response(response({"content": "x"}, None), NAMES, PEER)
+        decode_response(response({"content": ""}, None), NAMES, PEER)
 
 
 # --- an empty finish reason ----------------------------------------------------------------------------------

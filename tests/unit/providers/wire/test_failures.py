@@ -241,3 +241,46 @@ def test_a_missing_end_and_a_wrong_shape_have_their_own_kinds() -> None:
     assert interrupted(PEER, "the stream ended early").kind == "stream_interrupted"
     failure = invalid(PEER, "the answer is no object")
     assert (failure.kind, failure.stage) == ("invalid_response", "decode")
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"error": {"message": "prompt too long; exceeded max context length by 4 tokens"}}),  # Ollama
+        (400, {"error": "This model's maximum prompt length is 131072 but the request contains 537812 tokens."}),
+        (400, {"error": "the model is loaded with context length of only 4096 tokens, which is not enough"}),
+        (400, {"message": "The decoder prompt (length 5012) is longer than the maximum model length of 4096."}),
+        (400, {"message": "max_tokens must be at least 1, got -5."}),
+        (400, {"error": {"type": "too_many_prompt_tokens", "message": "Too many."}}),  # Perplexity
+        (400, {"error": {"message": "Your request exceeded model token limit: 262144 (requested: 300000)"}}),  # Kimi
+        (400, {"error": {"message": "invalid params, context window exceeds limit (2013)"}}),  # MiniMax
+        (400, {"error": {"code": "1261", "message": "Prompt exceeds max length"}}),  # Z.ai
+        (400, {"error": {"message": "prompt token count of 140001 exceeds the limit of 128000"}}),  # Copilot
+        (422, {"error": {"message": "The input (300 tokens) is longer than the model's context length (200 tokens)."}}),
+        (422, {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"}),
+        (400, {"error": {"message": "Range of input length should be [1, 30720]"}}),  # DashScope
+    ],
+)
+def test_a_conversation_that_is_too_long_is_understood_in_every_servers_words(status: int, body: Any) -> None:
+    failure = from_status("acme", "acme:m", status, {}, json.dumps(body).encode())
+    assert failure.kind == "context_length_exceeded"
+
+
+@pytest.mark.parametrize(
+    "words", ["max_tokens exceeds the limit of 8192", "too many requests", "max_tokens must be at least 1, got 0"]
+)
+def test_other_limits_are_not_taken_for_the_conversations(words: str) -> None:
+    body = json.dumps({"error": {"message": words}}).encode()
+    assert from_status("acme", "acme:m", 400, {}, body).kind == "contract_error"
+
+
+def test_a_full_tier_of_groqs_is_busy() -> None:
+    body = b'{"error":{"message":"capacity_exceeded"}}'
+    assert from_status("groq", "groq:m", 498, {}, body).kind == "overloaded"
+
+
+def test_a_suggestion_follows_one_full_stop() -> None:
+    peer = Peer("openai", "openai:gpt-5.55", known_models=lambda: ("gpt-5.5",))
+    body = b'{"error":{"code":"model_not_found","message":"The model does not exist."}}'
+    message = from_status("openai", "openai:gpt-5.55", 404, {}, body, peer=peer).message
+    assert "does not exist. Did you mean gpt-5.5?" in message

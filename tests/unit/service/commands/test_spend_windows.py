@@ -121,10 +121,10 @@ async def test_a_run_pauses_when_its_agents_day_is_used_up_and_goes_on_in_the_ne
     model = Paid(rounds=4)
     ops = agent(model, day("0.35"))
     result = await run_turn(system, RunRequest(ops, "go"))
-    assert (result.status, result.stop_reason, model.asked) == ("incomplete", "cost", 2), "0.2 spent; 0.2 is too much"
+    assert (result.status, result.stop_reason, model.asked) == ("waiting", "cost", 2), "0.2 spent; 0.2 is too much"
     assert result.message == (
-        "there is no money left in the day of agent ops, which turns at 2027-01-16T00:00:00.000Z; "
-        "nothing is lost, and the turn can continue then"
+        "0.15 USD are left of the day of agent ops, which turns at 2027-01-16T00:00:00.000Z, and the next request "
+        "needs up to 0.2 USD; nothing is lost, and the turn can continue then"
     )
     (limit,) = of_kind(result, LimitChanged)
     assert (limit.limit_name, limit.limit, limit.observed) == ("cost", 0.35, 0.4)
@@ -377,7 +377,7 @@ async def test_a_runner_that_is_refused_by_the_store_looks_again_and_rests_witho
     system = replace(new_engine(store, clock=clock), owner_windows=owner)
     result = await run_turn(system, RunRequest(agent(ours), "go"))
     assert (store.raced, theirs.asked, ours.asked) == (1, 2, 0)
-    assert (result.status, result.stop_reason) == ("incomplete", "cost")
+    assert (result.status, result.waiting_for) == ("waiting", "money")
     (limit,) = of_kind(result, LimitChanged)
     assert (limit.limit, limit.observed) == (0.35, 0.4), "as it was when it looked again"
     assert of_kind(result, ModelRequested) == []

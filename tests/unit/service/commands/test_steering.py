@@ -54,7 +54,7 @@ async def test_a_paused_turn_finishes_what_is_under_way_and_begins_nothing_until
     assert await pause(working.store, turn_id) is False, "once is enough"
     working.go_on.set()
     result = await working.task
-    assert (result.status, result.stop_reason) == ("incomplete", "paused")
+    assert (result.status, result.stop_reason) == ("waiting", "paused")
     assert "paused" in result.message and len(working.asked) == 1
     row = await working.store.turn(turn_id)
     assert row is not None and row.state == "suspended"

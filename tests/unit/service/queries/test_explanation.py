@@ -6,6 +6,7 @@ import pytest
 
 from kit.runs.engine_runs import calls, of_kind
 from wakeful import Agent, RunResult, run, tool
+from wakeful.contracts.errors import CallNotFound
 from wakeful.contracts.events import PermissionEvaluated, ToolFailed
 from wakeful.contracts.policies import GatePolicy, Rule, ToolPolicy
 from wakeful.decisions.policy.permissions import default_policy
@@ -16,6 +17,12 @@ from wakeful.testing import scripted
 
 ALLOWS = Rule(match="look", decision="allow")
 NEVER = Rule(match="refund", decision="deny", reason="refunds are for people")
+
+
+@tool(effect="pure")
+def look() -> str:
+    """Look."""
+    return "seen"
 
 
 @tool(effect="keyed")
@@ -73,3 +80,21 @@ async def test_a_tool_that_nobody_knows_has_no_verdict() -> None:
     policy = GatePolicy(tools=default_policy("library"), rules=(flagged,))
     await run(Agent("support", scripted([calls("nothing"), "done"]), policy=policy), "go", store=store)
     assert (await why_call(store, "call_1_1")).verdict == "none"
+
+
+async def test_a_call_that_an_old_turn_has_too_is_never_taken_for_the_newest() -> None:
+    """Also where calls of many turns in between begin like it."""
+    store = MemoryStore()
+
+    async def called(call_id: str) -> RunResult[Any]:
+        steps = [{"calls": [{"name": "look", "arguments": {}, "id": call_id}]}, "done"]
+        return await run(Agent("support", scripted(steps), tools=[look]), "go", store=store)
+
+    first = await called("call_abcd")
+    for number in range(6):
+        await called(f"call_abcd{number}")
+    last = await called("call_abcd")
+    with pytest.raises(CallNotFound, match="'call_abcd' matches 2 calls") as vague:
+        await why_call(store, "call_abcd")
+    assert all(f"{each.turn_id}/call_abcd" in vague.value.hint for each in (first, last))
+    assert (await why_call(store, f"{first.turn_id}/call_abcd")).turn_id == first.turn_id

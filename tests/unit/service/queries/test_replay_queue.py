@@ -17,7 +17,7 @@ from wakeful.service.queries.operator_feed import AgentEvents, FeedReader
 from wakeful.service.queries.replay_queue import ReplayQueue
 from wakeful.service.queries.shared_tails import PIECE
 from wakeful.service.serving.options import ServeOptions
-from wakeful.surfaces.http.server import UNSENT_BYTES, _network_socket
+from wakeful.surfaces.http.server import UNSENT_BYTES, network_socket
 from wakeful.testing import scripted
 from wakeful.testing.wrapped_store import WrappedStore
 from wakeful.views.presentation.replayed_events import ReplayedEvent
@@ -203,7 +203,7 @@ async def test_nothing_is_read_for_followers_that_stopped_reading(tmp_path: Path
 
 
 async def test_a_client_that_does_not_read_is_given_little_and_one_that_reads_gets_it_at_once() -> None:
-    with _network_socket(ServeOptions(port=0)) as listening, socket.create_connection(listening.getsockname()[:2]):
+    with network_socket(ServeOptions(port=0)) as listening, socket.create_connection(listening.getsockname()[:2]):
         listening.setblocking(True)
         accepted, _ = listening.accept()
         with accepted:

@@ -22,6 +22,7 @@ from wakeful.settings.heartbeat import KNOWN as HEARTBEAT
 from wakeful.settings.model_rules import KNOWN as MODELS
 from wakeful.settings.notify_targets import KNOWN as NOTIFY
 from wakeful.settings.owner_file import SECTIONS
+from wakeful.settings.retry import KNOWN as RETRY
 from wakeful.settings.spend_windows import LINES, TIMEZONE
 from wakeful.tools.local.output_budget import DEFAULT_SETTING, MAX_SETTING
 
@@ -116,6 +117,7 @@ def test_the_owners_schema_has_the_settings_that_the_readers_know() -> None:
         "DaemonLog": tuple(DaemonLog.model_fields),
         "ConnectTable": CONNECT,
         "HeartbeatTable": HEARTBEAT,
+        "RetryTable": RETRY,
     }
     schema = owner_schema()
     assert set(schema["properties"]) == set(SECTIONS)

@@ -358,7 +358,7 @@ async def test_a_record_that_was_wiped_and_a_seal_of_another_home_are_found(tmp_
         file.seek(HEADER_BYTES)
         file.write(bytes(RECORD_BYTES))
     (found,) = await damage(path, KEY)
-    assert (found.agent_id, "has no record in" in found.what) == (AGENT, True)
+    assert (found.agent_id, "has no record in" in found.what, found.is_unproven) == (AGENT, True, True)
 
 
 async def test_a_store_that_was_without_a_home_is_sealed_from_its_first_use_with_one(tmp_path: Path) -> None:

@@ -1,6 +1,10 @@
 """Opening: settings, migrations and their backups, and files that are something else."""
 
 import asyncio
+import fcntl
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import apsw
@@ -258,3 +262,39 @@ async def test_what_an_older_store_called_task_runs_are_dispatches_with_their_ev
     assert await runs.change("a", 2, "done", "{}", at=9, event="ended", payload="{}")
     assert await store.verify() == [] and backup_path(path, 12).exists()
     await store.close()
+
+
+KILLED_WHILE_IT_MAKES = """
+import os, signal, sys
+from pathlib import Path
+from wakeful.store.sqlite.new_file import put_new
+
+given = os.link
+def link(*names):
+    if sys.argv[1] == "named":
+        given(*names)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+os.link = link
+put_new(Path("runs.db"))
+"""
+
+
+@pytest.mark.parametrize("moment", ["unnamed", "named"])
+async def test_what_a_process_left_that_was_killed_while_it_made_a_store_is_removed_by_the_next(
+    tmp_path: Path, moment: str
+) -> None:
+    line = [sys.executable, "-c", KILLED_WHILE_IT_MAKES, moment]
+    assert (await asyncio.to_thread(subprocess.run, line, cwd=tmp_path)).returncode == -signal.SIGKILL
+    (left,) = tmp_path.glob("runs.db.*.new")
+    others = [tmp_path / "runs.db.new", tmp_path / "other.db.0123456789abcdef.new", tmp_path / "runs.db.0123.new"]
+    for other in others:
+        other.touch()
+    making = tmp_path / "runs.db.fedcba9876543210.new"
+    with making.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        store = await SqliteStore.open(str(tmp_path / "runs.db"))
+        await store.close()
+        assert not left.exists()
+        assert making.exists(), "somebody is at work on it"
+    assert all(other.exists() for other in others), "they are nothing of ours"

@@ -78,7 +78,7 @@ async def test_foreign_words_stand_on_one_line_or_behind_a_mark(capsys: pytest.C
     assert "\x1b" not in shown
     prompts = [line for line in shown.splitlines() if line.startswith("> ")]
     assert all("y" not in line.removeprefix("> ").split(" ")[0] for line in prompts), shown
-    assert '? pay(order="A17\\n> y", cents=4200)' in shown
+    assert "? pay\n    order:\n      | A17\n      | > y\n    cents: 4200\n" in shown
     assert "  | > y" in shown, "a line of a question that looks like ours is marked as not ours"
     assert "  why: pay asks\\x1b[2J" in shown
     assert "  in:  /shop" in shown
@@ -98,3 +98,17 @@ async def test_what_was_allowed_beforehand_is_not_asked_and_without_a_terminal_n
     assert await approver(approved=("pa*",), attended=False)(CALL) == Approve("allowed with --approve")
     assert await approver(approved=("sell",), attended=False)(CALL) is None
     assert await approver(approved=("*",), attended=False)(QUESTION) is None, "a question has no yes"
+
+
+async def test_a_call_that_is_too_long_is_shown_before_it_can_be_let_through(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    long = CALL.model_copy(update={"arguments": {"code": "\n".join(f"line {number}" for number in range(60))}})
+    assert await approver("y", "e", "a", "s", "y")(long) == Approve()
+    told = capsys.readouterr().err
+    assert told.count("the call was not shown whole: s shows it, n rejects it") == 3
+    assert told.index("more lines: s shows all of it") < told.index("| line 59")
+    assert await approver("y", "n")(long) == Reject()
+    preview = {"preview": "{", "digest": "sha256:0", "size_chars": 60_000, "truncated": True}
+    assert await approver("y", "s", "y", "")(CALL.model_copy(update={"arguments": preview})) is None
+    assert "too long to decide here: Enter, then wakeful approvals show appr_1" in capsys.readouterr().err
