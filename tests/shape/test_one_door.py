@@ -16,7 +16,6 @@ def test_tools_are_begun_at_one_door(root: Path) -> None:
     [
         "async def go(tool, ctx):\n    return await tool.start(ctx, {}).result",
         "async def go(tool, ctx):\n    return await tool.invoke(ctx, {})",
-        "def go(tool, ctx, eager):\n    return tool.start_eagerly(ctx, {}, eager)",
         "def go(tool, given):\n    return tool.start(*given)",
         "def go(tool, given):\n    return tool.start(**given)",
         "def go(tool):\n    return spawn(tool.start)",
@@ -40,16 +39,14 @@ def test_a_second_door_is_found(tmp_path: Path, offence: str) -> None:
     for package in ("gate", "engine", "tools", "hosts/tools", "service"):
         (tmp_path / "src" / "wakeful" / package).mkdir(parents=True)
     package = tmp_path / "src" / "wakeful"
-    (package / "gate/running_call.py").write_text(
-        "def launch(at, ctx):\n    at.tool.start(ctx, {})\n    at.tool.start_eagerly(ctx, {}, eager)\n"
-    )
+    (package / "gate/running_call.py").write_text("def launch(at, ctx):\n    at.tool.start(ctx, {})\n")
     (package / "gate/preparation.py").write_text("at.tool = found\n")
     (package / "gate/passage.py").write_text("Admission([], at)\nAdmission([])\n")
     (package / "gate/answered_calls.py").write_text("Admission([], at)\n")
     (package / "engine/calls.py").write_text("RunningCall()\n")
     (package / "tools/tool.py").write_text(
         "from wakeful.tools.call_runner import begin\n\nclass Tool:\n    def invoke(self, c, a):\n"
-        "        self.start(c, a)\n    def start_eagerly(self, c, a, e):\n        self.start(c, a)\n"
+        "        self.start(c, a)\n"
     )
     (package / "hosts/tools/tool_execution.py").write_text("ask(executor.execute)\n")
     (package / "service/quiet.py").write_text("thread.start()\nfor hunk in hunks:\n    assert hunk.start < 3\n")

@@ -208,8 +208,6 @@ class Round:
     """The newest wait for a provider; None: none was needed."""
     asks_again: bool = False
     """That wait is over, and nothing was asked since."""
-    crashes: int = 0
-    """How often the process ended before the answer was stored."""
     batch: list[Call] = field(default_factory=list)
     """The calls, in model order."""
     front: int = 0

@@ -20,7 +20,6 @@ from wakeful.contracts.events import (
 )
 from wakeful.decisions.levels import Call
 from wakeful.decisions.policy.provenance import what_it_does
-from wakeful.decisions.run_ahead import may_run_ahead
 from wakeful.decisions.runtime_answers import is_answered_here
 from wakeful.decisions.step import HitLimit, SkipCall, TakeUp
 from wakeful.engine.calls import Calls
@@ -33,8 +32,6 @@ from wakeful.engine.turn_work import TurnWork
 from wakeful.gate.call_at_gate import Admission, CallAtGate
 from wakeful.tools.workflows import BUILD_WORKFLOW
 
-_PLAIN_ADMISSION = 2
-"""The verdict and the beginning: no hook was heard, nothing holds the call."""
 MAX_CAUSE = 300
 """How much is said of why files are tainted."""
 
@@ -61,8 +58,6 @@ class CallIntake:
         """Calls for which somebody (a hook, a lock) is waited for."""
         self._through: dict[str, Callable[[], Admission]] = {}
         """What the gate says now of calls that had to wait there, until that is on disk."""
-        self.slow: set[str] = set()
-        """Tools with a call that ran ahead and was not over soon: theirs go the usual way from then on."""
 
     def take_up(self, step: TakeUp, starts: list[Start], fact_index: int) -> list[Fact]:
         """The facts with which a call passes the gate, or is held there; what is to start goes to `starts`."""
@@ -105,30 +100,15 @@ class CallIntake:
         if dispatch is not None and self._is_answered_here(dispatch):
             return [*facts, *self._answer_here(call, dispatch, admission, starts, fact_index)]
         if dispatch is not None:
-            is_quick = waited is None and self._may_run_ahead(call, dispatch, admission)
-            ahead = admission if is_quick else None
             facts += self._about_to_write(call, dispatch)
             pure = dispatch.declaration.effect == "pure"
             begin = partial(self._let_run, dispatch, admission)
-            starts.append(Start(begin, not pure, fact_index, False, True, alone, ahead))
+            starts.append(Start(begin, not pure, fact_index, runs=True, alone=alone))
         elif isinstance(admission.events[-1], ActionRequired | RuntimeToolRequested):
             # An approver is asked about an action; a client that runs a call is outside, and the turn rests on it.
             asks = isinstance(admission.events[-1], ActionRequired)
             starts.append(Start(partial(self.opened, call.call_id), True, fact_index, asks=asks))
         return facts
-
-    def _may_run_ahead(self, call: Call, dispatch: CallAtGate, admission: Admission) -> bool:
-        """Not where anybody looks at the log before or after the call, or sees what it does while it does it."""
-        work, tool = self._work, dispatch.tool
-        return (
-            may_run_ahead(work.state, call, dispatch.declaration)
-            and len(admission.events) == _PLAIN_ADMISSION
-            and dispatch.declaration.name not in self.slow
-            and work.after_call is None
-            and work.terms.windows is None
-            and (work.audience.watcher is None or not tool.sees_cancel)
-            and not tool.write_roots
-        )
 
     def _about_to_write(self, call: Call, dispatch: CallAtGate) -> list[Fact]:
         """In a turn with untrusted input: whatever changes from now on may be of this call's making. So it is with a

@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from wakeful.contracts.envelope import Fact, before, event_id
+from wakeful.contracts.envelope import Fact, event_id
 from wakeful.contracts.events import (
     AnyEvent,
     HookStarted,
     ToolDispatched,
     ToolFailed,
-    ToolResult,
 )
 from wakeful.contracts.events.tools import AbortReason
 from wakeful.engine.call_surroundings import TurnSurroundings
@@ -19,7 +18,6 @@ from wakeful.gate.call_at_gate import Admission, CallAtGate
 from wakeful.gate.call_failures import Abort
 from wakeful.gate.hook_facts import outcomes_of
 from wakeful.gate.running_call import RunningCall
-from wakeful.tools.eager_start import EagerStarts
 
 
 class Repeat(NamedTuple):
@@ -51,20 +49,6 @@ class Calls:
 
     def run(self, dispatch: CallAtGate, admission: Admission, first_seq: int) -> None:
         """Let a call run; its intent is on disk, and the first fact of its admission has this number."""
-        self.written_down(dispatch, admission, first_seq)
-        self._run(dispatch, probe_first=False)
-
-    def run_ahead(self, dispatch: CallAtGate, admission: Admission) -> None:
-        """Let a lone pure call run before its intent is on disk: its outcome may go there with it."""
-        assert admission.permission_at is not None
-        dispatch.record.permission_ref = before(len(admission.events) - admission.permission_at)
-        self._run(dispatch, probe_first=False, eager=self._work.tasks.eager)
-
-    def is_running(self, call_id: str) -> bool:
-        return call_id in self._running
-
-    def written_down(self, dispatch: CallAtGate, admission: Admission, first_seq: int) -> None:
-        """The facts that let a call through have their numbers: its outcome will name them by those."""
         agent_id = self._work.place.claim.agent_id
         if admission.permission_at is not None:
             dispatch.record.permission_ref = event_id(agent_id, first_seq + admission.permission_at)
@@ -74,15 +58,14 @@ class Calls:
             dispatch.record.hook_outcomes = outcomes_of(
                 admission.events, lambda index: event_id(agent_id, first_seq + index)
             )
+        self._run(dispatch, probe_first=False)
 
     def run_again(self, repeat: "Repeat", _: int) -> None:
         """Let a call run whose intent was an outcome of its own."""
         self.repeats.pop(repeat.dispatch.call_id, None)
         self._run(repeat.dispatch, probe_first=repeat.probe_first, may_begin=repeat.may_begin)
 
-    def _run(
-        self, dispatch: CallAtGate, *, probe_first: bool, may_begin: bool = True, eager: EagerStarts | None = None
-    ) -> None:
+    def _run(self, dispatch: CallAtGate, *, probe_first: bool, may_begin: bool = True) -> None:
         call = RunningCall(dispatch, self.surroundings, self._outcome)
         self._running[dispatch.call_id] = call
         if dispatch.lock_owner is not None:
@@ -92,7 +75,7 @@ class Calls:
         elif self._stopping is not None and dispatch.attempt > 1 and not self._is_let_finish(dispatch):
             call.abandon(*self._stopping)  # a second run that the turn's end came before
         elif self._has_locks(dispatch):
-            call.begin(probe_first=probe_first, eager=eager)
+            call.begin(probe_first=probe_first)
         else:
             self._at_locks.add(self._work.tasks.spawn(self._start_with_locks(call, probe_first)))
 
@@ -195,14 +178,3 @@ class Calls:
         for call in self._running.values():
             if call.at.lock_owner is not None:
                 self._release(call.at.lock_owner, call)
-
-
-def name_verdict(facts: Sequence[Fact], verdict_at: int, call_id: str) -> None:
-    """An outcome that is written with the verdict on its call says how far before it that stands."""
-    for place in range(verdict_at + 1, len(facts)):
-        fact = facts[place]
-        event = fact.event
-        if fact.call_id == call_id and isinstance(event, ToolResult | ToolFailed):
-            ref = before(place - verdict_at)
-            if event.permission_ref != ref:
-                fact.event = event.model_copy(update={"permission_ref": ref})

@@ -252,9 +252,7 @@ class Requests:
 
     def _begin(self, step: AskModel, model: Model, waited_ms: int) -> None:
         work, asking = self._work, self._ask(step, model, waited_ms)
-        # In a tree the requests of a pass begin side by side, and their answers are taken in one by one.
-        begin = work.tasks.spawn_eagerly if not work.state.tree.levels else work.tasks.spawn
-        self._task = begin(asking, lambda: self._given_up(step, model))
+        self._task = work.tasks.spawn(asking, lambda: self._given_up(step, model))
 
     def give_up(self) -> None:
         """The turn is to end: nobody waits for the answer."""

@@ -3,7 +3,6 @@
     take in what is known; settle what a crash left open
     loop:  fold the outcomes
            while there is a step to take: fold its facts, note what it starts
-           a lone pure call begins here; if it is over at once, its outcome is folded and the next step taken
            append it all in one transaction; with a barrier when something not pure starts, and at rest
            start what may begin; wait for the next outcomes
 
@@ -15,18 +14,14 @@ taken in anew.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from functools import partial
 from operator import attrgetter
 
-from wakeful.contracts.envelope import Fact
+from wakeful.contracts.envelope import Fact, StoredFact
 from wakeful.contracts.errors import AlreadyDecided, RestRefused, StoreProblem, WakefulError
 from wakeful.contracts.events import WarningIssued
-from wakeful.decisions import run_ahead
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn import decide
-from wakeful.engine.calls import name_verdict
 from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.starts import Start
 from wakeful.engine.state_loader import fold
@@ -34,8 +29,6 @@ from wakeful.engine.steps import Steps
 from wakeful.engine.turn_inbox import WaitAlarm
 from wakeful.engine.turn_messages import before_start
 from wakeful.engine.turn_work import TurnWork
-from wakeful.gate.call_at_gate import Admission
-from wakeful.tools.eager_start import EagerStarts
 from wakeful.views.conversation_export import turn_facts
 
 NOT_PERSISTED = "not_persisted"
@@ -43,8 +36,6 @@ NOT_PERSISTED = "not_persisted"
 WATCHER_DROPPED = "watcher_dropped"
 """The warning about somebody who watched and broke: what they would have glimpsed from there on is lost."""
 _NEEDS_BARRIER = attrgetter("needs_barrier")
-IN_A_ROW = 8
-"""At most so many passes until the loop gets its turn: others are there, too, and a turn may never have to wait."""
 
 
 class TurnRunner:
@@ -62,10 +53,6 @@ class TurnRunner:
         """Its first commit is made: it has seen everything that was written before it began to listen."""
         self._unwritten: list[Fact] = []
         """Outcomes that are taken in and not in the store."""
-        self._ahead: tuple[list[Fact], int, str] | None = None
-        """What is to be written with a call that has begun before it is, where its verdict stands there, its id."""
-        self._passes = 0
-        """Since the loop last had its turn."""
         self._answers = 0
         """How many standing answers, given and taken back, the catalogue on record knows of."""
         self.steps = Steps(work, self._inbox.post)
@@ -80,11 +67,10 @@ class TurnRunner:
 
     async def _run(self, opening: list[Fact]) -> None:
         state, inbox = self._work.state, self._inbox
-        self._work.tasks.eager = EagerStarts()
         place = self._work.place
         outsiders = place.store.watch(place.claim.agent_id, thread_id=place.claim.thread_id, feed="outsiders")
         outsiders.call_on_commit(self._hear)
-        timekeeper: asyncio.Task[None] | None = None
+        timekeeper = asyncio.create_task(self._keep_time())
         outcomes = opening
         self._answers = _answers(state)
         self.steps.waiting.reopen(state.all_open_calls())
@@ -92,21 +78,13 @@ class TurnRunner:
         try:
             while True:
                 outcomes = await self._pass(outcomes)
-                state = self._work.state
-                if state.phase in ("ended", "suspended"):
+                if self._work.state.phase in ("ended", "suspended"):
                     return
-                is_idle = not outcomes and not inbox.look
-                if not is_idle and (passes := self._passes + 1) < IN_A_ROW:
-                    self._passes = passes
-                    continue
-                self._passes = 0
-                if timekeeper is None:  # a turn that never waits is not kept from its end by anything
-                    timekeeper = asyncio.create_task(self._keep_time())
-                if is_idle:
+                if outcomes or inbox.look:
+                    await asyncio.sleep(0)  # others are there, too, and a turn may never have to wait
+                else:
                     self._alarm.set(self.steps.next_due())
                     outcomes = await inbox.next()
-                else:
-                    await asyncio.sleep(0)
         except BaseException as error:
             # The caller stopped waiting, or the store refused: a small crash. What runs is told, and what is open is
             # settled when the turn is taken up again.
@@ -114,56 +92,22 @@ class TurnRunner:
             raise
         finally:
             outsiders.close()
-            if timekeeper is not None:
-                timekeeper.cancel()
+            timekeeper.cancel()
             self._alarm.close()
             self._work.audience.on_dropped = None
             self.steps.close()
 
     async def _pass(self, outcomes: list[Fact]) -> list[Fact]:
-        """One turn of the loop; returns outcomes that have to be taken in at once."""
-        work, steps, inbox = self._work, self.steps, self._inbox
-        state = work.state
-        if rung := self._alarm.heard():
-            outcomes = [*steps.waits_over(rung), *outcomes]
-        if skipped := work.say_skip():
-            outcomes = [*skipped, *outcomes]
-        self._unwritten = outcomes
-        if self._spoken and outcomes:
-            self._spoken = False
-            heard = await work.place.store.append(work.place.claim, [])
-            for other in heard:
-                evolve(state, other.fact)
-            if heard:
-                work.show(heard, [], work.place.claim.seen + 1)
-        facts = list(outcomes)
-        if work.terms.windows is None:
-            for fact in outcomes:
-                evolve(state, fact)
-        else:
-            facts += await self._with_windows(work.terms.windows, outcomes)
-        starts = steps.repeated(outcomes) if outcomes and steps.expects_outcomes else []
+        """Decide, write down, do. Returns outcomes that have to be taken in at once."""
+        self._unwritten = outcomes = [*self._work.say_skip(), *self._waits_over(), *outcomes]
+        await self._hear_first(outcomes)
+        facts = await self._take_in(outcomes)
+        starts = self.steps.repeated(outcomes) if self.steps.expects_outcomes else []
         self._decide(facts, starts)
-        undecided = False
-        if len(starts) == 1 and (ahead := starts[0].ahead) is not None and inbox.is_empty:
-            if await self._run_ahead(ahead, facts, starts):
-                undecided = self._spoken  # what was written past us is heard first
-                if not undecided:
-                    self._decide(facts, starts)
-            outcomes = self._unwritten = list(facts)
-        if not facts and not inbox.look:
+        if not facts and not self._inbox.look:
             return []
-        inbox.look = self._spoken = False
-        ended = state.phase == "ended"
-        rest = ended or state.phase == "suspended"
-        if ended and self._at_end is not None:
-            await self._at_end(facts)
-        barrier = rest or any(map(_NEEDS_BARRIER, starts))
-        seen = work.place.claim.seen
         try:
-            others = await work.place.store.append(
-                work.place.claim, facts, barrier=barrier, rest=rest or not self._is_in_step, last=ended
-            )
+            others = await self._write(facts, starts)
         except AlreadyDecided as faster:
             # Somebody outside was faster: what was decided there holds, and the rest is decided anew.
             self._unwritten = [
@@ -172,12 +116,61 @@ class TurnRunner:
             return await self._anew(self._unwritten)
         except RestRefused:  # also: somebody else was faster with the rest of a spend window, or with a notice
             return await self._anew(outcomes)
+        await self._do(facts, starts, others)
+        return self._inbox.take()
+
+    def _waits_over(self) -> list[Fact]:
+        rung = self._alarm.heard()
+        return self.steps.waits_over(rung) if rung else []
+
+    async def _hear_first(self, outcomes: list[Fact]) -> None:
+        """What one wrote past us is folded before outcomes are, in the order of the log."""
+        work = self._work
+        if not self._spoken or not outcomes:
+            return
+        self._spoken = False
+        heard = await work.place.store.append(work.place.claim, [])
+        for other in heard:
+            evolve(work.state, other.fact)
+        if heard:
+            work.show(heard, [], work.place.claim.seen + 1)
+
+    async def _take_in(self, outcomes: list[Fact]) -> list[Fact]:
+        """Fold the outcomes. Returns them, and what they mean for spend windows."""
+        if self._work.terms.windows is not None:
+            return [*outcomes, *await self._with_windows(self._work.terms.windows, outcomes)]
+        for fact in outcomes:
+            evolve(self._work.state, fact)
+        return [*outcomes]
+
+    async def _write(self, facts: list[Fact], starts: list[Start]) -> list[StoredFact]:
+        """Append it all in one transaction. Returns what others wrote, and the turn had not seen."""
+        work, place = self._work, self._work.place
+        self._inbox.look = self._spoken = False
+        ended = work.state.phase == "ended"
+        rest = ended or work.state.phase == "suspended"
+        if ended and self._at_end is not None:
+            await self._at_end(facts)
+        seen = place.claim.seen
+        try:
+            others = await place.store.append(
+                place.claim,
+                facts,
+                barrier=rest or any(map(_NEEDS_BARRIER, starts)),
+                rest=rest or not self._is_in_step,
+                last=ended,
+            )
         except StoreProblem:
-            if work.place.claim.seen != seen:
+            if place.claim.seen != seen:
                 self._unwritten = []  # written, and not known to be safe
             raise
         self._is_in_step = True
         self._unwritten = []
+        return others
+
+    async def _do(self, facts: list[Fact], starts: list[Start], others: list[StoredFact]) -> None:
+        """What was decided is on disk: show it, and begin it."""
+        work, steps, inbox, state = self._work, self.steps, self._inbox, self._work.state
         first = work.place.claim.seen - len(facts) + 1
         for other in others:
             evolve(state, other.fact)
@@ -188,14 +181,10 @@ class TurnRunner:
             if steps.attention.unwritten:
                 for requests in tuple(steps.attention.unwritten):
                     requests.written(facts)
-        # What others wrote may call off what begins now: then it begins as a task, which can be taken back.
-        eager = work.tasks.eager
-        work.tasks.eager = None if others else eager
         for start in starts:
             if start.needs_barrier:
                 await work.place.store.hold(work.place.claim)
             start.begin(first + start.fact_index)
-        work.tasks.eager = eager
         if state.tree.to_call_off:
             steps.call_off()
         if _answers(state) != self._answers:
@@ -206,9 +195,6 @@ class TurnRunner:
         # What others wrote may change what is to be done next: decide again before waiting.
         if others:
             inbox.look = bool(decide(state)) or inbox.look
-        if undecided:
-            inbox.look = True
-        return inbox.take()
 
     def _decide(self, facts: list[Fact], starts: list[Start]) -> None:
         """Take every step there is to take: its facts are folded and noted, and what it starts is noted."""
@@ -224,43 +210,8 @@ class TurnRunner:
             if len(facts) == before:
                 break  # somebody was asked: the answer will be an outcome
 
-    async def _run_ahead(self, ahead: Admission, facts: list[Fact], starts: list[Start]) -> bool:
-        """Begin a lone pure call whose intent is among these facts. True: it is over, and its outcome is one of them.
-
-        When it is not over soon, its intent is written while it runs, and its tool is not run ahead again.
-        """
-        work, calls, start = self._work, self.steps.calls, starts.pop()
-        dispatch = ahead.dispatch
-        assert dispatch is not None and ahead.permission_at is not None
-        call_id, verdict_at = dispatch.call_id, start.fact_index + ahead.permission_at
-        self._ahead = facts, verdict_at, call_id
-        calls.run_ahead(dispatch, ahead)
-        if calls.is_running(call_id):
-            await self._wait_briefly(call_id)
-        self._ahead = None
-        if calls.is_running(call_id):
-            self.steps.intake.slow.add(dispatch.declaration.name)
-            named = partial(calls.written_down, dispatch, ahead)
-            starts.append(Start(named, False, start.fact_index))
-            return False
-        if self.steps.expects_outcomes:
-            return False  # it has a question: that is an outcome of its own
-        taken = [*work.say_skip(), *self._inbox.take()]
-        for fact in taken:
-            evolve(work.state, fact)
-        facts += taken
-        name_verdict(facts, verdict_at, call_id)
-        return True
-
-    async def _wait_briefly(self, call_id: str) -> None:
-        is_running, inbox = self.steps.calls.is_running, self._inbox
-        with suppress(TimeoutError):
-            async with asyncio.timeout(run_ahead.SECONDS):
-                while is_running(call_id) and not inbox.is_broken:
-                    await inbox.stirred()
-
     async def _with_windows(self, windows: TurnWindows, outcomes: list[Fact]) -> list[Fact]:
-        """Take the outcomes in, seeing what they mean for spend windows; returns what is to be said about those."""
+        """Fold the outcomes, seeing what they mean for spend windows; returns what is to be said about those."""
         state = self._work.state
         await windows.look(
             [level.round.request for level in (state, *state.tree.levels.values()) if level.round.request is not None]
@@ -306,10 +257,6 @@ class TurnRunner:
         await asyncio.gather(*(requests.shut_down() for requests in steps.requests.all()))
         await steps.calls.shut_down()
         finished = self._inbox.take()
-        if self._ahead is not None:  # its reply is paid for, and its intent has to stand before its outcome
-            unwritten, verdict_at, call_id = self._ahead
-            finished = [*unwritten, *finished]
-            name_verdict(finished, verdict_at, call_id)
         if isinstance(error, StoreProblem):
             await self._tell_lost(error, finished)
         elif finished:

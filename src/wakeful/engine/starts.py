@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from wakeful.gate.call_at_gate import Admission
-
 
 class Start(NamedTuple):
     """Something that begins once its facts are on disk. `begin` is given the number of its first fact."""
@@ -20,5 +18,3 @@ class Start(NamedTuple):
     """It is a call that runs."""
     alone: bool = False
     """Nothing may begin beside it."""
-    ahead: Admission | None = None
-    """Of a lone pure call, which may begin before its facts are on disk."""

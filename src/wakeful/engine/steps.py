@@ -211,7 +211,6 @@ class Steps:
     def close(self) -> None:
         """The turn rests, or this runner goes down: nobody waits here any more, and no lock stays behind."""
         self.waiting.close()
-        self._work.tasks.close()
         self.intake.close()
         self.calls.release_locks()
         self.gates.let_go(spared=self.calls.with_locks)

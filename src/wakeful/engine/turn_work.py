@@ -51,7 +51,6 @@ from wakeful.gate.turn_gate import AfterCall, GateParts
 from wakeful.ports import Claim, Clock, Model, Pricing, Store, TurnRow
 from wakeful.ports.tasks import ChildBoard
 from wakeful.ports.waits import WaitRow
-from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.tool import Tool
 
 _ASKED_PEOPLE = (ActionRequired, ActionResolved)
@@ -263,12 +262,10 @@ class SpawnDesk(NamedTuple):
 class TurnTasks:
     """Work on the side of a turn; kept from being forgotten until it is done."""
 
-    __slots__ = ("_tasks", "eager", "on_broken")
+    __slots__ = ("_tasks", "on_broken")
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Future[Any]] = set()
-        self.eager: EagerStarts | None = None
-        """While the turn runs: for what may be over without ever waiting."""
         self.on_broken: Callable[[BaseException], None] | None = None
         """Told when work on the side broke: whoever waits for its outcome would wait for ever."""
 
@@ -280,26 +277,6 @@ class TurnTasks:
         self._tasks.add(task)
         task.add_done_callback(self._done if cancelled is None else partial(self._done, cancelled=cancelled))
         return task
-
-    def spawn_eagerly(
-        self, work: Coroutine[Any, Any, None], cancelled: Callable[[], None] | None = None
-    ) -> "asyncio.Future[None] | None":
-        """The same for work that may never wait; None: it is over."""
-        if self.eager is None:
-            return self.spawn(work, cancelled)
-        begun = self.eager.start(work)
-        if begun.done():
-            self._done(begun, cancelled)
-            return None
-        self._tasks.add(begun)
-        begun.add_done_callback(partial(self._done, cancelled=cancelled))
-        return begun
-
-    def close(self) -> None:
-        """The turn does not run any more: what waits goes on, and nothing is begun eagerly."""
-        if self.eager is not None:
-            self.eager.close()
-            self.eager = None
 
     def pending(self) -> "set[asyncio.Future[Any]]":
         return set(self._tasks)

@@ -36,7 +36,6 @@ from wakeful.gate.result_shape import at_once, makes_short_text, shaped
 from wakeful.gate.turn_gate import AfterCall, CallSurroundings
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.context import RunContext
-from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.results import ResultRefused
 
 GRACE_SECONDS = 2.0
@@ -90,15 +89,15 @@ class RunningCall:
         self._work: CallHandle | None = None
         self._ctx: RunContext[Any] | None = None
 
-    def begin(self, *, probe_first: bool = False, eager: EagerStarts | None = None) -> None:
-        """Begin. The intent is on disk; with `eager`, the call is pure and its intent may follow."""
+    def begin(self, *, probe_first: bool = False) -> None:
+        """Begin. The intent is on disk."""
         seconds = self.at.declaration.timeout
         deadline = datetime.now(UTC) + timedelta(seconds=seconds) if seconds is not None else None
         self._ctx = self.around.context(self.at, deadline)
         if probe_first:
             self.around.spawn(self._probe_then_launch())
         else:
-            self._launch(eager)
+            self._launch()
 
     def stop(self, why: Abort, reason: AbortReason | None = None) -> None:
         """Nobody waits for this call any more. It is told, and its outcome is delivered within the grace period."""
@@ -151,15 +150,12 @@ class RunningCall:
 
     # --- running ------------------------------------------------------------------------------------------------
 
-    def _launch(self, eager: EagerStarts | None = None) -> None:
+    def _launch(self) -> None:
         at, ctx = self.at, self._ctx
         assert ctx is not None
         self._began = time.perf_counter()
         try:
-            if eager is None:
-                work = at.tool.start(ctx, at.arguments)
-            else:
-                work = at.tool.start_eagerly(ctx, at.arguments, eager)
+            work = at.tool.start(ctx, at.arguments)
         except Exception as raised:
             self._finish([self._raised(raised)])
             return

@@ -110,11 +110,11 @@ def check_kill(point: KillPoint, unharmed: Moment, killed: Moment, acknowledged:
     if killed.log.count < acknowledged:
         found.append(f"{acknowledged} facts were acknowledged and {killed.log.count} are in the log")
     if _keys_are_intents(unharmed):
-        intents, harmless = killed.log.intents(), _pure(unharmed)
+        intents = killed.log.intents()
         found += [
             f"{entry.tool} {entry.key} happened and its intent is not in the log"
             for entry in killed.ledger
-            if entry.key not in intents and entry.tool not in harmless
+            if entry.key not in intents
         ]
     lost = [BrokenPromise("lost", point, what) for what in found]
     return lost + [BrokenPromise("wedged", point, what) for what in killed.log.misfits]
@@ -136,15 +136,6 @@ def _keys_are_intents(unharmed: Moment) -> bool:
     """Do the tools write their calls' idempotency keys? Only then can a line be held against its intent."""
     intents = unharmed.log.intents()
     return all(entry.key in intents for entry in unharmed.ledger)
-
-
-def _pure(unharmed: Moment) -> set[str]:
-    """What the ledger calls the work of pure tools, which may begin before its intent is in the log."""
-    effects: dict[str, set[str]] = {}
-    intents = unharmed.log.intents()
-    for entry in unharmed.ledger:
-        effects.setdefault(entry.tool, set()).add(intents[entry.key].effect)
-    return {tool for tool, of_calls in effects.items() if of_calls == {"pure"}}
 
 
 def _changed_facts(killed: Moment, recovered: Moment) -> Iterator[str]:

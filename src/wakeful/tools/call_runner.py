@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.threads import contained_exit, run_in_thread
 
 inside_tool: ContextVar[bool] = ContextVar("inside_tool", default=False)
@@ -31,18 +30,10 @@ class CallHandle:
         """Told what an async tool returned at once, a tick before `result` is done."""
 
 
-def begin(
-    fn: Callable[..., Any],
-    is_async: bool,
-    given: tuple[Any, ...],
-    values: dict[str, Any],
-    eager: EagerStarts | None = None,
-) -> CallHandle:
-    """Start a function where it belongs. With `eager`, one that is async and never waits is over on return."""
+def begin(fn: Callable[..., Any], is_async: bool, given: tuple[Any, ...], values: dict[str, Any]) -> CallHandle:
+    """Start a function where it belongs."""
     running = CallHandle(is_thread=not is_async)
-    if is_async and eager is not None:
-        running.result = eager.start(_contained(fn, given, values, running))
-    elif is_async:
+    if is_async:
         running.result = asyncio.get_running_loop().create_task(_contained(fn, given, values, running))
     else:
         running.result = run_in_thread(functools.partial(_called, fn, given, values))

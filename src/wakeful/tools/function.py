@@ -25,7 +25,6 @@ from wakeful.tools import docstrings, parameters, schema
 from wakeful.tools.call_runner import CallHandle, begin
 from wakeful.tools.client_calls import client_name, not_here, run_by_client
 from wakeful.tools.context import RunContext
-from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.options import CheckedOptions, check_content
 from wakeful.tools.parameters import context_deps, function_of, is_async, label_of
 from wakeful.tools.proposal import ProposedCall
@@ -181,17 +180,11 @@ class FunctionTool(Tool[Deps_contra], Generic[P, R_co, Deps_contra]):
         return self._compile().arguments(assembled.arguments)
 
     def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> CallHandle:
-        return self._begin(ctx, arguments, None)
-
-    def start_eagerly(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any], eager: EagerStarts) -> CallHandle:
-        return self._begin(ctx, arguments, eager)
-
-    def _begin(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any], eager: EagerStarts | None) -> CallHandle:
         if self._options.external:
             raise not_here(self._name)
         values = self._values(ctx, arguments)
         given = (ctx,) if self._parameters.takes_context else ()
-        return begin(self._fn, self._is_async, given, values, eager)
+        return begin(self._fn, self._is_async, given, values)
 
     @property
     def approval(self) -> bool | Callable[[ProposedCall], bool | str]:

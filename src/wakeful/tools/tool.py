@@ -13,7 +13,6 @@ from wakeful.contracts.tools import Confinement, ToolDeclaration
 from wakeful.tools.call_runner import CallHandle
 from wakeful.tools.client_calls import NOTHING_MORE, ForClient
 from wakeful.tools.context import RunContext
-from wakeful.tools.eager_start import EagerStarts
 from wakeful.tools.proposal import ProposedCall
 
 Deps_contra = TypeVar("Deps_contra", contravariant=True, default=object)
@@ -53,10 +52,6 @@ class Tool(Generic[Deps_contra]):
     def start(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> CallHandle:
         """Begin a call. Raises ArgumentsRefused when the arguments are not the function's; nothing has run then."""
         raise NotImplementedError
-
-    def start_eagerly(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any], eager: EagerStarts) -> CallHandle:
-        """The same, for a call that may be over on return, where the tool can do that."""
-        return self.start(ctx, arguments)
 
     async def invoke(self, ctx: RunContext[Deps_contra], arguments: dict[str, Any]) -> Any:
         """Begin a call and wait for it."""

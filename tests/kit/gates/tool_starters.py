@@ -9,21 +9,20 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-HOW_MANY = {"start": (2, 3), "invoke": (2, 3), "start_eagerly": (3, 4)}
+HOW_MANY = {"start": (2, 3), "invoke": (2, 3)}
 """Arguments of the methods that begin a tool: on the tool, or on its class with the tool first."""
 WORDS = re.compile(
-    r"\.(start|start_eagerly|invoke|execute)\b|[\"'](start|start_eagerly|invoke|tool)[\"']|\.tool\b.*=|Admission\(|RunningCall|tools\.call_runner"
+    r"\.(start|invoke|execute)\b|[\"'](start|invoke|tool)[\"']|\.tool\b.*=|Admission\(|RunningCall|tools\.call_runner"
 )
 """A module without any of these has nothing to look at."""
 BY_NAME = ("getattr", "attrgetter", "methodcaller")
 NUMBERS = ("tier.start",)
 """What is called the same and is a number. What is compared or put into a text is no method, and needs no name here."""
 THE_DOOR = {
-    "gate/running_call.py": ["at.tool.start", "at.tool.start_eagerly"],
-    "tools/tool.py": ["self.start", "self.start"],
+    "gate/running_call.py": ["at.tool.start"],
+    "tools/tool.py": ["self.start"],
 }
-"""The running of a call that passed the gate; and two methods of a tool itself: `invoke`, which nothing of the runtime
-calls, and `start_eagerly`, which the gate does."""
+"""The running of a call that passed the gate; and `invoke` of a tool itself, which nothing of the runtime calls."""
 
 
 def check_one_door(root: Path) -> None:

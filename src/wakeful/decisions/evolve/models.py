@@ -66,7 +66,7 @@ def _round_of(level: Level, step: int) -> None:
         this = level.round
         this.attempts.clear()
         this.lost.clear()
-        this.wait, this.asks_again, this.crashes = None, False, 0
+        this.wait, this.asks_again = None, False
 
 
 def model_answered(state: TurnState, level: Level, event: ModelCompleted) -> None:
@@ -113,7 +113,6 @@ def attempt_lost(state: TurnState, level: Level, fact: Fact, event: ModelFailed)
     level.round.asks_again = False
     level.phase = "lost"
     if event.stage == "crash":
-        level.round.crashes += 1
         return  # our own death is none of the provider's attempts
     level.round.lost[event.candidate] = CandidateLoss(event, fact.at)
     level.round.attempts.append(_attempt_record(event, asked.backoff_ms))

@@ -27,7 +27,6 @@ from wakeful.store.encoding import OUTSIDER, PackedRow
 from wakeful.store.leases import Lease, check, fenced
 from wakeful.store.sqlite.connection import Statements
 from wakeful.store.sqlite.outside_facts import OutsideFacts
-from wakeful.store.sqlite.row_cache import UNKNOWN, RowCache
 from wakeful.store.sqlite.streams import SHIFT, Place, Span, Streams
 from wakeful.store.sqlite.tables import SqliteTables
 from wakeful.store.table_changes import Changes, changes, message_of, needs_of
@@ -84,7 +83,6 @@ class SqliteLog:
         """The numbers of agents that get messages: they are for life."""
         self._owned: dict[str, Claim] = {}
         """Claims that were held against the database, by the id of their turn."""
-        self._cache = RowCache()
 
     def admit_all(self, admissions: Sequence[OutsideFacts]) -> list[AdmissionAnswer | WakefulError | None]:
         """What becomes of each, in their order."""
@@ -123,9 +121,8 @@ class SqliteLog:
                 made = changes(facts, place.seq, agent_id, place.name, found)
             except WakefulError:
                 return []  # one of them is refused, and the others are not
-        self._cache.keep_threads(found)
         stored = [row for admission in admissions for row in admission.stored]
-        self._write(place, stored, made, found, new=(MESSAGES, FEED))
+        self._write(place, stored, made, new=(MESSAGES, FEED))
         self.appended.append((agent_id, place.seq, facts))
         queued = made.rows[MESSAGES]
         return [AdmissionAnswer(None, created=True, queued=queued[key]) for key in keys]
@@ -150,8 +147,7 @@ class SqliteLog:
         made = changes(facts, seq, agent_id, name, found)
         if place is None:
             place = self._make_agent(agent_id)
-        self._cache.keep_threads(found)
-        end = self._write(place, stored, made, found)
+        end = self._write(place, stored, made)
         self.appended.append((agent_id, seq, facts))
         if message is None or event is None:
             return None
@@ -162,17 +158,15 @@ class SqliteLog:
         if take is not None and made.rows[BUSY_THREADS].get(BUSY_THREADS.key_of(alone)) == alone:
             claim = take(end.agent, end.seq, row)
             if claim is not None:
-                self._own(claim, end, row.first_seq, found)
-                self._cache.change(made.rows, found, row.turn_id)
+                self._own(claim, end, row.first_seq)
                 return AdmissionAnswer(row, created=True, claim=claim)
         return AdmissionAnswer(row, created=True)
 
-    def _own(self, claim: Claim, end: Place, first: int, found: Mapping[Need, Any]) -> None:
+    def _own(self, claim: Claim, end: Place, first: int) -> None:
         """A turn that is new and ours: what its next append needs is known."""
         self._turns[claim.turn_id] = end.agent, first
         self._ends[end.agent] = end
         self._owned[claim.turn_id] = claim
-        self._cache.keep(claim.turn_id, found)
 
     def append(
         self, claim: Claim, facts: Sequence[Fact], stored: Sequence[PackedRow], rest: bool, last: bool = False
@@ -198,11 +192,7 @@ class SqliteLog:
                 self._costs_so_far[claim.turn_id] = CostTally()
             found = self._find(claim.agent_id, needs_of(facts, claim.agent_id))
             made = changes(facts, seq, claim.agent_id, end.name, found)
-            if last:
-                self._cache.forget(claim.turn_id)
-            else:
-                self._cache.keep(claim.turn_id, found)
-            self._write(end, stored, made, found, None if last else claim.turn_id)
+            self._write(end, stored, made)
             self.appended.append((claim.agent_id, seq, facts))
             if (tally := self._costs_so_far.get(claim.turn_id)) is not None:
                 for fact in facts:
@@ -221,8 +211,8 @@ class SqliteLog:
         if facts:
             found = self._find(claim.agent_id, needs_of(facts, claim.agent_id))
             made = changes(facts, place.seq, claim.agent_id, place.name, found)
-            self._own(claim, place, place.seq + 1, found)
-            self._write(place, stored, made, found, claim.turn_id)
+            self._own(claim, place, place.seq + 1)
+            self._write(place, stored, made)
             self.appended.append((claim.agent_id, place.seq, facts))
             self._sql.do("INSERT OR REPLACE INTO turn_claims VALUES (?, ?, NULL)", (claim.turn_id, claim.turn_epoch))
             self._costs_so_far[claim.turn_id] = CostTally(f for f in facts if type(f.event) in _CALL_FACTS)
@@ -254,7 +244,6 @@ class SqliteLog:
     def _forget_ends(self) -> None:
         self._ends.clear()
         self._owned.clear()
-        self._cache.clear()
 
     def pieces_of(self, agent_id: str, turn_id: str) -> Iterator[list[StoredFact]]:
         """A turn's events, piece by piece."""
@@ -306,9 +295,6 @@ class SqliteLog:
         for need in needs:
             if need in beforehand:
                 found[need] = beforehand[need]
-                continue
-            if (known := self._cache.get(need)) is not UNKNOWN:
-                found[need] = known
                 continue
             match need:
                 case RowKey(table, key):
@@ -372,7 +358,6 @@ class SqliteLog:
         """A turn that nobody here owns needs no place in memory."""
         self._costs_so_far.pop(turn_id, None)
         self._owned.pop(turn_id, None)
-        self._cache.forget(turn_id)
         if (numbers := self._turns.pop(turn_id, None)) is not None:
             self._ends.pop(numbers[0], None)
 
@@ -395,12 +380,9 @@ class SqliteLog:
         place: Place,
         stored: Sequence[PackedRow],
         made: Changes,
-        found: Mapping[Need, Any],
-        turn_id: str | None = None,
         new: Container[Table[Any]] = (),
     ) -> Place:
-        """Where the stream ends now. `turn_id`: of a turn that is run here, whose rows are needed again. `new`: tables
-        that rows are added to."""
+        """Where the stream ends now. `new`: tables that rows are added to."""
         agent, seq, digest, name = place
         base = agent << SHIFT
         appended: list[tuple[Any, ...]] = []
@@ -416,7 +398,6 @@ class SqliteLog:
         self.makes_due = self.makes_due or not made.rows or not made.rows.keys() <= _OF_QUEUES
         if made.rows:
             self._tables.write(agent, made.rows, new)
-            self._cache.change(made.rows, found, turn_id, new)
             self.has_fed = self.has_fed or FEED in made.rows
         self.written.pop(agent, None)  # last in order, as it is the newest
         self.written[agent] = (seq, digest)

@@ -1,4 +1,4 @@
-"""Runs whose calls begin before their intent is on disk: lone and pure, quick and slow, and one that kills its process.
+"""Runs of pure calls: quick ones, slow ones, between calls with effects, and one that kills its process.
 
 What is paid for again is counted: a reply is lost only with the process that had it and had not written it yet.
 """
@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 from crash.scenarios import TOOLS, Asked, calls, check, model
-from wakeful import Agent, RunContext, RunResult, run, run_sync, tool
+from wakeful import Agent, RunContext, RunResult, run, tool
 from wakeful.contracts.events import ModelRequested, ToolStarted
 from wakeful.ports import Store
 from wakeful.testing import Ledger
@@ -25,7 +25,7 @@ async def glance(ctx: RunContext[Ledger]) -> str:
 
 @tool(effect="pure")
 async def stare(ctx: RunContext[Ledger]) -> str:
-    """Never over soon: its intent is written while it runs."""
+    """Never over soon."""
     ctx.deps.record("stare", ctx.idempotency_key)
     await asyncio.sleep(0.03)
     ctx.deps.here()
@@ -58,15 +58,10 @@ async def slow(store: Store, ledger: Ledger) -> None:
 
 
 async def between_effects(store: Store, ledger: Ledger) -> None:
-    """Calls that run ahead between calls that may not."""
+    """Pure calls between calls with effects."""
     steps = [calls("glance"), calls("shred"), calls("glance"), calls("refund"), calls("look_up"), "done"]
     result = await run(watching(ledger, steps), "look", deps=ledger, store=store, key="k")
     await checked(store, ledger, result)
-
-
-def one_glance(store: Store, ledger: Ledger) -> None:
-    """The smallest run with a call that runs ahead; what the engine promises is left to the suite to check."""
-    run_sync(watching(ledger, [calls("glance"), "done"]), "look", deps=ledger, store=store, key="k")
 
 
 async def stormy(store: Store, ledger: Ledger) -> None:
@@ -94,5 +89,5 @@ async def deadly(store: Store, ledger: Ledger) -> None:
     assert result.output == "done"
     await check(store, ledger, result)
     facts = [entry.fact.event for entry in result.facts()]
-    assert sum(isinstance(event, ModelRequested) for event in facts) == 3, "asked, asked again, and for the answer"
+    assert sum(isinstance(event, ModelRequested) for event in facts) == 2, "asked, and for the answer"
     assert sum(isinstance(event, ToolStarted) for event in facts) == 1
