@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import wakeful
-from kit.surfaces.served_home import AGENTS, TESTS, ServedHome
+from kit.surfaces.served_home import AGENTS, TESTS, ServedHome, python_path
 from wakeful.service.serving.options import ServeOptions
 
 PACKAGE = Path(wakeful.__file__).parent
@@ -29,7 +29,7 @@ class InstalledHome(ServedHome):
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**super().environment, "PYTHONPATH": f"{self.site}:{TESTS}", "PYTHONDONTWRITEBYTECODE": "1"}
+        return {**super().environment, "PYTHONPATH": python_path(self.site, TESTS), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def begin_upgrade(self) -> None:
         """As an installer does it: some files are of the other version already, and some cannot be loaded at all."""

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 import pytest
 
 from kit.surfaces.command_line import command_line
-from kit.surfaces.served_home import TESTS, ServedHome
+from kit.surfaces.served_home import TESTS, ServedHome, python_path
 from wakeful.service.serving.autostart import start_file
 from wakeful.service.serving.options import ServeOptions
 
@@ -120,7 +120,7 @@ class Managed(ServedHome):
     @property
     def environment(self) -> dict[str, str]:
         told = {"NOTIFY_SOCKET": str(self.place), "WATCHDOG_USEC": "400000"}
-        return {**super().environment, **told, "PYTHONPATH": str(self.code)}
+        return {**super().environment, **told, "PYTHONPATH": python_path(self.code)}
 
 
 def test_the_process_tells_the_manager_that_it_is_ready_alive_and_ending(tmp_path: Path) -> None:

@@ -20,6 +20,12 @@ TESTS = Path(__file__).parents[2]
 AGENTS = "kit.surfaces.served_agents:agents"
 
 
+def python_path(*first: Path | str) -> str:
+    """PYTHONPATH of a process that a test starts: these folders, then what this process was given itself."""
+    given = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([*map(str, first), *([given] if given else [])])
+
+
 class Answer(NamedTuple):
     """What came back."""
 
@@ -174,7 +180,7 @@ class ServedHome:
     @property
     def environment(self) -> dict[str, str]:
         around = {name: value for name, value in os.environ.items() if not name.startswith("WAKEFUL_")}
-        return {**around, "WAKEFUL_HOME": str(self.folder), "PYTHONPATH": str(TESTS)}
+        return {**around, "WAKEFUL_HOME": str(self.folder), "PYTHONPATH": python_path(TESTS)}
 
     @property
     def socket(self) -> Path:
