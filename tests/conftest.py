@@ -50,7 +50,9 @@ def _leave_the_home_alone(config: pytest.Config) -> None:
     """No test, and no process that one starts, finds the home of the person who runs them: each worker has its own."""
     folder = tempfile.TemporaryDirectory(prefix="wakeful-home-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
-    before = {name: os.environ.pop(name) for name in [*os.environ] if name.startswith("XDG_") and name.endswith("_HOME")}
+    before = {
+        name: os.environ.pop(name) for name in [*os.environ] if name.startswith("XDG_") and name.endswith("_HOME")
+    }
     before |= {name: os.environ.pop(name) for name in ("HOME", "WAKEFUL_HOME") if name in os.environ}
     os.environ["HOME"] = folder.name
     config.add_cleanup(lambda: os.environ.update(before))

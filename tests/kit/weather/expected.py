@@ -68,7 +68,11 @@ FINE = {
     "test_an_agent_wakes_in_the_morning_asks_and_repairs": "holds the clock still, so that no wait of it ends",
     "test_an_agent_works_on_a_repository_for_days_and_leaves_it_merged": "holds the clock still",
     "a_program_that_runs_as_printed[schedules-and-waits]": "holds the clock still",
+    "test_a_workspace_that_is_gone_holds_up_its_agent_alone_until_it_is_back": "holds the clock still",
+    "test_a_worktree_that_somebody_deleted_is_left_and_its_agent_goes_on_elsewhere": "holds the clock still",
     "test_an_answer_that_did_not_fit_is_corrected_when_it_is_tried_again": "counts what its model was asked",
+    "test_a_memory_index_that_cannot_be_read_is_told_and_made_again": "counts what its model was asked",
+    "test_what_is_open_is_named_with_what_ends_it": "counts every attempt in what it cost",
 }
 """List prices, and fine weather."""
 SHORT = {
