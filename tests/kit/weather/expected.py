@@ -68,6 +68,7 @@ FINE = {
     "test_an_agent_wakes_in_the_morning_asks_and_repairs": "holds the clock still, so that no wait of it ends",
     "test_an_agent_works_on_a_repository_for_days_and_leaves_it_merged": "holds the clock still",
     "a_program_that_runs_as_printed[schedules-and-waits]": "holds the clock still",
+    "a_program_that_runs_as_printed[testing]": "compares runs with the first one, and only that one would have weather",
     "test_a_workspace_that_is_gone_holds_up_its_agent_alone_until_it_is_back": "holds the clock still",
     "test_a_worktree_that_somebody_deleted_is_left_and_its_agent_goes_on_elsewhere": "holds the clock still",
     "test_an_answer_that_did_not_fit_is_corrected_when_it_is_tried_again": "counts what its model was asked",
@@ -80,6 +81,7 @@ SHORT = {
         "runs a runtime until nothing is due, and who waits for a provider is not"
     ),
     "test_an_agent_is_woken_by_a_signed_webhook_once": "looks at what was said once nothing is due",
+    "a_program_that_runs_as_printed[webhooks]": "prints what was said once nothing is due",
     "test_client_tools_are_asked_and_answered_while_the_stream_goes_on": "waits for the first rest of its turn",
 }
 """Weather that is over before a turn has to rest: no outage."""
