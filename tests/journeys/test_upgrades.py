@@ -148,7 +148,7 @@ def test_a_daemon_under_which_wakeful_was_replaced_says_so_and_the_next_takes_up
     assert "was replaced on the disk" in said and "half written" not in said
 
     home.end_upgrade()
-    assert home.end() == 0
+    assert home.end_now() == 0
     home.start()
     assert (status(home)["version"], status(home)["problems"]) == ("99.0.0", [])
     (approval,) = home.client.get("/approvals").body

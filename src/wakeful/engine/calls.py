@@ -63,6 +63,10 @@ class Calls:
     def is_running(self, call_id: str) -> bool:
         return call_id in self._running
 
+    def under_way(self) -> list[tuple[str, float]]:
+        """The tools that are running, and for how many seconds."""
+        return [(call.at.tool_name, call.seconds) for call in self._running.values()]
+
     def written_down(self, dispatch: CallAtGate, admission: Admission, first_seq: int) -> None:
         """The facts that let a call through have their numbers: its outcome will name them by those."""
         agent_id = self._work.place.claim.agent_id

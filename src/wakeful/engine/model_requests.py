@@ -96,6 +96,8 @@ class Requests:
         self._offer = RequestOffer(work, level.config, level)
         self._budget = self._budget_of(level.config.model_settings)
         self._task: asyncio.Future[None] | None = None
+        self._began = 0.0
+        """When the newest request was begun, by the clock's growing seconds."""
         self._giving_up = False
         self._abandoning = False
         """The provider is being told; nothing but the runner's own end cuts that short."""
@@ -252,6 +254,7 @@ class Requests:
 
     def _begin(self, step: AskModel, model: Model, waited_ms: int) -> None:
         work, asking = self._work, self._ask(step, model, waited_ms)
+        self._began = work.clock.monotonic()
         # In a tree the requests of a pass begin side by side, and their answers are taken in one by one.
         begin = work.tasks.spawn_eagerly if not work.state.tree.levels else work.tasks.spawn
         self._task = begin(asking, lambda: self._given_up(step, model))
@@ -275,6 +278,11 @@ class Requests:
     @property
     def busy(self) -> bool:
         return self._task is not None and not self._task.done()
+
+    @property
+    def seconds(self) -> float:
+        """For how long the running request has been under way."""
+        return self._work.clock.monotonic() - self._began
 
     async def _ask_caller(self) -> None:
         work = self._work

@@ -25,8 +25,18 @@ from wakeful.contracts.events import WarningIssued
 from wakeful.decisions import run_ahead
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.state import TurnState
+from wakeful.decisions.step import (
+    AskCaller,
+    AskModel,
+    Fold,
+    ResolveNode,
+    StartPlanning,
+    Step,
+    TakeUp,
+)
 from wakeful.decisions.turn import decide
 from wakeful.engine.calls import name_verdict
+from wakeful.engine.drain import DrainingTurn, StepUnderWay
 from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.starts import Start
 from wakeful.engine.state_loader import fold
@@ -43,6 +53,8 @@ NOT_PERSISTED = "not_persisted"
 WATCHER_DROPPED = "watcher_dropped"
 """The warning about somebody who watched and broke: what they would have glimpsed from there on is lost."""
 _NEEDS_BARRIER = attrgetter("needs_barrier")
+_WORK = (AskModel, TakeUp, ResolveNode, StartPlanning, Fold, AskCaller)
+"""Steps that begin something. In a drain none is taken; those that only say what has come of a step are."""
 IN_A_ROW = 8
 """At most so many passes until the loop gets its turn: others are there, too, and a turn may never have to wait."""
 
@@ -74,7 +86,8 @@ class TurnRunner:
 
     async def run(self, opening: list[Fact]) -> None:
         """Until the turn is suspended or over. Raises what the store raises; what is on disk stays true."""
-        with self._work.clock.follow():
+        turn = DrainingTurn(self._inbox.look_again, self._under_way)
+        with self._work.clock.follow(), self._work.drain.joined(turn):
             self._work.skip_said = self._work.clock.skipped()
             await self._run(opening)
 
@@ -96,6 +109,8 @@ class TurnRunner:
                 if state.phase in ("ended", "suspended"):
                     return
                 is_idle = not outcomes and not inbox.look
+                if is_idle and self._work.drain.is_on and not state.tree.in_flight:
+                    raise asyncio.CancelledError("the process ends")  # from outside, as if it were let go of
                 if not is_idle and (passes := self._passes + 1) < IN_A_ROW:
                     self._passes = passes
                     continue
@@ -213,7 +228,7 @@ class TurnRunner:
     def _decide(self, facts: list[Fact], starts: list[Start]) -> None:
         """Take every step there is to take: its facts are folded and noted, and what it starts is noted."""
         state, steps = self._work.state, self.steps
-        while decided := decide(state):
+        while decided := self._may_begin(decide(state)):
             before, stop, full = len(facts), state.stop, state.rest.full_window
             for step in decided:
                 for fact in steps.begin(step, starts, len(facts)):
@@ -223,6 +238,13 @@ class TurnRunner:
                     break  # a limit that only this step could see: nothing else begins
             if len(facts) == before:
                 break  # somebody was asked: the answer will be an outcome
+
+    def _may_begin(self, decided: list[Step]) -> list[Step]:
+        return [step for step in decided if not isinstance(step, _WORK)] if self._work.drain.is_on else decided
+
+    def _under_way(self) -> list[StepUnderWay]:
+        agent_id = self._work.place.claim.agent_id
+        return [StepUnderWay(agent_id, *step) for step in self.steps.under_way()]
 
     async def _run_ahead(self, ahead: Admission, facts: list[Fact], starts: list[Start]) -> bool:
         """Begin a lone pure call whose intent is among these facts. True: it is over, and its outcome is one of them.

@@ -28,6 +28,7 @@ from wakeful.contracts.retention import Retention
 from wakeful.contracts.retries import USUAL
 from wakeful.contracts.work_items import WorkItem
 from wakeful.engine.agent import Agent
+from wakeful.engine.drain import Drain
 from wakeful.engine.run_request import Engine, HostTerms
 from wakeful.engine.worktrees import settle_worktree
 from wakeful.ports import TurnRow, WakeRow
@@ -118,6 +119,8 @@ class LivingRuntime:
     parked: ParkedAgents
     absent: AbsentProviders
     """Providers that do not answer."""
+    drain: Drain
+    """Of the turns that the scheduler runs."""
     public_url: str = ""
     """Where programs outside reach the runtime; blank: nowhere."""
     default_model: str | None = None
@@ -181,6 +184,11 @@ class LivingRuntime:
         for row in lying:
             _log.error("a wake of %s, thread %s, is overdue: nothing begins it", row.agent_id, row.thread_id)
         return await self.watchdog.is_well(asker) and not self._broken and not lying
+
+    def begin_no_step(self) -> None:
+        """Begin nothing more, and have turns come to rest once the steps that are under way have ended."""
+        self.scheduler.begin_nothing_more()
+        self.drain.begin()
 
     async def close(self) -> None:
         """Begin nothing more; give what runs its grace, then let go of it."""
@@ -382,6 +390,7 @@ def living_runtime(
         if await is_paused_for_provider(agent_id, request.agent):
             absent.leave(name)
             return
+        request.drain = drain
         request.patience.is_pressing = await absent.may_ask(name, providers_of(request.agent))
         if row is not None and is_made:
             await keep_to_parent(engine, row)
@@ -437,6 +446,7 @@ def living_runtime(
     absent = AbsentProviders(engine, lambda names: scheduler.look_at(names), give_up_waiting, patience_of)
     channels = ChannelDesk(engine, connect, partial(carry_out, engine))
     parked = ParkedAgents(engine, supply)
+    drain = Drain()
     asked: set[str] = set()
     enforced: list[int] = []
 
@@ -508,6 +518,7 @@ def living_runtime(
         parts,
         parked,
         absent,
+        drain,
         public_url,
     )
     return living
