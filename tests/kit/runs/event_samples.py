@@ -91,6 +91,7 @@ from wakeful.contracts.events import (
     MessageDeferred,
     MessageExpired,
     MessageSettled,
+    ModelAnswered,
     ModelCandidate,
     ModelCompleted,
     ModelFailed,
@@ -465,8 +466,10 @@ ONE_OF_EACH: tuple[AnyEvent, ...] = (
         wait=1,
         since=1_700_000_000_000_000,
         next_try=1_700_000_003_000_000,
+        told=True,
     ),
     ModelWaitEnded(),
+    ModelAnswered(model_ref="openai:gpt-5.5", waited_ms=4_000),
     completed(TokenUsage(input_tokens=5, output_tokens=2, total_tokens=7)),
     said("Looking it up.", "call_1"),
     RoutingCandidatesResolved(

@@ -58,8 +58,10 @@ from wakeful.contracts.events import (
     FilesTainted,
     LimitChanged,
     LogCheckpointed,
+    ModelAnswered,
     ModelFailed,
     ModelRequested,
+    ModelWaiting,
     OutputExpired,
     RuntimeToolRequested,
     RuntimeToolResolved,
@@ -294,14 +296,19 @@ _FOLDED = CompactionCompleted(
     folded_messages=1,
     window=WindowStart(from_turn=DAY_TURN, items=0),
 )
+_AWAY = ModelWaiting(
+    model_ref="a:b", failure_kind="overloaded", message="busy", wait=1, since=NOON, next_try=NOON + 9, told=True
+)
+_BACK = ModelAnswered(model_ref="a:b", waited_ms=9)
 A_DAY: list[list[Fact]] = [
     [takes(DAY_TURN, "d1"), said(DAY_TURN), tool_started(DAY_TURN)],
     [tool_result(DAY_TURN)],
+    [Fact(_AWAY, NOON, THREAD, DAY_TURN, 1), Fact(_BACK, NOON, THREAD, DAY_TURN, 1)],
     [Fact(_FOLDED, NOON, THREAD, DAY_TURN)],
     [Fact(BriefCreated(brief_id="brief_day", brief_kind="result", text="Done."), NOON, THREAD, DAY_TURN)],
     [ended(DAY_TURN)],
 ]
-"""A turn of an agent of a runtime: a call, and a conversation that is folded."""
+"""A turn of an agent of a runtime: a call, a wait for its provider, and a conversation that is folded."""
 
 
 FORGOTTEN = "agent_7c"

@@ -130,6 +130,7 @@ from wakeful.contracts.events.memory import (
 from wakeful.contracts.events.models import (
     AssistantRecorded,
     CallAsked,
+    ModelAnswered,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
@@ -301,6 +302,7 @@ AnyEvent: TypeAlias = (
     | ModelWaiting
     | ModelWaitEnded
     | ModelCompleted
+    | ModelAnswered
     | AssistantRecorded
     | RoutingCandidatesResolved
     | RoutingSingleCandidate
@@ -617,6 +619,7 @@ __all__ = [
     "HeartbeatChanged",
     "RuntimePartFailed",
     "ResultChanged",
+    "ModelAnswered",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",

@@ -44,6 +44,7 @@ from wakeful.contracts.events import (
     MessageAdmitted,
     MessageDeferred,
     MessageExpired,
+    ModelAnswered,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
@@ -208,6 +209,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             attempt_lost(state, level, fact, event)
         case ModelWaiting():
             wait_began(level, event)
+        case ModelAnswered():
+            level.round.told_wait = None
         case ModelWaitEnded():
             wait_ended(state, level)
         case ModelResponseAccepted():
