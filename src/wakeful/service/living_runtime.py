@@ -419,7 +419,7 @@ def living_runtime(
     async def terms_of(row: RuntimeAgentRow) -> HostTerms:
         """What holds for the turns of an agent that another one made."""
         lineage = await supply.lineage(row)
-        payers = [(name, (await supply.agent(name)).spend_windows) for name in lineage]
+        payers = [(name, (await supply.maker(name)).agent.spend_windows) for name in lineage]
         return HostTerms(limits=await tasks.children.limits_of(row), payers=tuple(payers), generation=len(lineage))
 
     async def target_of(agent_id: str) -> NotifyTarget | None:

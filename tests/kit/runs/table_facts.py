@@ -66,6 +66,7 @@ from wakeful.contracts.events import (
     RuntimeToolRequested,
     RuntimeToolResolved,
     TaskEnded,
+    TaskRetried,
     TaskStatusChanged,
     ThreadDeleted,
     TurnEmptied,
@@ -359,8 +360,12 @@ BACKGROUND: list[list[Fact]] = [
     [in_background(task_created("task_2"), NOON + 1)],
     [in_background(TaskStatusChanged(task_id="task_2", status="cancelling"), NOON + 2)],
     [in_background(TaskEnded(task_id="task_1", status="completed", exit_status=0, output_summary="ok"), NOON + 3)],
+    [in_background(task_created("task_3"), NOON + 4)],
+    [in_background(TaskStatusChanged(task_id="task_3", status="running", reason="it is there"), NOON + 4)],
+    [in_background(TaskEnded(task_id="task_3", status="failed", result_summary="no", output_summary="oh"), NOON + 5)],
+    [in_background(TaskRetried(task_id="task_3", turn="turn_c1", requested_by="ada"), NOON + 6)],
 ]
-"""Tasks that run, are asked to end, and end."""
+"""Tasks that run, are asked to end, end, and are tried again."""
 
 
 async def tell_tasks(store: Store) -> None:

@@ -167,10 +167,12 @@ from wakeful.contracts.events.routing import (
 )
 from wakeful.contracts.events.tasks import (
     GrantCounted,
+    GrantRenewed,
     GrantReserved,
     GrantSettled,
     TaskCreated,
     TaskEnded,
+    TaskRetried,
     TaskStatusChanged,
 )
 from wakeful.contracts.events.tools import (
@@ -410,9 +412,11 @@ AnyEvent: TypeAlias = (
     | TaskCreated
     | TaskStatusChanged
     | TaskEnded
+    | TaskRetried
     | GrantReserved
     | GrantCounted
     | GrantSettled
+    | GrantRenewed
     | TimerArmed
     | TimerFired
     | TimerFolded
@@ -560,6 +564,7 @@ __all__ = [
     "ExcludedModel",
     "FilesTainted",
     "GrantCounted",
+    "GrantRenewed",
     "GrantReserved",
     "GrantSettled",
     "HistoryImported",
@@ -662,6 +667,7 @@ __all__ = [
     "SubagentStarted",
     "TaskCreated",
     "TaskEnded",
+    "TaskRetried",
     "TaskStatusChanged",
     "Terminal",
     "ThreadCheckpointed",

@@ -163,6 +163,10 @@ def _task_over(has: Payload) -> str:
     return f"task {short(str(has.get('task_id')))} {has.get('status')}{f': {said}' if said else ''}"
 
 
+def _task_retried(has: Payload) -> str:
+    return f"task {short(str(has.get('task_id')))} goes on: {has.get('requested_by')} tries its failed turn again"
+
+
 def _item_new(has: Payload) -> str:
     return f"work item: {has.get('objective', '')}"
 
@@ -245,6 +249,7 @@ _SUMMARIES: Final[Mapping[str, Callable[[Any], str]]] = {
     "task.created": _task_begun,
     "task.status_changed": _task_changed,
     "task.ended": _task_over,
+    "task.retried": _task_retried,
     "work_item.created": _item_new,
     "work_item.enqueued": _item_new,
     "work_item.blocker_changed": _item_blocked,

@@ -76,6 +76,7 @@ _BY_KIND: Final[Mapping[str, Placement]] = {
     "task.created": Placement("progress", "task"),
     "task.status_changed": Placement("progress", "task"),
     "task.ended": Placement("progress", "task"),
+    "task.retried": Placement("progress", "task"),
     "work_item.created": Placement("progress", "work_item"),
     "work_item.enqueued": Placement("progress", "work_item"),
     "work_item.picked": Placement("progress", "work_item"),
