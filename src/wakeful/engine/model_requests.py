@@ -387,6 +387,7 @@ class Requests:
             candidate=step.candidate,
             more_candidates=terms.more_candidates,
             has_waited=level.round.wait is not None,
+            told_wait=level.round.told_wait,
             context_build_ms=built_ms,
             clock=work.clock,
             keep=work.place.store.put_blob,
