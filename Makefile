@@ -54,10 +54,9 @@ FIRST ?= 0
 worlds: $(READY)  ## random lives of agents on a virtual clock: 10,000, or as many as WORLDS= says, from seed FIRST= on
 	WAKEFUL_SIMULATED_WORLDS=$(WORLDS) WAKEFUL_FIRST_WORLD=$(FIRST) $(BIN)/python -m pytest -q -n 2 --timeout=0 tests/unit/runtime/test_simulation.py
 
-WEATHER_TESTS ?= tests/journeys/test_readme.py tests/journeys/test_guides.py tests/journeys/test_examples.py \
-	tests/journeys/test_first_day.py tests/journeys/cli/test_demo.py
+WEATHER_TESTS ?= tests/journeys
 
-weather: $(READY)  ## README, guides, examples and demos once more, at list price with a 429 and a cut stream each; SHARE=2 for a half of them
+weather: $(READY)  ## the journeys once more, at list price with a 429, a cut stream and an outage each; SHARE=8 for an eighth of them
 	WAKEFUL_TEST_WEATHER=1 WAKEFUL_TEST_SHARE=$$(($$(date -u +%s) / 86400 % $(SHARE)))/$(SHARE) \
 		$(BIN)/python -m pytest -q -n auto $(WEATHER_TESTS)
 

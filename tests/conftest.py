@@ -4,6 +4,7 @@ import gc
 import os
 import re
 import signal
+import tempfile
 import zlib
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    _leave_the_home_alone(config)
     if "WAKEFUL_TEST_WEATHER" in os.environ:
         config.pluginmanager.import_plugin("kit.weather.plugin")
     try:
@@ -42,6 +44,18 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
+
+
+def _leave_the_home_alone(config: pytest.Config) -> None:
+    """No test, and no process that one starts, finds the home of the person who runs them: each worker has its own."""
+    folder = tempfile.TemporaryDirectory(prefix="wakeful-home-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    before = {
+        name: os.environ.pop(name) for name in [*os.environ] if name.startswith("XDG_") and name.endswith("_HOME")
+    }
+    before |= {name: os.environ.pop(name) for name in ("HOME", "WAKEFUL_HOME") if name in os.environ}
+    os.environ["HOME"] = folder.name
+    config.add_cleanup(lambda: os.environ.update(before))
 
 
 def pytest_collection() -> None:

@@ -15,6 +15,7 @@ from wakeful.providers.endpoints import BUILT_IN
 from wakeful.retrieval.named_collections import FIELDS as COLLECTION
 from wakeful.service.owner_hooks import KNOWN as HOOK
 from wakeful.settings.connect_profiles import KNOWN as CONNECT
+from wakeful.settings.daemon import KNOWN as DAEMON
 from wakeful.settings.heartbeat import KNOWN as HEARTBEAT
 from wakeful.settings.limit_overrides import OVERRIDABLE, PREFIX, PROBE, PROBE_SECONDS
 from wakeful.settings.model_rules import KNOWN as MODELS
@@ -69,6 +70,9 @@ default_tool_output_tokens = 4000
 
 [retry]
 patience = 7200
+
+[daemon]
+drain = 300
 
 [retention]
 turns = 30
@@ -169,6 +173,7 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
             "table", "none", "An address that hears that the runtime is well: `[heartbeat]` below.", "[heartbeat]"
         ),
         "retry": Row("table", "none", "How long turns wait for a provider that is away: `[retry]` below.", "[retry]"),
+        "daemon": Row("table", "none", "How the daemon ends: `[daemon]` below.", "[daemon]"),
         "retention": Row("table", "none", "How long a runtime keeps things: `[retention]` below.", "[retention]"),
         "notify": Row(
             "tables", "none", "Where notices of agents go, by name: `[notify.NAME]` below.", "[notify.phone]"
@@ -365,6 +370,15 @@ WORDS: Mapping[str, Mapping[str, Row]] = {
             "patience = 7200",
         ),
     },
+    "[daemon]": {
+        "drain": Row(
+            "seconds, 0 to 86400",
+            "`120`",
+            "How long model and tool calls under way may take to end when the daemon is stopped. `0`: they are cut "
+            "off. `wakeful daemon stop --drain` wins.",
+            "drain = 300",
+        ),
+    },
     "[heartbeat]": {
         "url": Row(
             "URL",
@@ -430,6 +444,7 @@ NAMES: Mapping[str, Iterable[str]] = {
     "[log]": DaemonLog.model_fields,
     "[heartbeat]": HEARTBEAT,
     "[retry]": RETRY,
+    "[daemon]": DAEMON,
 }
 """The names that the code reads, by table."""
 _VARIABLES = {

@@ -1,8 +1,9 @@
 """A runtime with an agent that spawns another, killed at a commit: `main(home, scenario, point)`.
 
 `point` is the number of the commit in whose place the process ends, 0 for none; `+` behind it: right after it. In
-scenario `work` the child pays a bill and is done; in `stop` it has a child of its own and is stopped. What it prints is
-the number of commits, and how the tasks of the agent stand.
+scenario `work` the child pays a bill and is done; in `stop` it has a child of its own and is stopped; in `retry` its
+model fails after the payment, and its turn is tried again once the model is mended. What it prints is the number of
+commits, and how the tasks of the agent stand.
 """
 
 import os
@@ -15,6 +16,7 @@ from typing import Any
 from wakeful import Agent, Budget, RunContext, Runtime, tool
 from wakeful.contracts.conversation import ToolItem, UserItem
 from wakeful.contracts.envelope import Fact
+from wakeful.errors import ModelFailure
 from wakeful.ports import ModelRequest
 from wakeful.store.sqlite import SqliteStore
 from wakeful.testing import scripted
@@ -71,6 +73,8 @@ def agent(home: Path, scenario: str) -> Agent[None, str]:
             if scenario == "stop":
                 deeper = call("spawn_agent", initial_message="Dig deeper.", budget={"model_calls": 2})
                 return deeper if not request.answered else call("wait_for", reason="deeper", wake="task_result")
+            if request.answered and scenario == "retry" and not (home / "mended").exists():
+                raise ModelFailure("half an answer", kind="invalid_response", stage="body", retryable=False)
             return call("pay") if not request.answered else "A hole."
         if "Task task_" in heard[-1]:
             return "told"
@@ -97,5 +101,11 @@ async def main(home: Path, scenario: str, point: str) -> None:
             await rt.answer(await rt.send("ops", "Stop it.", key="stop"))
         await rt.settled()
         rows = await store.tasks_of("ops")
+        if scenario == "retry" and rows[0].status == "failed":
+            (home / "mended").touch()
+            (turn,) = await store.turns_of_thread(rows[0].child.agent_id, "main")
+            await rt.retry(turn.turn_id)
+            await rt.settled()
+            rows = await store.tasks_of("ops")
     sys.stdout.write(f"{store.commits} {[row.status for row in rows]}\n")
     await store.close()

@@ -1,5 +1,6 @@
-"""A runtime is killed while an agent spawns another, while the child works, ends, or is stopped, and started again: the
-child is made once, its work is done once, its parent is told once, and nobody has spent more than was granted."""
+"""A runtime is killed while an agent spawns another, while the child works, ends, is stopped, or is tried again, and
+started again: the child is made once, its work is done once, its parent is told once of each end, and nobody has spent
+more than was granted."""
 
 import os
 import random
@@ -14,7 +15,7 @@ from crash.forked import Ended, run_forked
 from wakeful.contracts.events import GrantReserved, GrantSettled, MessageAdmitted, ModelRequested, TurnStarted
 from wakeful.store.sqlite import SqliteStore
 
-COMMITS = {"work": 16, "stop": 34}
+COMMITS = {"work": 16, "stop": 34, "retry": 23}
 """About how many a whole run makes."""
 SAMPLE = int(os.environ.get("WAKEFUL_KILL_POINTS", "6"))
 """Points of a scenario that are tried; 0: all."""
@@ -41,15 +42,17 @@ async def check(home: Path, scenario: str) -> None:
     assert task.child is not None
     facts = [entry.fact for entry in await store.read("ops")]
     child = [entry.fact for entry in await store.read(task.child.agent_id)]
+    ends = 2 if scenario == "retry" else 1
     counted, of_child = Counter(fact.event.kind for fact in facts), Counter(fact.event.kind for fact in child)
-    assert (counted["task.created"], counted["grant.reserved"], counted["task.ended"]) == (1, 1, 1)
-    assert (of_child["agent.created"], len(await store.runtime_agents())) == (1, 2 if scenario == "work" else 3)
+    assert (counted["task.created"], counted["grant.reserved"], counted["task.ended"]) == (1, 1, ends)
+    assert (of_child["agent.created"], len(await store.runtime_agents())) == (1, 3 if scenario == "stop" else 2)
     told = [each.event for each in facts if isinstance(each.event, MessageAdmitted) and each.event.task_id is not None]
-    assert [each.message_kind for each in told] == ["task_result"], "its end is told, and once"
-    (taken,) = [row for row in [await store.message(told[0].message_id)] if row is not None]
-    assert taken.state == "processed", "and the parent has heard it"
-    assert task.status == ("completed" if scenario == "work" else "cancelled")
-    if scenario == "work":
+    assert [each.message_kind for each in told] == ["task_result"] * ends, "each end is told, and once"
+    taken = [row.state for each in told if (row := await store.message(each.message_id)) is not None]
+    assert taken == ["processed"] * ends, "and the parent has heard it"
+    assert task.status == ("cancelled" if scenario == "stop" else "completed")
+    assert counted["task.retried"] == counted["grant.renewed"] == of_child["turn.retried"] == ends - 1
+    if scenario != "stop":
         assert len((home / "ledger.txt").read_text().splitlines()) == 1
     else:
         inner = [row for agent in [task.child.agent_id] for row in await store.tasks_of(agent)]
@@ -59,7 +62,7 @@ async def check(home: Path, scenario: str) -> None:
     assert asked <= (given.model_calls or 0)
     limits = [fact.event.limits.model_calls for fact in child if isinstance(fact.event, TurnStarted)]
     assert limits == sorted(limits, reverse=True), "no turn of the child has more than the one before"
-    assert counted["grant.settled"] == sum(isinstance(fact.event, GrantSettled) for fact in facts) <= 1
+    assert counted["grant.settled"] == sum(isinstance(fact.event, GrantSettled) for fact in facts) <= ends
     assert {row.control for row in await store.runtime_agents() if row.agent_id != "ops"} == {"stopped"}
     await store.close()
 

@@ -1,7 +1,7 @@
 """The daemon is stopped with hundreds of streams open and turns at work: it ends in its time, and nothing is lost.
 
-Nothing is timed here. `wakeful daemon stop` gives a daemon ten seconds, then SIGTERM, then SIGKILL: a daemon that had
-to be killed leaves its record behind, and says no `ended`.
+Nothing is timed here. `wakeful daemon stop` gives a daemon its drain and 20 seconds, then SIGTERM, then SIGKILL: a
+daemon that had to be killed leaves its record behind, and says no `ended`.
 """
 
 import socket
@@ -72,7 +72,9 @@ def test_a_drain_with_streams_and_turns_ends_in_order_and_the_turns_go_on(home: 
     deaf = [stream(home.port, token, "/agents/keeper/events", deaf=True) for _ in range(DEAF)]
     try:
         assert all(wire.recv(12) == b"HTTP/1.1 200" for wire in (*wires, *deaf))
-        stop = subprocess.Popen([WAKEFUL, "daemon", "stop"], env=home.environment, stdout=subprocess.DEVNULL)
+        stop = subprocess.Popen(
+            [WAKEFUL, "daemon", "stop", "--drain", "5"], env=home.environment, stdout=subprocess.DEVNULL
+        )
         assert home.process is not None
         assert home.process.wait(120) == 0, home.said.read_text()
         assert stop.wait(120) == 0

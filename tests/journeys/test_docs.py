@@ -24,6 +24,7 @@ from wakeful.providers.endpoint_settings import provider_settings
 from wakeful.providers.endpoints import endpoint
 from wakeful.service.owner_hooks import owner_hooks
 from wakeful.settings.connect_profiles import connect_profiles
+from wakeful.settings.daemon import owner_drain
 from wakeful.settings.heartbeat import owner_heartbeat
 from wakeful.settings.model_rules import model_rules
 from wakeful.settings.notify_targets import owner_targets
@@ -177,6 +178,7 @@ READERS: dict[str, Callable[[dict[str, str]], object]] = {
     "notify": owner_targets,
     "heartbeat": lambda environ: owner_heartbeat({**environ, "HEARTBEAT_URL": "https://ping.example/1"}),
     "retry": owner_patience,
+    "daemon": owner_drain,
     "telemetry": owner_telemetry,
     "log": owner_log,
     "connect": lambda environ: connect_profiles(owner_file(environ)),

@@ -43,6 +43,7 @@ def serve(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
             server.weather.next("cut")
         (tmp_path / "owner.toml").write_text(server.settings(*MODELS))
         monkeypatch.setenv("WAKEFUL_CONFIG", str(tmp_path / "owner.toml"))
+        monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path / "home"))
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)
         monkeypatch.chdir(tmp_path)
@@ -103,6 +104,24 @@ def test_the_program_of_the_readme_refunds_at_a_quarter_of_a_dollar(
     assert (done.returncode, done.stdout.strip()) == (0, "Order A17 is refunded."), done.stderr
     assert (tmp_path / "bank.txt").read_text().endswith(" A17 900\n")
     assert server.spent <= 0.25
+
+
+def test_the_program_of_the_guide_about_money_ends_with_its_answer(
+    root: Path, tmp_path: Path, serve: Start, model: str
+) -> None:
+    """A stream that was cut is one of its four calls, so the model searches once less."""
+    server = serve(restless)
+    page = (root / "docs" / "guides" / "budgets-and-cost.md").read_text()
+    block = re.search(r"^```python\n(.*?)^```$.*?^```text\n(.*?)^```$", page, re.S | re.M)
+    assert block is not None
+    program, printed = block[1].replace("scripted(restless)", repr(model)), block[2].replace(" in the archive", "")
+    assert model in program and "usd=0.10" in program
+    (tmp_path / "archive.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, "archive.py"], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.stdout == (printed.replace("3 tool", "2 tool") if was_cut(server) else printed), done.stderr
+    assert server.spent <= 0.10
 
 
 @tool(effect="pure")

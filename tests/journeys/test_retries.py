@@ -127,6 +127,17 @@ async def test_what_cannot_be_tried_again_says_so_with_what_to_send_in_its_place
         await retry(store, later.turn_id, [clerk.agent])
 
 
+async def test_a_runtime_without_the_code_of_a_turn_leaves_it_as_it_was(clerk: Clerk, tmp_path: Path) -> None:
+    async with Runtime(tmp_path / "home", agents=[clerk.agent]) as rt:
+        failed = await rt.answer(await rt.send("clerk", "Refund A17."))
+        assert failed.status == "failed"
+    async with Runtime(tmp_path / "home") as rt:
+        with pytest.raises(RetryRefused, match="the code of agent clerk is not here"):
+            await rt.retry(failed.turn_id)
+        turn = await rt._here.engine.store.turn(failed.turn_id)
+        assert turn is not None and turn.state == "failed"
+
+
 async def test_a_runtime_goes_on_with_a_failed_turn_and_its_message_is_answered(clerk: Clerk, tmp_path: Path) -> None:
     async with Runtime(tmp_path / "home", agents=[clerk.agent]) as rt:
         sent = await rt.send("clerk", "Refund A17.", key="ticket-981")

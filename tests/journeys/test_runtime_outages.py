@@ -1,9 +1,12 @@
 """A runtime whose provider is away: accepted messages wait, are answered once it is back, and are paid for once."""
 
 import asyncio
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
+from kit.surfaces.command_line import command_line
 from wakeful import Agent, Retry, RunContext, Runtime, open_store, tool
 from wakeful.service.queries.overview import overview
 from wakeful.testing import ProviderServer
@@ -54,8 +57,10 @@ async def test_one_turn_asks_for_all_agents_and_all_go_on_when_it_is_answered(tm
             await until(lambda: any("openai does not answer" in each for each in problems(rt)))
             for each in agents:  # until none of them is at its quick attempts any more
                 await until_waiting(rt, each.name)
-            seen = await overview(rt._here.engine, None)
-            assert {each.waiting_for for each in seen.agents} == {"openai"}
+            shown: set[str] = set()
+            while shown != {"openai"}:  # whoever asks it at this moment is at work
+                await asyncio.sleep(0.05)
+                shown = {each.waiting_for for each in (await overview(rt._here.engine, None)).agents}
             before = len(server.requests)
             late = await rt.send("clerk0", "And A18.", thread="other")
             await until(lambda: len(server.requests) > before)
@@ -65,6 +70,40 @@ async def test_one_turn_asks_for_all_agents_and_all_go_on_when_it_is_answered(tm
             assert {each.status for each in results} == {"completed"}
             assert len(bank.paid) == len(set(bank.paid)) == many + 1
             await until(lambda: not problems(rt))
+
+
+async def test_who_follows_an_agent_is_told_once_that_its_provider_is_away_and_once_that_it_is_back(
+    tmp_path: Path,
+) -> None:
+    bank, home = Bank(), tmp_path / "home"
+    with ProviderServer(SCRIPT) as server:
+        server.weather.always("503")
+        async with Runtime(home, agents=[agent(server, bank)]) as rt:
+            sent = await rt.send("clerk", "Refund A17.")
+            await until(lambda: len(server.requests) >= 7)  # three quick attempts, and then one each time
+            (line,) = [each for each in await told(home, "tail") if "waiting for" in each]
+            assert re.search(r" clerk +waiting for openai \(server_error\), next try in \d s$", line), line
+            server.weather.always("429")
+            await until(lambda: len(server.requests) >= 8)
+            server.weather.clear()
+            assert (await rt.answer(sent)).status == "completed"
+    waits = [each for each in await told(home, "tail") if "openai" in each]
+    assert [re.sub(r"\d+", "N", each.partition("clerk")[2].strip()) for each in waits] == [
+        "waiting for openai (server_error), next try in N s",
+        "waiting for openai (rate_limited), next try in N s",
+        "openai:gpt-N.N answers, after N s",
+    ]
+    activity = await told(home, "tail", "--display", "verbose", "--limit", "50")
+    assert sum("Model failed" in each for each in activity) == 3, "the quick attempts, and none of those that followed"
+    spoken = [each for each in await told(home, "transcript", "clerk") if "openai" in each]
+    assert sum("waiting for openai" in each for each in spoken) == 2 and "answers, after" in spoken[-1]
+
+
+async def told(home: Path, *command: str) -> list[str]:
+    """The lines of a command on the runtime's store, as a person reads them."""
+    typed = command_line(*command, "--store", str(home / "wakeful.db"))
+    done = await asyncio.to_thread(subprocess.run, typed, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
 
 
 async def test_a_runtime_that_is_opened_again_goes_on_with_what_waits(tmp_path: Path) -> None:

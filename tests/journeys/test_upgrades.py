@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import wakeful
-from kit.surfaces.served_home import AGENTS, TESTS, ServedHome
+from kit.surfaces.served_home import AGENTS, TESTS, ServedHome, python_path
 from wakeful.service.serving.options import ServeOptions
 
 PACKAGE = Path(wakeful.__file__).parent
@@ -29,7 +29,7 @@ class InstalledHome(ServedHome):
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**super().environment, "PYTHONPATH": f"{self.site}:{TESTS}", "PYTHONDONTWRITEBYTECODE": "1"}
+        return {**super().environment, "PYTHONPATH": python_path(self.site, TESTS), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def begin_upgrade(self) -> None:
         """As an installer does it: some files are of the other version already, and some cannot be loaded at all."""
@@ -148,7 +148,7 @@ def test_a_daemon_under_which_wakeful_was_replaced_says_so_and_the_next_takes_up
     assert "was replaced on the disk" in said and "half written" not in said
 
     home.end_upgrade()
-    assert home.end() == 0
+    assert home.end_now() == 0
     home.start()
     assert (status(home)["version"], status(home)["problems"]) == ("99.0.0", [])
     (approval,) = home.client.get("/approvals").body

@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from kit.surfaces.served_home import python_path
 from kit.wires.loopback import free_port
 from wakeful.contracts.events import MessageAdmitted
 from wakeful.store.sqlite import SqliteStore
@@ -34,7 +35,7 @@ class Server:
         self.port = free_port()
         self.said = folder / "uvicorn.txt"
         here = Path(__file__).parent
-        around = {**os.environ, "SHOP_FOLDER": str(folder), "PYTHONPATH": str(here)}
+        around = {**os.environ, "SHOP_FOLDER": str(folder), "PYTHONPATH": python_path(here)}
         command = [sys.executable, "-m", "uvicorn", "shop_app:app", "--workers", str(WORKERS), "--host", "127.0.0.1"]
         command += ["--timeout-worker-healthcheck", "30"]  # a machine that is busy is no reason to kill a worker
         with self.said.open("wb") as said:

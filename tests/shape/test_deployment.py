@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from wakeful.surfaces.http.server import DRAIN_SECONDS
+from wakeful.contracts.owner_settings import DRAIN_SECONDS
+from wakeful.service.serving.options import END_SECONDS
 
 SECURITY = {"seccomp=./seccomp.json", "systempaths=unconfined", "no-new-privileges:true"}
 NEEDED_BY_BUBBLEWRAP = ("clone", "clone3", "unshare", "setns", "mount", "umount2", "pivot_root", "prctl", "seccomp")
@@ -34,7 +35,7 @@ def test_the_image_runs_one_fixed_user_with_its_home_as_volume(root: Path, servi
 
 def test_the_container_is_given_time_to_drain_an_init_and_a_health_check(root: Path, service: dict[str, Any]) -> None:
     assert service["init"] is True
-    assert int(service["stop_grace_period"].removesuffix("s")) > DRAIN_SECONDS + 5
+    assert int(service["stop_grace_period"].removesuffix("s")) > DRAIN_SECONDS + END_SECONDS
     lines = (root / "deploy" / "Dockerfile").read_text()
     assert "STOPSIGNAL SIGTERM" in lines and "wakeful daemon status --json" in lines.partition("HEALTHCHECK")[2]
     assert 'ENTRYPOINT ["wakeful"]' in lines and 'CMD ["serve", "--access", "lan"]' in lines

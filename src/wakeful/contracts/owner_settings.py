@@ -15,6 +15,10 @@ from wakeful.contracts.retries import LONGEST_PATIENCE
 from wakeful.contracts.telemetry import DaemonLog, Telemetry
 from wakeful.contracts.tools import HookPoint
 
+DRAIN_SECONDS = 120.0
+"""Twice what a provider has for the first byte of an answer: what answers at all is nearly always through by then. The
+longest request that is allowed takes 900 seconds, and one that hangs would hold up every restart for that long."""
+LONGEST_DRAIN = 24 * 3600.0
 Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 
 
@@ -101,6 +105,13 @@ class RetryTable(DescribedValue):
     """Seconds; left out: 20 hours. An agent's own `retry` wins."""
 
 
+class DaemonTable(DescribedValue):
+    """How the daemon ends."""
+
+    drain: float = Field(DRAIN_SECONDS, ge=0, le=LONGEST_DRAIN)
+    """Seconds that calls of models and tools under way have to end in. `--drain` of a command wins."""
+
+
 class NotifyTable(DescribedValue):
     """Where notices go that are sent to this name. It has `to` or `to_env`."""
 
@@ -155,6 +166,7 @@ class OwnerSettings(DescribedValue):
     collections: dict[str, CollectionTable] = {}
     runtime: RuntimeTable = RuntimeTable()
     retry: RetryTable = RetryTable()
+    daemon: DaemonTable = DaemonTable()
     retention: Retention = Retention()
     """How long things are kept, in days; 0: for ever."""
     notify: dict[str, NotifyTable] = {}

@@ -43,6 +43,8 @@ class ChildStanding(NamedTuple):
     """Of the agent that it works for."""
     is_called_off: bool = False
     """No turn ever will take the message that it was made for."""
+    changed_at: int = 0
+    """When its control was last changed."""
 
 
 def next_step(child: ChildStanding) -> ChildStep:

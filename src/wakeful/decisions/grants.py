@@ -81,6 +81,11 @@ def given_back(limits: Limits, left: Limits) -> Limits:
     return _moved(limits, left, 1, subtasks=0)
 
 
+def given_again(limits: Limits, left: Limits) -> Limits:
+    """What a turn has when a child takes up again what it gave back. It is not made a second time."""
+    return _moved(limits, left, -1, subtasks=0)
+
+
 def left_after(limits: Limits, ledger: TurnLedger, seconds: float) -> Limits:
     """What a child's next turn may use after one that was held to these limits."""
     left = left_of(ledger, limits, seconds)

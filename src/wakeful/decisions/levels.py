@@ -206,6 +206,8 @@ class Round:
     """The newest one on each candidate."""
     wait: ModelWaiting | None = None
     """The newest wait for a provider; None: none was needed."""
+    told_wait: ModelWaiting | None = None
+    """The newest one of which people who follow were told; None: of none, or of its end as well."""
     asks_again: bool = False
     """That wait is over, and nothing was asked since."""
     batch: list[Call] = field(default_factory=list)

@@ -1,7 +1,8 @@
 """How a task ended, in words: its status, what failed, and the message that tells its agent.
 
 The message is the runtime's own and quotes nothing that the command said: who wants to read that asks for it, through
-the gate. Its id follows from the task, so that one task has one result for ever.
+the gate. Its id follows from the task, so that one task has one result for ever; one that failed and was tried again
+has another one for each time.
 """
 
 import hashlib
@@ -96,8 +97,10 @@ def _judged(outcome: CommandOutcome) -> tuple[EndStatus, str, str]:
     return "completed", "", "it ended with exit status 0"
 
 
-def result_message_id(task_id: str) -> str:
-    return "msg_" + hashlib.sha256(f"task\0{task_id}\0ended".encode()).hexdigest()[:32]
+def result_message_id(task_id: str, retried_at: int | None = None) -> str:
+    """`retried_at`: of the end that followed when it was tried again then."""
+    again = "" if retried_at is None else f"\0{retried_at}"
+    return "msg_" + hashlib.sha256(f"task\0{task_id}\0ended{again}".encode()).hexdigest()[:32]
 
 
 class TaskParent(NamedTuple):
@@ -109,13 +112,15 @@ class TaskParent(NamedTuple):
     work_item_id: str | None = None
     child_agent_id: str | None = None
     """Of a task that supervised a child."""
+    retried_at: int | None = None
+    """When it was tried again last, after its agent was told that it had failed."""
 
 
 def result_message(parent: TaskParent, ended: TaskEnded) -> MessageAdmitted:
     """What its agent is told. It carries the lower of the turn's word and the runtime's own."""
     text = _told(parent, ended)
     return MessageAdmitted(
-        message_id=result_message_id(ended.task_id),
+        message_id=result_message_id(ended.task_id, parent.retried_at),
         item=UserItem(parts=(Text(text),)),
         message_kind="task_result",
         origin=TaskOrigin(task_id=ended.task_id),
@@ -140,12 +145,20 @@ def is_child_result(message: MessageAdmitted) -> bool:
     return message.message_kind == "task_result" and CHILD in message.source_refs
 
 
+_LATER = (
+    "This is a later result. You were told before that the task had failed; since then it was tried again, and this is "
+    "how it ended now."
+)
+
+
 def _told(parent: TaskParent, ended: TaskEnded) -> str:
     seconds = f"{ended.duration_ms / 1000:.1f} s"
     lines = [
         f"Task {ended.task_id} is {ended.status} after {seconds}: {parent.summary[:_CMD_CHARS]}",
         f"{ended.result_summary[:1].upper()}{ended.result_summary[1:]}.",
     ]
+    if parent.retried_at is not None:
+        lines.append(_LATER)
     if ended.output_bytes:
         lines.append(f"It said {ended.output_bytes:,} bytes; task_output shows them.")
     return "\n".join(lines)

@@ -60,6 +60,10 @@ class Calls:
             )
         self._run(dispatch, probe_first=False)
 
+    def under_way(self) -> list[tuple[str, float]]:
+        """The tools that are running, and for how many seconds."""
+        return [(call.at.tool_name, call.seconds) for call in self._running.values()]
+
     def run_again(self, repeat: "Repeat", _: int) -> None:
         """Let a call run whose intent was an outcome of its own."""
         self.repeats.pop(repeat.dispatch.call_id, None)

@@ -19,8 +19,10 @@ from wakeful.contracts.events import (
     AssistantRecorded,
     CallAsked,
     CostRecorded,
+    ModelAnswered,
     ModelCompleted,
     ModelFailed,
+    ModelWaiting,
     WarningIssued,
 )
 from wakeful.contracts.findings import SEARCHES
@@ -62,6 +64,7 @@ class Attempt:
         "request",
         "shortened_by",
         "show",
+        "told_wait",
         "waited_ms",
         "withheld_tools",
     )
@@ -74,6 +77,7 @@ class Attempt:
         candidate: int,
         more_candidates: bool,
         has_waited: bool,
+        told_wait: ModelWaiting | None = None,
         context_build_ms: float,
         clock: Clock,
         keep: Keep,
@@ -91,6 +95,8 @@ class Attempt:
         self.more_candidates = more_candidates
         self.has_waited = has_waited
         """The round has waited for a provider before."""
+        self.told_wait = told_wait
+        """The wait of the round of which people who follow were told."""
         self.context_build_ms = context_build_ms
         self.clock = clock
         self.keep = keep
@@ -165,6 +171,9 @@ class Attempt:
             found = quota_low(self.model.ref, self.request.attempt, reply.limits)
             low = self.low_limits.crossed(self.model.ref, found, self.clock.now())
         facts = [completed, *costs, *([low] if low is not None else ())]
+        if self.told_wait is not None:
+            waited_ms = max(0, self.clock.now() - self.told_wait.since) // 1000
+            facts.append(ModelAnswered(model_ref=self.model.ref, waited_ms=waited_ms))
         if self.withheld_tools:
             facts += self.left_out.withheld(self.withheld_tools)
         if unsent := reply.request_metadata.get("left_out"):
@@ -262,6 +271,7 @@ class Attempt:
             retry_after_ms=after,
             retryable=failure.retryable,
             unknown_model=failure.unknown_model,
+            after_wait=self.has_waited,
             duration_ms=round((time.perf_counter() - began) * 1000) if began is not None else None,
             started_at=iso(started_at),
             completed_at=iso(self.clock.now()),

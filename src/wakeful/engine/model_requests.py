@@ -96,6 +96,8 @@ class Requests:
         self._offer = RequestOffer(work, level.config, level)
         self._budget = self._budget_of(level.config.model_settings)
         self._task: asyncio.Future[None] | None = None
+        self._began = 0.0
+        """When the newest request was begun, by the clock's growing seconds."""
         self._giving_up = False
         self._abandoning = False
         """The provider is being told; nothing but the runner's own end cuts that short."""
@@ -252,6 +254,7 @@ class Requests:
 
     def _begin(self, step: AskModel, model: Model, waited_ms: int) -> None:
         work, asking = self._work, self._ask(step, model, waited_ms)
+        self._began = work.clock.monotonic()
         self._task = work.tasks.spawn(asking, lambda: self._given_up(step, model))
 
     def give_up(self) -> None:
@@ -273,6 +276,11 @@ class Requests:
     @property
     def busy(self) -> bool:
         return self._task is not None and not self._task.done()
+
+    @property
+    def seconds(self) -> float:
+        """For how long the running request has been under way."""
+        return self._work.clock.monotonic() - self._began
 
     async def _ask_caller(self) -> None:
         work = self._work
@@ -377,6 +385,7 @@ class Requests:
             candidate=step.candidate,
             more_candidates=terms.more_candidates,
             has_waited=level.round.wait is not None,
+            told_wait=level.round.told_wait,
             context_build_ms=built_ms,
             clock=work.clock,
             keep=work.place.store.put_blob,

@@ -20,6 +20,7 @@ from wakeful.decisions.secret_values import SecretValues, keys_only
 from wakeful.decisions.spend_windows import NO_WINDOWS, OwnerWindows
 from wakeful.decisions.work_items.advice import USUAL_TERMS, ReminderTerms
 from wakeful.engine.agent import Agent
+from wakeful.engine.drain import Drain
 from wakeful.engine.watchers import Seats, Watcher
 from wakeful.gate.locks import LockTable
 from wakeful.gate.turn_gate import Consult
@@ -224,3 +225,5 @@ class RunRequest:
     """The definition of the agent, where a runtime keeps them."""
     patience: Patience = field(default_factory=Patience)
     """Of whoever waits for the result. A scheduler has none: it looks when the turn is due."""
+    drain: Drain = field(default_factory=Drain)
+    """Of the process that runs the turn, where that ends in order."""

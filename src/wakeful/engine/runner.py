@@ -21,7 +21,17 @@ from wakeful.contracts.errors import AlreadyDecided, RestRefused, StoreProblem, 
 from wakeful.contracts.events import WarningIssued
 from wakeful.decisions.evolve.facts import evolve
 from wakeful.decisions.state import TurnState
+from wakeful.decisions.step import (
+    AskCaller,
+    AskModel,
+    Fold,
+    ResolveNode,
+    StartPlanning,
+    Step,
+    TakeUp,
+)
 from wakeful.decisions.turn import decide
+from wakeful.engine.drain import DrainingTurn, StepUnderWay
 from wakeful.engine.spend_windows import TurnWindows
 from wakeful.engine.starts import Start
 from wakeful.engine.state_loader import fold
@@ -36,6 +46,8 @@ NOT_PERSISTED = "not_persisted"
 WATCHER_DROPPED = "watcher_dropped"
 """The warning about somebody who watched and broke: what they would have glimpsed from there on is lost."""
 _NEEDS_BARRIER = attrgetter("needs_barrier")
+_WORK = (AskModel, TakeUp, ResolveNode, StartPlanning, Fold, AskCaller)
+"""Steps that begin something. In a drain none is taken; those that only say what has come of a step are."""
 
 
 class TurnRunner:
@@ -61,7 +73,8 @@ class TurnRunner:
 
     async def run(self, opening: list[Fact]) -> None:
         """Until the turn is suspended or over. Raises what the store raises; what is on disk stays true."""
-        with self._work.clock.follow():
+        turn = DrainingTurn(self._inbox.look_again, self._under_way)
+        with self._work.clock.follow(), self._work.drain.joined(turn):
             self._work.skip_said = self._work.clock.skipped()
             await self._run(opening)
 
@@ -70,18 +83,21 @@ class TurnRunner:
         place = self._work.place
         outsiders = place.store.watch(place.claim.agent_id, thread_id=place.claim.thread_id, feed="outsiders")
         outsiders.call_on_commit(self._hear)
-        timekeeper = asyncio.create_task(self._keep_time())
         outcomes = opening
         self._answers = _answers(state)
         self.steps.waiting.reopen(state.all_open_calls())
         self.steps.stop_again()
+        timekeeper = asyncio.create_task(self._keep_time())
         try:
             while True:
                 outcomes = await self._pass(outcomes)
-                if self._work.state.phase in ("ended", "suspended"):
+                state = self._work.state
+                if state.phase in ("ended", "suspended"):
                     return
                 if outcomes or inbox.look:
                     await asyncio.sleep(0)  # others are there, too, and a turn may never have to wait
+                elif self._work.drain.is_on and not state.tree.in_flight:
+                    raise asyncio.CancelledError("the process ends")  # from outside, as if it were let go of
                 else:
                     self._alarm.set(self.steps.next_due())
                     outcomes = await inbox.next()
@@ -199,7 +215,7 @@ class TurnRunner:
     def _decide(self, facts: list[Fact], starts: list[Start]) -> None:
         """Take every step there is to take: its facts are folded and noted, and what it starts is noted."""
         state, steps = self._work.state, self.steps
-        while decided := decide(state):
+        while decided := self._may_begin(decide(state)):
             before, stop, full = len(facts), state.stop, state.rest.full_window
             for step in decided:
                 for fact in steps.begin(step, starts, len(facts)):
@@ -209,6 +225,13 @@ class TurnRunner:
                     break  # a limit that only this step could see: nothing else begins
             if len(facts) == before:
                 break  # somebody was asked: the answer will be an outcome
+
+    def _may_begin(self, decided: list[Step]) -> list[Step]:
+        return [step for step in decided if not isinstance(step, _WORK)] if self._work.drain.is_on else decided
+
+    def _under_way(self) -> list[StepUnderWay]:
+        agent_id = self._work.place.claim.agent_id
+        return [StepUnderWay(agent_id, *step) for step in self.steps.under_way()]
 
     async def _with_windows(self, windows: TurnWindows, outcomes: list[Fact]) -> list[Fact]:
         """Fold the outcomes, seeing what they mean for spend windows; returns what is to be said about those."""

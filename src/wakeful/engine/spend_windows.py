@@ -40,7 +40,7 @@ from wakeful.decisions.spend_windows import (
     passed_by,
     window_words,
 )
-from wakeful.ports import Clock, Log, Spending
+from wakeful.ports import Clock, Spending
 
 _NOTHING = Decimal(0)
 
@@ -54,13 +54,6 @@ def window_rested_on(recorded: Sequence[StoredFact]) -> WindowPassed | None:
         if isinstance(event, LimitChanged) and event.window is not None:
             return event.window
     return None
-
-
-async def window_due(store: Log, agent_id: str, turn_id: str, now: int) -> int:
-    """When a turn that rests on a window is to be looked at: when it turns, for nothing would come of it before. In
-    another one, after the clock was set, it is now."""
-    passed = window_rested_on(await store.read(agent_id, turn_id=turn_id))
-    return passed.turns if passed is not None and passed.began <= now < passed.turns else now
 
 
 def windows_of_turn(

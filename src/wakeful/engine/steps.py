@@ -191,6 +191,11 @@ class Steps:
                 starts.append(Start(partial(self.intake.opened, fact.call_id or ""), True, index, asks=True))
         return starts
 
+    def under_way(self) -> list[tuple[str, float]]:
+        """Requests and calls that were begun: the name of the tool, blank for a model, and the seconds since."""
+        asked = [("", requests.seconds) for requests in self.requests.all() if requests.busy]
+        return [*asked, *self.calls.under_way()]
+
     def next_due(self) -> int | None:
         """The earliest time at which something that is waited for in this process is over."""
         waits = [level.round.wait for level in self._work.state.tree.away.values()]

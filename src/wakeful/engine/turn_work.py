@@ -40,6 +40,7 @@ from wakeful.decisions.levels import Level, PlannerRole, SummaryRole, as_child
 from wakeful.decisions.spawn_terms import Family
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.workflows.validation import Types
+from wakeful.engine.drain import Drain
 from wakeful.engine.low_limits import LowLimits
 from wakeful.engine.settings_left_out import UnsentSettings
 from wakeful.engine.spend_windows import TurnWindows
@@ -322,6 +323,7 @@ class TurnWork:
     """What the clock had skipped when the turn was last told of it."""
     tasks: TurnTasks = field(default_factory=TurnTasks)
     inbox: TurnInbox = field(default_factory=TurnInbox)
+    drain: Drain = field(default_factory=Drain)
     texts: WholeTexts = field(init=False)
     """Replies that are too long for the log."""
     fact: FactMaker = field(init=False)

@@ -127,6 +127,11 @@ class RunningCall:
         self.around.spawn(self._settle(self._abort))
 
     @property
+    def seconds(self) -> float:
+        """For how long it has been at work."""
+        return time.perf_counter() - self._began if self._began else 0.0
+
+    @property
     def late_answer(self) -> "asyncio.Future[Any] | None":
         """What is still awaited of a call the runtime went on without."""
         work = self._work

@@ -47,6 +47,8 @@ class TaskRow(NamedTuple):
     created_at: int
     updated_at: int
     ended_at: int | None
+    retried_at: int | None
+    """When it went on last, after an end: a failed turn of its child was tried again. None: it never did."""
 
     @property
     def is_over(self) -> bool:

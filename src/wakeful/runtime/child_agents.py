@@ -9,7 +9,7 @@ from typing import NamedTuple
 from wakeful.contracts.budgets import Limits
 from wakeful.contracts.conversation import AssistantItem
 from wakeful.contracts.envelope import MAIN_THREAD
-from wakeful.contracts.events import AssistantRecorded, GrantCounted, TurnFailed
+from wakeful.contracts.events import AssistantRecorded, GrantCounted, TurnFailed, TurnRetried
 from wakeful.contracts.events.turns import Terminal
 from wakeful.decisions.child_ends import ChildStanding, ChildWords
 from wakeful.decisions.grants import nothing_of
@@ -35,6 +35,10 @@ class LastTurn(NamedTuple):
     words: ChildWords = ChildWords()
     left: Limits | None = None
     """None: it ended without saying so."""
+    left_before: Limits | None = None
+    """What was left when it had failed, of one that is tried again."""
+    retried_by: str | None = None
+    """Who had it tried again; None: nobody ever did."""
     stop_reason: str = ""
     message: str = ""
 
@@ -49,6 +53,8 @@ async def last_turn(store: Store, turn: TurnRow) -> LastTurn:
             reply = event
         elif isinstance(event, GrantCounted):
             found = found._replace(left=event.left, words=ChildWords(untrusted=event.untrusted))
+        elif isinstance(event, TurnRetried):
+            found = found._replace(left=None, left_before=found.left, retried_by=event.requested_by)
         elif isinstance(event, Terminal):
             message = event.message if isinstance(event, TurnFailed) else ""
             found = found._replace(stop_reason=event.stop_reason, message=message)
@@ -71,6 +77,26 @@ async def newest_words(store: Store, child: ChildFacts) -> ChildWords:
 async def newest_ended(store: Store, agent_id: str) -> TurnRow | None:
     rows = await store.turns_of_thread(agent_id, MAIN_THREAD, last=2)
     return next((row for row in rows[::-1] if not row.is_open), None)
+
+
+class RetriedTurn(NamedTuple):
+    """A turn of a child that is open again."""
+
+    turn_id: str
+    requested_by: str
+    left: Limits | None
+    """What was left of the grant when it had failed; None: nobody knows."""
+
+
+async def retried_turn(store: Store, agent_id: str) -> RetriedTurn | None:
+    """The turn of a child that somebody has opened again; None: there is none, or it is over."""
+    newest = await store.turns_of_thread(agent_id, MAIN_THREAD, last=1)
+    if not newest or not newest[0].is_open:
+        return None
+    found = await last_turn(store, newest[0])
+    if found.retried_by is None:
+        return None
+    return RetriedTurn(newest[0].turn_id, found.retried_by, found.left_before)
 
 
 async def limits_left(store: Store, agent_id: str, grant: Limits) -> Limits:
@@ -113,6 +139,7 @@ async def child_standing(engine: Engine, row: TaskRow, child_id: str) -> tuple[C
         stop_reason=last.stop_reason,
         parent_control="running" if parent is None else parent.control,
         is_called_off=first is not None and first.state == "expired",
+        changed_at=agent.changed_at,
     )
     return found, last
 

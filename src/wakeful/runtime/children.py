@@ -2,7 +2,8 @@
 
 A child and its parent have streams of their own, and no transaction spans both. So every step is one that may be done
 again: the names follow from the call that asked for the child, a message has one id, and a task ends once. Whoever
-comes after a kill does the steps that are missing.
+comes after a kill does the steps that are missing. Where somebody tries the failed turn of a child again, its task goes
+on with it, and ends and is told anew.
 """
 
 import asyncio
@@ -20,9 +21,11 @@ from wakeful.contracts.events import (
     AgentCreated,
     AgentStateChanged,
     AnyEvent,
+    GrantRenewed,
     GrantSettled,
     MessageExpired,
     TaskEnded,
+    TaskRetried,
     TaskStatusChanged,
     TurnInterruptRequested,
     WaitCancelled,
@@ -43,6 +46,7 @@ from wakeful.runtime.child_agents import (
     child_standing,
     limits_left,
     newest_words,
+    retried_turn,
     told_briefs,
 )
 from wakeful.runtime.child_places import leave_worktree, workspaces_for_child
@@ -199,6 +203,8 @@ class RuntimeChildren:
         """Do what has to be done about the child of a task now."""
         async with self._lock(task_id):
             row = await self._store.task(task_id)
+            if row is not None and row.is_over:
+                row = await self._taken_up_again(row)
             if row is None or row.is_over:
                 self._forget(task_id)
                 return
@@ -290,6 +296,30 @@ class RuntimeChildren:
             with contextlib.suppress(EventRefused):
                 await self._store.admit(spec.agent_id, [Fact(again, now)])
 
+    async def _taken_up_again(self, row: TaskRow) -> TaskRow:
+        """The task, which goes on where the failed turn of its child was opened again: before that runs, so that
+        whoever comes after a kill finds it. The child has what it had left of its grant, from the turn that had it
+        back."""
+        spec = row.child
+        agent = await self._store.runtime_agent(spec.agent_id) if spec is not None else None
+        if spec is None or agent is None or spec.preset != "private_child" or agent.control == "stopped":
+            return row
+        turn = await retried_turn(self._store, spec.agent_id)
+        if turn is None:
+            return row
+        if spec.workspace_mode == "worktree":
+            with contextlib.suppress(InvalidRequest):  # the turn will say what is missing
+                await workspaces_for_child(self._engine, row, spec)
+        events: list[AnyEvent] = [TaskRetried(task_id=row.task_id, turn=turn.turn_id, requested_by=turn.requested_by)]
+        if spec.grant is not None:
+            left = turn.left if turn.left is not None else nothing_of(spec.grant)
+            events.append(GrantRenewed(task_id=row.task_id, child_agent_id=spec.agent_id, grant=left))
+        await self._write(row, events)
+        again = await self._store.task(row.task_id) or row
+        if not again.is_over:
+            self._open[row.task_id] = again
+        return again
+
     async def _with_parent(self, row: TaskRow) -> TaskRow:
         """The task, which is to end when its agent was stopped, also where the child was asked for in that moment."""
         parent = await self._store.runtime_agent(row.agent_id)
@@ -377,7 +407,8 @@ class RuntimeChildren:
                 await self._store.admit(child_id, [Fact(event, self._clock.now(), wait.thread_id)])
 
     async def _end(self, row: TaskRow, spec: ChildSpec, standing: ChildStanding, last: LastTurn) -> None:
-        """Let nothing more of the child run, and tell its parent: once, with what the child left of its grant."""
+        """Let nothing more of the child run, and tell its parent: once, with what the child left of its grant. A parent
+        that was deleted meanwhile is told nothing."""
         now = self._clock.now()
         if standing.control != "stopped":
             is_given_up = (standing.control, standing.cause) == ("paused", "failure")
@@ -386,16 +417,22 @@ class RuntimeChildren:
                 cause="failure" if is_given_up else "runtime",
                 changed_by=RUNTIME,
                 reason=standing.reason if is_given_up else "what it was made for is over",
+                instead_of=standing.changed_at,
             )
-            await self._store.admit(spec.agent_id, [Fact(rest, now)])
+            try:
+                await self._store.admit(spec.agent_id, [Fact(rest, now)])
+            except EventRefused:
+                return  # its turn is tried again in this moment: that brings another look
         await self._expire_messages(spec.agent_id, "the child is over")
         await self._end_waits(spec.agent_id)
         left_behind = await leave_worktree(self._engine, row)
-        ended = end_of_child(row.task_id, standing, last.words, max(0, (now - row.created_at) // 1_000), left_behind)
+        duration_ms = max(0, (now - (row.retried_at or row.created_at)) // 1_000)
+        ended = end_of_child(row.task_id, standing, last.words, duration_ms, left_behind)
         lowered: tuple[str, ...] = ("external_evidence",) if last.words.untrusted else ()
         behind = known_authority(lowest((row.derived_from, *lowered)))
-        told = result_message(TaskParent(row.summary, behind, row.work_item_id, spec.agent_id), ended)
-        facts: list[AnyEvent] = [ended, told]
+        parent = TaskParent(row.summary, behind, row.work_item_id, spec.agent_id, row.retried_at)
+        has_parent = await self._store.runtime_agent(row.agent_id) is not None
+        facts: list[AnyEvent] = [ended, *([result_message(parent, ended)] if has_parent else [])]
         grant = spec.grant
         if grant is not None:
             left = last.left if last.left is not None else nothing_of(grant) if standing.has_begun else grant
@@ -422,6 +459,8 @@ class RuntimeChildren:
 
     async def _tell_progress(self, row: TaskRow, spec: ChildSpec) -> None:
         """What a child wants its operator to know, or to say, goes to its parent, who reads it with `task_status`."""
+        if await self._store.runtime_agent(row.agent_id) is None:
+            return
         briefs = [brief_id for brief_id, _ in await told_briefs(self._store, spec.agent_id)]
         waits = [wait.wait_id for wait in await self._store.open_waits(spec.agent_id) if wait.wake == "operator_input"]
         told = [notice(row.task_id, row.summary, brief_id, row.derived_from) for brief_id in briefs]
@@ -436,12 +475,13 @@ class RuntimeChildren:
             await self._write(row, [event])
 
     async def _write(self, row: TaskRow, events: list[AnyEvent]) -> None:
-        """Into the parent's stream. A grant goes back to the turn that gave it, where that is not over."""
+        """Into the parent's stream. A grant concerns the turn that gave it, where that is not over."""
         now = self._clock.now()
         turn = await self._store.turn(row.parent_turn_id)
         giving = turn.turn_id if turn is not None and turn.is_open else None
         facts = [
-            Fact(event, now, row.thread_id, giving if isinstance(event, GrantSettled) else None) for event in events
+            Fact(event, now, row.thread_id, giving if isinstance(event, GrantSettled | GrantRenewed) else None)
+            for event in events
         ]
         with contextlib.suppress(EventRefused):  # it has ended before, and was told
             await self._store.admit(row.agent_id, facts)

@@ -13,7 +13,6 @@ from wakeful.contracts.errors import EventRefused
 from wakeful.contracts.events import ClockJumped, WakeMoved
 from wakeful.decisions.waking.due_times import has_jumped, has_stepped, next_due, schedule_of
 from wakeful.engine.run_request import Engine
-from wakeful.engine.spend_windows import window_due
 from wakeful.ports import WakeRow
 from wakeful.runtime.own_streams import append_to_stream
 from wakeful.settings.spend_windows import zone_named
@@ -64,7 +63,7 @@ async def _due_again(engine: Engine, wake: WakeRow, now: int) -> int | None:
     if wake.cause in _DATES or wake.due_at is None:
         return None
     if wake.cause == "window":
-        return await window_due(engine.store, wake.agent_id, wake.subject, now)
+        return now  # a turn that is taken up too early rests anew, until the window turns
     timer = await engine.store.timer(wake.cause_id) if wake.cause == "timer" else None
     if timer is None:
         return now + max(0, wake.due_at - wake.set_at)

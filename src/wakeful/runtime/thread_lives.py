@@ -21,7 +21,6 @@ from wakeful.decisions.waking.liveness import (
     liveness_of,
 )
 from wakeful.engine.run_request import Engine
-from wakeful.engine.spend_windows import window_due
 from wakeful.ports import TurnRow
 from wakeful.ports.runtime_agents import RuntimeAgentRow
 from wakeful.ports.wakes import AGENT, HINT, QUEUE
@@ -153,7 +152,7 @@ async def _at_rest(engine: Engine, turn: TurnRow) -> Obligation:
         first = min(pending, key=lambda action: action.expires_at)
         wake = WakeTime(first.expires_at, "expiry", first.action_id)
     elif reason == "budget_window":
-        wake = WakeTime(await window_due(store, turn.agent_id, turn.turn_id, now), "window", turn.turn_id)
+        wake = WakeTime(now, "window", turn.turn_id)
     elif reason == "provider":
         wake = WakeTime(now, "provider", turn.turn_id)
     else:

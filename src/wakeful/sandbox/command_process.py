@@ -1,7 +1,8 @@
 """One command from its start to its end: spawned, read, bounded, and gone with everything it started.
 
 Whatever ends the wait (its own end, the time, a limit, a cancel), no process of the command is left when `run` returns
-or raises. When the runtime itself is killed, the kernel or the launcher ends the command; nothing here is needed.
+or raises. When the runtime itself is killed, the kernel or the launcher ends the command, and `sweep` ends what the
+kernel leaves; nothing here is needed.
 """
 
 import asyncio
@@ -69,7 +70,8 @@ class CommandPipes:
     """The pipes between the runtime and what holds a command: status one way, a word and a sign of life the other."""
 
     def __init__(self, holding: ExitStack) -> None:
-        self.reads, self.tells = os.pipe()
+        self.reads, tells = os.pipe()
+        self.tells = _with_a_reader(tells)
         self.hears, self.says = os.pipe()
         for end in (self.reads, self.says):
             holding.callback(self._close, end)
@@ -117,6 +119,18 @@ class CommandPipes:
         if end in self._open:
             self._open.discard(end)
             os.close(end)
+
+
+def _with_a_reader(writes: int) -> int:
+    """The writing end of a pipe as one that can also read, so that nobody who has it is killed for writing to a pipe
+    that nobody reads. When the runtime is killed, bubblewrap may be about to say its first word: it is two processes
+    then, and if the one that speaks were killed for it, the other one would wait for it for ever."""
+    try:
+        both = os.open(f"/proc/self/fd/{writes}", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return writes  # no bubblewrap here either
+    os.close(writes)
+    return both
 
 
 async def run(

@@ -97,7 +97,7 @@ class Sandbox:
         self._level = level
         self._chosen_for_git = git_settings
         self._git_settings: bytes | None = None
-        self._sweeper = Sweeper()
+        self._sweeper = Sweeper(self._root)
         self._stand_ins = places.StandIns(self._sweeper.made)
         weakref.finalize(self, _close, self._stand_ins, self._sweeper)
 
@@ -200,6 +200,7 @@ class Sandbox:
         ):  # what stands in for it would be left there
             raise SpawnFailed(f"{self._attached}, the repository that the workspace belongs to, is not there")
         ground = self._ground(cwd)
+        self._sweeper.watch()
         self._stand_ins.ensure(ground.must_stand())
         variables = self._environment(bubblewrap.HOME, bubblewrap.TEMPORARY)
         program = _found(argv[0], cwd, variables)

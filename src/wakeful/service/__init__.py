@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from wakeful.runtime.timers import next_time as next_time
     from wakeful.sandbox.import_guard import guard_imports as guard_imports
     from wakeful.settings.agent_homes import default_agent_id as default_agent_id
+    from wakeful.settings.daemon import owner_drain as owner_drain
     from wakeful.settings.local_zone import local_zone as local_zone
     from wakeful.settings.owner_file import settings_path as settings_path
     from wakeful.settings.store_file import default_store as default_store
@@ -96,6 +97,7 @@ _WHERE = {
     "NotASchedule": "wakeful.decisions.waking.spoken_schedules",
     "cron_of": "wakeful.decisions.waking.spoken_schedules",
     "local_zone": "wakeful.settings.local_zone",
+    "owner_drain": "wakeful.settings.daemon",
     "next_time": "wakeful.runtime.timers",
     "any_named": "wakeful.decisions.policy.patterns",
     "as_lines": "wakeful.decisions.workflows.layout",

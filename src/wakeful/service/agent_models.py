@@ -13,7 +13,7 @@ from wakeful.contracts.events import AgentModelChanged, TurnStarted
 from wakeful.engine.agent import Agent
 from wakeful.engine.run_request import Engine
 from wakeful.ports import TurnRow
-from wakeful.ports.runtime_agents import RuntimeAgentRow, RuntimeAgents
+from wakeful.ports.runtime_agents import RUNTIME_AGENTS, RuntimeAgentRow, RuntimeAgents
 from wakeful.service.commands.agents import agent_named
 
 FIRST_FACTS = 20
@@ -67,7 +67,7 @@ async def with_model(
 
 
 async def ancestry(store: RuntimeAgents, name: str) -> list[RuntimeAgentRow]:
-    """An agent, the one that made it, and so on."""
+    """An agent, the one that made it, and so on; also those that were deleted since."""
     return await _with_makers(store, await store.runtime_agent(name))
 
 
@@ -75,7 +75,7 @@ async def _with_makers(store: RuntimeAgents, row: RuntimeAgentRow | None) -> lis
     found: dict[str, RuntimeAgentRow] = {}
     while row is not None and row.agent_id not in found:
         found[row.agent_id] = row
-        row = None if row.parent is None else await store.runtime_agent(row.parent)
+        row = None if row.parent is None else await store.get_row(RUNTIME_AGENTS, row.parent)
     return list(found.values())
 
 

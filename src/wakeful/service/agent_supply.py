@@ -178,6 +178,13 @@ class AgentSupply:
         """An agent as it is defined. Raises AgentMissing, InvalidConfig or UnknownTool where it cannot be had here."""
         return await self._entry(name, await self.engine.store.runtime_agent(name))
 
+    async def maker(self, name: str) -> RosterEntry:
+        """An agent that made another one, which outlives it: one that was deleted since is as it was last."""
+        row = await self.engine.store.get_row(RUNTIME_AGENTS, name)
+        if row is not None and row.deleted_at is not None and row.source == "api":
+            return await self._stored(row)
+        return await self._entry(name, row)
+
     async def _entry(self, name: str, row: RuntimeAgentRow | None) -> RosterEntry:
         known = self.roster.get(name)
         if row is not None and row.source == "agent" and row.parent is not None:
@@ -204,7 +211,7 @@ class AgentSupply:
 
     async def _spawned(self, row: RuntimeAgentRow, parent: str) -> RosterEntry:
         """An agent that another one made: that one's definition as it is now, and nothing more."""
-        base = (await self.entry(parent)).agent
+        base = (await self.maker(parent)).agent
         known = self._children.get(row.agent_id)
         if known is None or known[0] is not base:
             generation = len(await self.lineage(row))

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wakeful.contracts.agent_identity import AgentControl, ControlCause
+from wakeful.contracts.budgets import Budget
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import (
     AgentMissing,
@@ -21,6 +22,7 @@ from wakeful.contracts.errors import (
     ForTheCaller,
     ForThePerson,
     MessageNotFound,
+    RetryRefused,
     StoreDamaged,
 )
 from wakeful.contracts.notices import NotifyTarget
@@ -28,6 +30,7 @@ from wakeful.contracts.retention import Retention
 from wakeful.contracts.retries import USUAL
 from wakeful.contracts.work_items import WorkItem
 from wakeful.engine.agent import Agent
+from wakeful.engine.drain import Drain
 from wakeful.engine.run_request import Engine, HostTerms
 from wakeful.engine.worktrees import settle_worktree
 from wakeful.ports import TurnRow, WakeRow
@@ -70,6 +73,7 @@ from wakeful.service.commands.interruption import cancel_turn
 from wakeful.service.commands.runtime_holds import hold_everything, hold_turns, release_everything
 from wakeful.service.commands.thread_queue import take_next
 from wakeful.service.commands.turn_claims import DUE_AT_ONCE, recall, rests_for_somebody
+from wakeful.service.commands.turn_retries import check_retry, retry_turn
 from wakeful.service.commands.turns_at_rest import end_waiting
 from wakeful.service.commands.work_items import enqueue
 from wakeful.service.file_reloads import can_watch, watch_files
@@ -118,6 +122,8 @@ class LivingRuntime:
     parked: ParkedAgents
     absent: AbsentProviders
     """Providers that do not answer."""
+    drain: Drain
+    """Of the turns that the scheduler runs."""
     public_url: str = ""
     """Where programs outside reach the runtime; blank: nowhere."""
     default_model: str | None = None
@@ -181,6 +187,11 @@ class LivingRuntime:
         for row in lying:
             _log.error("a wake of %s, thread %s, is overdue: nothing begins it", row.agent_id, row.thread_id)
         return await self.watchdog.is_well(asker) and not self._broken and not lying
+
+    def begin_no_step(self) -> None:
+        """Begin nothing more, and have turns come to rest once the steps that are under way have ended."""
+        self.scheduler.begin_nothing_more()
+        self.drain.begin()
 
     async def close(self) -> None:
         """Begin nothing more; give what runs its grace, then let go of it."""
@@ -278,6 +289,19 @@ class LivingRuntime:
         """Have turns of an agent that wait for a provider ask it at once."""
         wakes = await self.engine.store.wakes_of(agent)
         self.absent.press((wake.agent_id, wake.thread_id) for wake in wakes if wake.cause == "provider")
+
+    async def retry(
+        self, turn: TurnRow, *, by: str, budget: Budget | None = None, max_steps: int | None = None
+    ) -> TurnRow:
+        """Open a failed turn again, where the code is here that goes on with it. Raises RetryRefused."""
+        if await self.engine.store.runtime_agent(turn.agent_id) is not None:
+            await check_retry(self.engine.store, turn.turn_id, by, budget, max_steps)  # what no code would help
+            try:
+                await self.supply.agent(turn.agent_id)
+            except (ForTheCaller, AgentMissing) as missing:
+                words = f"the code of agent {turn.agent_name} is not here: {missing.message}"
+                raise RetryRefused(words, missing.hint) from missing
+        return await retry_turn(self.engine, turn.turn_id, requested_by=by, budget=budget, max_steps=max_steps)
 
     async def children(self, agent: str) -> list[ActiveChild]:
         await agent_named(self.engine.store, agent)
@@ -382,6 +406,7 @@ def living_runtime(
         if await is_paused_for_provider(agent_id, request.agent):
             absent.leave(name)
             return
+        request.drain = drain
         request.patience.is_pressing = await absent.may_ask(name, providers_of(request.agent))
         if row is not None and is_made:
             await keep_to_parent(engine, row)
@@ -419,7 +444,7 @@ def living_runtime(
     async def terms_of(row: RuntimeAgentRow) -> HostTerms:
         """What holds for the turns of an agent that another one made."""
         lineage = await supply.lineage(row)
-        payers = [(name, (await supply.agent(name)).spend_windows) for name in lineage]
+        payers = [(name, (await supply.maker(name)).agent.spend_windows) for name in lineage]
         return HostTerms(limits=await tasks.children.limits_of(row), payers=tuple(payers), generation=len(lineage))
 
     async def target_of(agent_id: str) -> NotifyTarget | None:
@@ -437,6 +462,7 @@ def living_runtime(
     absent = AbsentProviders(engine, lambda names: scheduler.look_at(names), give_up_waiting, patience_of)
     channels = ChannelDesk(engine, connect, partial(carry_out, engine))
     parked = ParkedAgents(engine, supply)
+    drain = Drain()
     asked: set[str] = set()
     enforced: list[int] = []
 
@@ -508,6 +534,7 @@ def living_runtime(
         parts,
         parked,
         absent,
+        drain,
         public_url,
     )
     return living

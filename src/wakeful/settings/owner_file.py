@@ -22,6 +22,7 @@ SECTIONS = (
     "collections",
     "runtime",
     "retry",
+    "daemon",
     "retention",
     "notify",
     "telemetry",

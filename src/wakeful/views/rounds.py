@@ -24,6 +24,7 @@ from wakeful.contracts.events import (
     ToolStarted,
 )
 from wakeful.contracts.models import ModelGlimpse, TextDelta, TokenUsage
+from wakeful.decisions.provider_waits import SHOWN_FROM
 from wakeful.decisions.secret_shapes import hide_shapes_in
 from wakeful.views.run_stream_events import (
     ErrorEvent,
@@ -39,8 +40,6 @@ from wakeful.views.run_stream_events import (
 
 Events: TypeAlias = list[RunEvent]
 Phase: TypeAlias = Literal["executor", "planner"]
-SHOWN_FROM = 2_000_000
-"""Microseconds from the loss of a request: a wait that is over by then is not worth a word."""
 
 
 @dataclass(slots=True)

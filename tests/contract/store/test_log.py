@@ -52,6 +52,8 @@ from wakeful.contracts.events import (
     RuntimeToolRequested,
     RuntimeToolResolved,
     TaskCreated,
+    TaskEnded,
+    TaskRetried,
     Terminal,
     ThreadDeleted,
     TimerArmed,
@@ -127,6 +129,7 @@ BEGIN_WITH_MORE: dict[type, list[AnyEvent]] = {
     WorktreeRemoved: [sample(WorktreeRequested), sample(WorktreeCleanupRequested)],
     WorktreeRetained: [sample(WorktreeRequested), sample(WorktreeCleanupRequested)],
     TurnRetried: [sample(TurnFailed)],
+    TaskRetried: [sample(TaskCreated), sample(TaskEnded)],
 }
 """Those that need more than one thing, or a thing of another family."""
 

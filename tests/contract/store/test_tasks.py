@@ -8,7 +8,7 @@ from kit.runs.event_samples import task_created
 from kit.runs.store_facts import AGENT, NOON, THREAD, queued, session
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import AnyEvent, TaskEnded, TaskStatusChanged
+from wakeful.contracts.events import AnyEvent, TaskEnded, TaskRetried, TaskStatusChanged
 from wakeful.contracts.failures import FailureArtifact
 from wakeful.contracts.tasks import CommandSpec
 from wakeful.decisions.task_ends import CommandOutcome, OutputExcerpt, TaskParent, end_of_command, result_message
@@ -99,6 +99,26 @@ async def test_a_stale_running_state_never_brings_a_task_back(store: Store) -> N
     assert row is not None
     assert row.status == "completed"
     assert await store.message("msg_stale") is None, "what came with it is refused, too"
+
+
+async def test_a_task_that_failed_goes_on_when_it_is_tried_again_and_no_other_does(store: Store) -> None:
+    await begun(store, "task_1", "task_2")
+    retried = TaskRetried(task_id="task_1", turn="turn_c1", requested_by="ada")
+    with pytest.raises(EventRefused, match="task task_1 is running"):
+        await store.admit(AGENT, [fact(retried, NOON + 4)])
+    before = await store.task("task_1")
+    failed = TaskEnded(task_id="task_1", status="failed", exit_status=2, result_summary="no", output_summary="oh")
+    await store.admit(AGENT, [fact(failed, NOON + 5)])
+    await store.admit(AGENT, [fact(retried, NOON + 6)])
+    row = await store.task("task_1")
+    assert before is not None and row == before._replace(updated_at=NOON + 6, retried_at=NOON + 6)
+    assert ids(await store.open_tasks()) == ["task_1", "task_2"]
+    completed = TaskEnded(task_id="task_1", status="completed", result_summary="yes")
+    await store.admit(AGENT, [fact(completed, NOON + 7)])
+    with pytest.raises(EventRefused, match="task task_1 is completed"):
+        await store.admit(AGENT, [fact(retried, NOON + 8)])
+    first, later = (result_message(TaskParent("make", retried_at=at), failed) for at in (None, NOON + 6))
+    assert first.message_id != later.message_id, "each end has a message of its own"
 
 
 async def test_a_state_on_the_way_is_told_by_the_row(store: Store) -> None:

@@ -68,7 +68,7 @@ def again(home: ServedHome, how: str) -> None:
     if how == "kill":
         home.kill()
     else:
-        assert home.end() == 0
+        assert home.end_now() == 0
         assert "Cancel" not in home.said.read_text(), "nobody was waited for until the time was over"
 
 

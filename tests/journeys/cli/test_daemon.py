@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from kit.surfaces.served_home import AGENTS, TESTS, HomeClient
+from kit.surfaces.served_home import AGENTS, TESTS, HomeClient, python_path
 from wakeful.service.serving.lifecycle import DaemonProblem, _await_ready, daemon_status, stop_daemon
 from wakeful.service.serving.run_files import make_run_folder, serving_lock
 
@@ -37,7 +37,7 @@ class Home:
     @property
     def around(self) -> dict[str, str]:
         around = {name: value for name, value in os.environ.items() if not name.startswith("WAKEFUL_")}
-        return {**around, "WAKEFUL_HOME": str(self.folder), "PYTHONPATH": str(TESTS), "COLUMNS": "80"}
+        return {**around, "WAKEFUL_HOME": str(self.folder), "PYTHONPATH": python_path(TESTS), "COLUMNS": "80"}
 
     def wakeful(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -100,7 +100,7 @@ def test_a_daemon_is_started_once_looked_at_and_stopped(home: Home) -> None:
 @pytest.mark.spec("HOL-DAEMON-02", "HOL-DAEMON-28", "HOL-DAEMON-29", "HOL-DAEMON-14")
 @pytest.mark.journey("serve")
 def test_serve_in_a_terminal_is_the_same_runtime_and_a_drain_stops_no_agent(home: Home) -> None:
-    around = {**os.environ, "WAKEFUL_HOME": str(home.folder), "PYTHONPATH": str(TESTS)}
+    around = {**os.environ, "WAKEFUL_HOME": str(home.folder), "PYTHONPATH": python_path(TESTS)}
     command = [sys.executable, "-m", "wakeful.surfaces.cli", "serve", *FREE]
     process = subprocess.Popen(command, env=around, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

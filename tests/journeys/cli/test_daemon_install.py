@@ -17,9 +17,12 @@ from queue import SimpleQueue
 import pytest
 
 from kit.surfaces.command_line import command_line
-from kit.surfaces.served_home import TESTS, ServedHome
+from kit.surfaces.served_home import TESTS, ServedHome, python_path
 from wakeful.service.serving.autostart import start_file
 from wakeful.service.serving.options import ServeOptions
+
+ENDING = b"STOPPING=1\nEXTEND_TIMEOUT_USEC=140000000"
+"""It ends, and may take the drain of two minutes and what comes after it."""
 
 
 def installed(folder: Path, *words: str) -> str:
@@ -110,6 +113,16 @@ def test_launchd_gets_a_property_list(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found["AbandonProcessGroup"] is True, "tasks outlive it"
 
 
+def test_the_manager_waits_longer_than_the_drain_that_the_owner_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEFUL_HOME", str(tmp_path))
+    for settings, seconds in (("", 140), ("[daemon]\ndrain = 300\n", 320)):
+        (tmp_path / "wakeful.toml").write_text(settings)
+        assert f"\nTimeoutStopSec={seconds}\n" in start_file((), "systemd").text
+        assert plistlib.loads(start_file((), "launchd").text.encode())["ExitTimeOut"] == seconds
+
+
 class Managed(ServedHome):
     """Started by a manager that wants to be told things at a socket."""
 
@@ -120,7 +133,7 @@ class Managed(ServedHome):
     @property
     def environment(self) -> dict[str, str]:
         told = {"NOTIFY_SOCKET": str(self.place), "WATCHDOG_USEC": "400000"}
-        return {**super().environment, **told, "PYTHONPATH": str(self.code)}
+        return {**super().environment, **told, "PYTHONPATH": python_path(self.code)}
 
 
 def test_the_process_tells_the_manager_that_it_is_ready_alive_and_ending(tmp_path: Path) -> None:
@@ -133,7 +146,7 @@ def test_the_process_tells_the_manager_that_it_is_ready_alive_and_ending(tmp_pat
             """All the time: who speaks to a manager waits until it listens."""
             said = b""
             with suppress(TimeoutError):
-                while said != b"STOPPING=1":
+                while not said.startswith(b"STOPPING=1"):
                     said = manager.recv(100)
                     heard.put(said)
 
@@ -147,7 +160,7 @@ def test_the_process_tells_the_manager_that_it_is_ready_alive_and_ending(tmp_pat
             assert home.end() == 0
         listening.join()
     told = [heard.get() for _ in range(heard.qsize())]
-    assert told[-1] == b"STOPPING=1"
+    assert told[-1] == ENDING
 
 
 SCHEDULER_DIES = """
@@ -177,7 +190,7 @@ def test_the_manager_hears_nothing_more_when_a_loop_of_the_runtime_has_died(tmp_
 
         def listen() -> None:
             said = b""
-            while said != b"STOPPING=1":
+            while not said.startswith(b"STOPPING=1"):
                 said = manager.recv(100)
                 heard.put(said)
 
@@ -196,7 +209,7 @@ def test_the_manager_hears_nothing_more_when_a_loop_of_the_runtime_has_died(tmp_
             assert home.end() == 0
         while heard.get(timeout=60) != mark:
             pass
-        assert heard.get(timeout=60) == b"STOPPING=1", "it was not told that all is well"
+        assert heard.get(timeout=60) == ENDING, "it was not told that all is well"
 
 
 def until_said(home: ServedHome, words: str, times: int) -> None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from kit.surfaces.command_line import Wakeful
-from wakeful import Agent, resume, run_sync, tool
+from wakeful import Agent, retry, run_sync, tool
+from wakeful.surfaces.cli.screen import short
 from wakeful.testing import scripted
 
 SCRIPT = [
@@ -50,18 +52,43 @@ def test_a_turn_that_reached_a_limit_names_the_line_that_goes_on_with_it(
     assert 'send it again: wakeful run "..."' in again.err, "an agent of single runs has no mailbox"
 
 
-def test_a_turn_that_is_open_again_without_its_code_names_the_line_that_goes_on_with_it(
+def test_a_turn_whose_code_is_not_here_stays_as_it_was_and_the_hint_names_the_line_that_tries_it_again(
     wakeful: Wakeful, folder: Path
 ) -> None:
     agent = Agent("scribe", scripted([*SCRIPT[:2], "Both are noted."]), tools=[exec_command], max_steps=1)
     first = run_sync(agent, "Note both.", store=folder / "runs.db", key="n")
     assert first.status == "incomplete"
-    without = wakeful("retry", "n", "--max-steps", "9", "--store", "runs.db")
-    assert without.code == 3 and "nothing was run; resume it from your program, or pass --model" in without.err
-    again = wakeful("retry", "n", "--max-steps", "9", "--store", "runs.db")
-    assert again.code == 2 and f"go on with it: wakeful resume {first.turn_id}" in again.err
-    done = asyncio.run(resume(folder / "runs.db", first.turn_id, [agent]))
+    for _ in range(2):
+        without = wakeful("retry", "n", "--max-steps", "9", "--store", "runs.db")
+        assert without.code == 3 and "nothing was run; try it again from your program" in without.err
+        line = f"wakeful retry {short(first.turn_id)} --max-steps 9 --store runs.db --tools MODULE:AGENT"
+        assert line in without.err
+    few = wakeful("retry", "n", "--store", "runs.db")
+    assert few.code == 2 and "would end at once as before" in few.err, "what no code would help is said first"
+    all_of_them = wakeful("retry", "--failed", "--max-steps", "9", "--yes", "--store", "runs.db")
+    assert all_of_them.code == 3 and line in all_of_them.err
+    assert wakeful("events", "n", "--store", "runs.db", "--type", "turn.retried").out == ""
+    done = asyncio.run(retry(folder / "runs.db", first.turn_id, [agent], max_steps=9))
     assert done.output == "Both are noted."
+
+
+def test_every_command_that_a_refusal_prints_names_the_store(
+    pay: tuple[str, ...], wakeful: Wakeful, folder: Path
+) -> None:
+    there = ("--store", "other.db")
+    turn = json.loads(wakeful(*pay, *there, "--thread", "a", "--json").out)["turn_id"]
+    refused = wakeful("retry", turn, *there)
+    line = next(line.strip() for line in refused.err.splitlines() if "wakeful retry" in line)
+    typed = shlex.split(" ".join(refused.err.split()).partition("wakeful ")[2].replace("NUMBER", "9"))
+    assert "--store" in typed, line
+    wakeful(*pay, *there, "--thread", "a")
+    gone_on = wakeful("retry", turn, "--max-steps", "9", *there)
+    assert gone_on.code == 2 and gone_on.err.count("--store ") == 2, gone_on.err
+    done = wakeful("retry", json.loads(wakeful(*pay, *there, "--thread", "b", "--json").out)["turn_id"], *typed[2:])
+    assert done.code == 0, done.err
+    done = wakeful("retry", "--failed", *there)
+    assert "wakeful retry TURN --message --store other.db" in " ".join(done.out.split())
+    assert "wakeful retry TURN --store other.db" in wakeful("retry", *there).err
 
 
 def test_all_failed_turns_are_tried_again_after_a_summary(

@@ -1,5 +1,6 @@
 """What people see while an agent of the daemon waits for its provider, and how they have it asked at once."""
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,15 +10,24 @@ import pytest
 
 from kit.surfaces.command_line import Wakeful
 from kit.surfaces.served_home import ServedHome, served
+from kit.surfaces.shown_terminal import at_terminal
 from wakeful.service.serving.options import ServeOptions
 from wakeful.testing import ProviderServer
+from wakeful.testing.provider_server import WireRequest
 
 AGENT = "name: clerk\nmodel: openai:gpt-5.5\ninstructions: Answer.\n"
 
 
+def replies(asked: WireRequest) -> Any:
+    """`look` has a tool called first."""
+    if asked.prompt.endswith("look") and not asked.rounds:
+        return {"calls": [{"name": "agent_get", "arguments": {}}]}
+    return "There you are."
+
+
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    with ProviderServer(["There you are."]) as found:
+    with ProviderServer(replies) as found:
         found.weather.always("503 after=3600")
         yield found
 
@@ -81,3 +91,15 @@ def test_resume_over_http_asks_it_at_once_too(home: ServedHome, server: Provider
     server.weather.clear()
     assert home.client.post(f"/turns/{turn}/resume").body["accepted"]
     assert home.client.until_over(turn)["state"] == "completed"
+
+
+def test_whoever_waits_at_a_terminal_sees_what_the_turn_does_after_an_outage(
+    home: ServedHome, server: ProviderServer, folder: Path
+) -> None:
+    """Its quick attempts are lost, so the turn rests until the provider answers."""
+    server.weather.clear()
+    server.weather.next("503", "503", "503")
+    with at_terminal("run", "look", "--agent", "clerk", folder=folder, answers=subprocess.DEVNULL) as shown:
+        code, words = shown.to_end()
+    lost, looked = words.rindex("503: Service Unavailable"), words.index("→ agent_get")
+    assert code == 0 and lost < looked < words.index("✓ agent_get"), words

@@ -1,7 +1,7 @@
-"""A daemon ends while people wait for it: everybody is told so, at one deadline, and nothing that was taken is lost.
+"""A daemon ends while people wait for it: everybody is told so, and nothing that was taken is lost.
 
-Nothing is timed here. `wakeful daemon stop` gives a daemon fifteen seconds, then SIGTERM, then SIGKILL: one that had to
-be killed says no `ended`, and leaves its record behind.
+Nothing is timed here. `wakeful daemon stop` gives a daemon its drain and 20 seconds, then SIGTERM, then SIGKILL: one
+that had to be killed says no `ended`, and leaves its record behind.
 """
 
 import http.client
@@ -73,7 +73,7 @@ def test_who_waits_for_an_answer_is_told_that_the_daemon_ends_and_gets_it_later(
     with closing(waiting), home.client.stream("/agents/clerk/events") as frames:
         for _ in ("the first", "the one that is prompted"):
             frames.until("message.admitted")
-        stop = wakeful(home, "daemon", "stop")
+        stop = wakeful(home, "daemon", "stop", "--drain", "1")
         told = waiting.getresponse()
         assert (told.status, told.getheader("wakeful-api")) == (503, "1")
         assert json.loads(told.read()) == {
@@ -96,7 +96,7 @@ def test_who_waits_for_an_answer_is_told_that_the_daemon_ends_and_gets_it_later(
     assert (prompting.returncode, answer) == (0, "finished\n"), said
 
 
-def test_a_request_and_a_turn_that_do_not_end_have_one_deadline_and_signals_do_not_cut_it_short(
+def test_a_signal_ends_a_drain_whose_turn_and_request_do_not_end(
     home: ServedHome,
 ) -> None:
     running(home, "slow 600")
@@ -118,6 +118,5 @@ def test_a_request_and_a_turn_that_do_not_end_have_one_deadline_and_signals_do_n
     with closing(sending):
         told = sending.getresponse()
         assert (told.status, json.loads(told.read())["error"]["code"]) == (503, "shutting_down")
-    home.process.send_signal(signal.SIGTERM)
     has_ended(home)
     ended_by(stop)

@@ -71,7 +71,7 @@ def test_work_that_nobody_can_do_is_refused_before_it_is_on_record(operator: Hom
 def test_a_run_waits_for_a_person_and_can_be_cancelled_also_before_it_began(operator: HomeClient) -> None:
     waits = dispatch(operator, "refund 5", session="stops")["run_id"]
     ends = time.monotonic() + 60
-    while "waiting_for" not in str(told := operator.get(f"/dispatches/{waits}").body) and time.monotonic() < ends:
+    while "approval_required" not in str(told := operator.get(f"/dispatches/{waits}").body) and time.monotonic() < ends:
         time.sleep(0.05)
     assert told["status"] == "running"
     assert told["record"]["result"]["diagnostics"]["waiting_for"] == "approval_required"

@@ -58,12 +58,15 @@ from wakeful.contracts.events import (
     FilesTainted,
     LimitChanged,
     LogCheckpointed,
+    ModelAnswered,
     ModelFailed,
     ModelRequested,
+    ModelWaiting,
     OutputExpired,
     RuntimeToolRequested,
     RuntimeToolResolved,
     TaskEnded,
+    TaskRetried,
     TaskStatusChanged,
     ThreadDeleted,
     TurnEmptied,
@@ -294,14 +297,19 @@ _FOLDED = CompactionCompleted(
     folded_messages=1,
     window=WindowStart(from_turn=DAY_TURN, items=0),
 )
+_AWAY = ModelWaiting(
+    model_ref="a:b", failure_kind="overloaded", message="busy", wait=1, since=NOON, next_try=NOON + 9, told=True
+)
+_BACK = ModelAnswered(model_ref="a:b", waited_ms=9)
 A_DAY: list[list[Fact]] = [
     [takes(DAY_TURN, "d1"), said(DAY_TURN), tool_started(DAY_TURN)],
     [tool_result(DAY_TURN)],
+    [Fact(_AWAY, NOON, THREAD, DAY_TURN, 1), Fact(_BACK, NOON, THREAD, DAY_TURN, 1)],
     [Fact(_FOLDED, NOON, THREAD, DAY_TURN)],
     [Fact(BriefCreated(brief_id="brief_day", brief_kind="result", text="Done."), NOON, THREAD, DAY_TURN)],
     [ended(DAY_TURN)],
 ]
-"""A turn of an agent of a runtime: a call, and a conversation that is folded."""
+"""A turn of an agent of a runtime: a call, a wait for its provider, and a conversation that is folded."""
 
 
 FORGOTTEN = "agent_7c"
@@ -352,8 +360,12 @@ BACKGROUND: list[list[Fact]] = [
     [in_background(task_created("task_2"), NOON + 1)],
     [in_background(TaskStatusChanged(task_id="task_2", status="cancelling"), NOON + 2)],
     [in_background(TaskEnded(task_id="task_1", status="completed", exit_status=0, output_summary="ok"), NOON + 3)],
+    [in_background(task_created("task_3"), NOON + 4)],
+    [in_background(TaskStatusChanged(task_id="task_3", status="running", reason="it is there"), NOON + 4)],
+    [in_background(TaskEnded(task_id="task_3", status="failed", result_summary="no", output_summary="oh"), NOON + 5)],
+    [in_background(TaskRetried(task_id="task_3", turn="turn_c1", requested_by="ada"), NOON + 6)],
 ]
-"""Tasks that run, are asked to end, and end."""
+"""Tasks that run, are asked to end, end, and are tried again."""
 
 
 async def tell_tasks(store: Store) -> None:

@@ -20,6 +20,12 @@ TESTS = Path(__file__).parents[2]
 AGENTS = "kit.surfaces.served_agents:agents"
 
 
+def python_path(*first: Path | str) -> str:
+    """PYTHONPATH of a process that a test starts: these folders, then what this process was given itself."""
+    given = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([*map(str, first), *([given] if given else [])])
+
+
 class Answer(NamedTuple):
     """What came back."""
 
@@ -174,7 +180,7 @@ class ServedHome:
     @property
     def environment(self) -> dict[str, str]:
         around = {name: value for name, value in os.environ.items() if not name.startswith("WAKEFUL_")}
-        return {**around, "WAKEFUL_HOME": str(self.folder), "PYTHONPATH": str(TESTS)}
+        return {**around, "WAKEFUL_HOME": str(self.folder), "PYTHONPATH": python_path(TESTS)}
 
     @property
     def socket(self) -> Path:
@@ -235,6 +241,12 @@ class ServedHome:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 
+    def end_now(self) -> int:
+        """Without waiting for what its agents are at."""
+        self.client.post("/control/runtime/shutdown", {"drain": 0})
+        assert self.process is not None
+        return self.process.wait(60)
+
 
 @contextmanager
 def served(folder: Path, options: ServeOptions | None = None, files: int | None = None) -> Iterator[ServedHome]:
@@ -245,7 +257,7 @@ def served(folder: Path, options: ServeOptions | None = None, files: int | None 
     finally:
         if home.process is not None and home.process.poll() is None:
             try:
-                home.end()
-            except subprocess.TimeoutExpired:
+                home.end_now()
+            except (OSError, subprocess.TimeoutExpired):
                 home.kill()
                 raise

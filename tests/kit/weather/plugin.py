@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kit.weather import served_scripts
-from kit.weather.expected import expected, weather_of, without_weather
+from kit.weather.expected import expected, file_left_out, weather_of, without_weather
 from wakeful.testing import ProviderServer
 
 SITE = Path(__file__).with_name("site")
@@ -26,13 +26,16 @@ def pytest_report_header() -> str:
     return f"under weather; the same models again: WAKEFUL_WEATHER_SEED={SEED}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if left_out := [item for item in items if file_left_out(item.nodeid) is not None]:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if file_left_out(item.nodeid) is None]
     for item in items:
         known = expected(item.nodeid)
         if known is not None:
             item.add_marker(pytest.mark.xfail(reason=known.reason, strict=True))
-        if (left_out := without_weather(item.nodeid)) is not None:
-            item.add_marker(pytest.mark.skip(reason=left_out))
+        if (why := without_weather(item.nodeid)) is not None:
+            item.add_marker(pytest.mark.skip(reason=why))
 
 
 def model_of(nodeid: str) -> int:

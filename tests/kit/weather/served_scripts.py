@@ -81,7 +81,7 @@ def _of_the_wire(model: Any, name: str) -> Any:
 
 async def _respond(model: Any, request: Any) -> AsyncIterator[Any]:
     step = model.step_for(request) if model._function is None else await model._asked(model._function, request)
-    if not is_plain(step):
+    if not is_plain(step, request.tool_choice):
         async for each in model.respond_here(request):
             yield each
         return
@@ -94,10 +94,18 @@ async def _respond(model: Any, request: Any) -> AsyncIterator[Any]:
         yield each
 
 
-def is_plain(step: Any) -> bool:
-    """Whether a vendor could have answered so: steps that fail, wait or say what only a script can stay as they are."""
+def is_plain(step: Any, choice: Any) -> bool:
+    """Whether a vendor could have answered so: steps that fail, wait, call where nothing may be called or say what only
+    a script can stay as they are."""
     reply = step.reply
-    if reply is None or not step.is_plain or step.delta_delay or reply.request_metadata or not reply.item.parts:
+    if (
+        reply is None
+        or (choice == "none" and reply.item.calls)
+        or not step.is_plain
+        or step.delta_delay
+        or reply.request_metadata
+        or not reply.item.parts
+    ):
         return False
     kinds = {type(part).__name__ for part in reply.item.parts}
     readable = all(call.raw_arguments is None for call in reply.item.calls)

@@ -130,6 +130,7 @@ from wakeful.contracts.events.memory import (
 from wakeful.contracts.events.models import (
     AssistantRecorded,
     CallAsked,
+    ModelAnswered,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
@@ -166,10 +167,12 @@ from wakeful.contracts.events.routing import (
 )
 from wakeful.contracts.events.tasks import (
     GrantCounted,
+    GrantRenewed,
     GrantReserved,
     GrantSettled,
     TaskCreated,
     TaskEnded,
+    TaskRetried,
     TaskStatusChanged,
 )
 from wakeful.contracts.events.tools import (
@@ -301,6 +304,7 @@ AnyEvent: TypeAlias = (
     | ModelWaiting
     | ModelWaitEnded
     | ModelCompleted
+    | ModelAnswered
     | AssistantRecorded
     | RoutingCandidatesResolved
     | RoutingSingleCandidate
@@ -408,9 +412,11 @@ AnyEvent: TypeAlias = (
     | TaskCreated
     | TaskStatusChanged
     | TaskEnded
+    | TaskRetried
     | GrantReserved
     | GrantCounted
     | GrantSettled
+    | GrantRenewed
     | TimerArmed
     | TimerFired
     | TimerFolded
@@ -558,6 +564,7 @@ __all__ = [
     "ExcludedModel",
     "FilesTainted",
     "GrantCounted",
+    "GrantRenewed",
     "GrantReserved",
     "GrantSettled",
     "HistoryImported",
@@ -617,6 +624,7 @@ __all__ = [
     "HeartbeatChanged",
     "RuntimePartFailed",
     "ResultChanged",
+    "ModelAnswered",
     "ModelCompleted",
     "ModelFailed",
     "ModelRequested",
@@ -659,6 +667,7 @@ __all__ = [
     "SubagentStarted",
     "TaskCreated",
     "TaskEnded",
+    "TaskRetried",
     "TaskStatusChanged",
     "Terminal",
     "ThreadCheckpointed",

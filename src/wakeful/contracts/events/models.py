@@ -93,6 +93,8 @@ class ModelFailed(Event):
     """What the provider said about asking again; None: it follows from the kind."""
     unknown_model: bool = False
     """The provider knows no model of that name."""
+    after_wait: bool = False
+    """The round had waited for a provider before."""
     duration_ms: int | None = None
     started_at: str | None = None
     completed_at: str | None = None
@@ -123,6 +125,9 @@ class ModelWaiting(Event):
     asked again when somebody resumes the turn, and at `next_try`."""
     absent: bool = False
     """Nothing listens at that address of this machine, or no host has that name."""
+    told: bool = False
+    """Who follows the agent is told of it: it takes longer than a moment, and they know of no wait of the turn for this
+    provider with this reason."""
 
 
 class ModelWaitEnded(Event):
@@ -131,6 +136,17 @@ class ModelWaitEnded(Event):
 
     kind: ClassVar[str] = "model.wait_ended"
     needs: ClassVar[tuple[Need, ...]] = STEP
+
+
+class ModelAnswered(Event):
+    """The end of a wait of which people who follow were told: a model has answered the round, this one or another."""
+
+    kind: ClassVar[str] = "model.answered"
+    needs: ClassVar[tuple[Need, ...]] = STEP
+
+    model_ref: str
+    waited_ms: int
+    """Since the first wait of the round."""
 
 
 class ModelCompleted(Event):

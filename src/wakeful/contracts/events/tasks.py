@@ -47,7 +47,7 @@ class TaskStatusChanged(RuntimeFact):
 
 
 class TaskEnded(RuntimeFact):
-    """A task is over, and this is what is known about it: nothing changes it any more."""
+    """A task is over, and this is what is known about it: nothing changes it any more, unless it is tried again."""
 
     kind: ClassVar[str] = "task.ended"
     aliases: ClassVar[tuple[str, ...]] = ("task_result_received",)
@@ -64,6 +64,21 @@ class TaskEnded(RuntimeFact):
     output_truncated: bool = False
     """The summary is less than all of it."""
     duration_ms: int = 0
+
+
+class TaskRetried(RuntimeFact):
+    """A task that was over goes on: a failed turn of the child that it supervised is tried again.
+
+    Its next end is told like the first, in a message of its own.
+    """
+
+    kind: ClassVar[str] = "task.retried"
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+
+    task_id: str
+    turn: str
+    """The turn of the child that is open again."""
+    requested_by: str
 
 
 class GrantReserved(Event):
@@ -99,3 +114,16 @@ class GrantSettled(Event):
     task_id: str
     child_agent_id: str
     left: Limits
+
+
+class GrantRenewed(Event):
+    """A child agent that was over is at work again, with what it had left of its grant: the turn that gave it has so
+    much less again, where it still runs."""
+
+    kind: ClassVar[str] = "grant.renewed"
+    needs: ClassVar[tuple[Need, ...]] = THREAD
+    outsider: ClassVar[bool] = True
+
+    task_id: str
+    child_agent_id: str
+    grant: Limits

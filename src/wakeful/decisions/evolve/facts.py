@@ -31,6 +31,7 @@ from wakeful.contracts.events import (
     EventExpired,
     FilesTainted,
     GrantCounted,
+    GrantRenewed,
     GrantReserved,
     GrantSettled,
     HistoryImported,
@@ -44,6 +45,7 @@ from wakeful.contracts.events import (
     MessageAdmitted,
     MessageDeferred,
     MessageExpired,
+    ModelAnswered,
     ModelCompleted,
     ModelFailed,
     ModelRequested,
@@ -138,6 +140,7 @@ from wakeful.decisions.evolve.turns import (
     admitted,
     answer_rejected,
     context_resolved,
+    grant_renewed,
     grant_reserved,
     grant_settled,
     history_imported,
@@ -208,6 +211,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             attempt_lost(state, level, fact, event)
         case ModelWaiting():
             wait_began(level, event)
+        case ModelAnswered():
+            level.round.told_wait = None
         case ModelWaitEnded():
             wait_ended(state, level)
         case ModelResponseAccepted():
@@ -241,6 +246,8 @@ def evolve(state: TurnState, fact: Fact) -> None:
             grant_reserved(state, event)
         case GrantSettled():
             grant_settled(state, event)
+        case GrantRenewed():
+            grant_renewed(state, event)
         case WorkFact():
             work_items_changed(state, fact, event)
         case MemoryFact():

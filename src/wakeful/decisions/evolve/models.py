@@ -66,7 +66,7 @@ def _round_of(level: Level, step: int) -> None:
         this = level.round
         this.attempts.clear()
         this.lost.clear()
-        this.wait, this.asks_again = None, False
+        this.wait, this.told_wait, this.asks_again = None, None, False
 
 
 def model_answered(state: TurnState, level: Level, event: ModelCompleted) -> None:
@@ -121,6 +121,8 @@ def attempt_lost(state: TurnState, level: Level, fact: Fact, event: ModelFailed)
 def wait_began(level: Level, event: ModelWaiting) -> None:
     level.phase = "waiting"
     level.round.wait = event
+    if event.told:
+        level.round.told_wait = event
     del level.round.attempts[:-NEWEST_ATTEMPTS]  # an outage may be long
 
 

@@ -7,6 +7,7 @@ from wakeful.contracts.envelope import Fact
 from wakeful.contracts.events import (
     AnswerRejected,
     ContextResolved,
+    GrantRenewed,
     GrantReserved,
     GrantSettled,
     HistoryImported,
@@ -41,7 +42,7 @@ from wakeful.contracts.skills import ActiveSkill
 from wakeful.decisions.answer_ends import cut_answer
 from wakeful.decisions.evolve.models import wait_ended
 from wakeful.decisions.evolve.rounds import is_last_round
-from wakeful.decisions.grants import at_most, given_back, without
+from wakeful.decisions.grants import at_most, given_again, given_back, without
 from wakeful.decisions.ledger import KEPT_FOR_ANSWER
 from wakeful.decisions.level_conversation import MessagePlace, TurnBeginning
 from wakeful.decisions.levels import Level, LevelError
@@ -122,6 +123,13 @@ def grant_settled(state: TurnState, event: GrantSettled) -> None:
     grant = state.grants.pop(event.task_id, None)
     if grant is not None:
         state.limits = given_back(state.limits, at_most(event.left, grant))
+
+
+def grant_renewed(state: TurnState, event: GrantRenewed) -> None:
+    """A child that was over has what it had left of its grant again. One whose grant never came back still has it."""
+    if event.task_id not in state.grants:
+        state.grants[event.task_id] = event.grant
+        state.limits = given_again(state.limits, event.grant)
 
 
 def skill_activated(state: TurnState, event: SkillActivated) -> None:

@@ -206,6 +206,7 @@ async def prepare(
         audience=Audience(request.watcher, request.seats, row.turn_id),
         workspace_id=bound.workspace_id,
         works_at=bound.place,
+        drain=request.drain,
     )
     work.gate, work.after_call, work.tainted_roots = await turn_gate(
         engine,

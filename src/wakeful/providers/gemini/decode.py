@@ -102,7 +102,7 @@ class GeminiDecoder:
         reason = str(self._candidate["finishReason"])
         if self._parts.unfinished is not None and reason != CUT_OFF:
             words = f"the answer ended ({reason}) before the call of {self._parts.unfinished!r} was whole"
-            raise self._with_usage(interrupted(self._peer, words))
+            raise self._with_usage(invalid(self._peer, words))
         item = self._with_findings(AssistantItem(parts=tuple(self._parts.parts(provider)), provider=provider))
         said_nothing = not item.calls and not item.text and all(isinstance(part, Thinking) for part in item.parts)
         if reason in FILTERED and (said_nothing or item.calls):

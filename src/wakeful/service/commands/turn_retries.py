@@ -6,14 +6,24 @@ again: the message that can be sent in its place says what it asked and what it 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from shlex import quote
+from typing import Any, Final, NamedTuple
 
 from wakeful.contracts.budgets import Budget, Limits
 from wakeful.contracts.conversation import AssistantItem, ToolItem
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused, RetryRefused, TurnNotFound
-from wakeful.contracts.events import EventExpired, MessageAdmitted, StopCause, TurnFailed, TurnInterjected, TurnRetried
+from wakeful.contracts.events import (
+    AgentStateChanged,
+    EventExpired,
+    MessageAdmitted,
+    StopCause,
+    TurnFailed,
+    TurnInterjected,
+    TurnRetried,
+)
 from wakeful.decisions.grants import given_back
+from wakeful.decisions.spawn_terms import task_of
 from wakeful.decisions.state import TurnState
 from wakeful.decisions.turn_retry import RAISED, is_raised
 from wakeful.engine.run_request import Engine
@@ -36,6 +46,10 @@ OPTIONS: Final[Mapping[str, str]] = {
 """The option of the command line that raises each limit."""
 
 
+MOST_TRIES = 3
+"""To open a turn of a child whose runtime is about to end it."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailedTurn:
     """A turn that failed, and why."""
@@ -49,8 +63,19 @@ class FailedTurn:
     reason: StopCause
     message: str
     retryable: bool
+    place: str
+    """The option that names its store to a command."""
     speak: str
     """The command that sends its agent a message."""
+
+
+class _Opening(NamedTuple):
+    """What is written so that a failed turn goes on."""
+
+    failed: FailedTurn
+    limits: Limits | None
+    agent_runs: AgentStateChanged | None
+    """Of the agent of a child, which was stopped when its turn had failed."""
 
 
 async def retry_turn(
@@ -65,49 +90,82 @@ async def retry_turn(
 
     Raises TurnNotFound, or RetryRefused for a turn that cannot go on: `in_its_place` is the message to send then.
     """
-    failed = await failed_turn(engine.store, turn_id)
-    limits = _raised(failed, budget, max_steps)
-    if (later := await _later_turn(engine.store, failed.row)) is not None:
-        raise _gone_on(failed, later)
-    await _check_agent(engine.store, failed)
-    event = TurnRetried(requested_by=requested_by, message_ids=failed.message_ids, limits=limits)
-    row = failed.row
-    try:
-        await engine.store.admit(row.agent_id, [Fact(event, engine.clock.now(), row.thread_id, row.turn_id)])
-    except EventRefused:  # something came between: what, is said now
-        failed = await failed_turn(engine.store, turn_id)
-        if (later := await _later_turn(engine.store, failed.row)) is not None:
-            raise _gone_on(failed, later) from None
-        raise
+    for tries_left in reversed(range(MOST_TRIES)):
+        failed, limits, agent_runs = await check_retry(engine.store, turn_id, requested_by, budget, max_steps)
+        row, now = failed.row, engine.clock.now()
+        event = TurnRetried(requested_by=requested_by, message_ids=failed.message_ids, limits=limits)
+        facts = [] if agent_runs is None else [Fact(agent_runs, now)]
+        try:
+            await engine.store.admit(row.agent_id, [*facts, Fact(event, now, row.thread_id, row.turn_id)])
+        except EventRefused:  # something came between: what, is said at the next look
+            if not tries_left:
+                raise
+        else:
+            break
     return await engine.store.turn(turn_id) or row
 
 
-async def _check_agent(store: Store, failed: FailedTurn) -> None:
-    """Raises RetryRefused where nobody would go on with the turn."""
+async def check_retry(
+    store: Store,
+    turn_id: str,
+    requested_by: str = "",
+    budget: Budget | None = None,
+    max_steps: int | None = None,
+) -> _Opening:
+    """What is to be written so that a failed turn goes on. Raises TurnNotFound, or RetryRefused where it cannot."""
+    failed = await failed_turn(store, turn_id)
+    limits = _raised(failed, budget, max_steps)
+    if (later := await _later_turn(store, failed.row)) is not None:
+        raise _gone_on(failed, later)
+    return _Opening(failed, limits, await _agent_runs(store, failed, requested_by))
+
+
+async def _agent_runs(store: Store, failed: FailedTurn, requested_by: str) -> AgentStateChanged | None:
+    """That the agent of a child runs again, with the turn. Raises RetryRefused where nobody would go on with it."""
     agent = await store.runtime_agent(failed.row.agent_id)
-    if agent is None or agent.control != "stopped":
-        return
-    if agent.ownership == "parent_supervised":
+    if agent is None:
+        return None
+    name, place = agent.agent_id, failed.place
+    if agent.ownership != "parent_supervised":
+        if agent.control != "stopped":
+            return None
+        hint = f"let it run again first: wakeful agent resume {name}{place}"
+        raise RetryRefused(f"agent {name} is stopped, so its turns do not go on", hint)
+    task = await store.task(task_of(name))
+    parent = await store.runtime_agent(agent.parent) if agent.parent is not None else None
+    anew = f"send what it asked to the agent that it was asked by: {_send(failed)}"
+    if task is not None and task.status in ("cancelling", "cancelled"):
+        words = f"agent {name} was made for one task, which was stopped"
+        raise RetryRefused(words, anew, in_its_place=message_in_place(failed))
+    if parent is not None and parent.control == "stopped":
+        is_over = parent.ownership == "parent_supervised"
         raise RetryRefused(
-            f"agent {failed.row.agent_name} was made for one task, which is over: its parent was told that it failed",
-            f'tell its parent: wakeful send {agent.parent} "try it again"',
+            f"agent {name} works for {parent.agent_id}, which is {'over' if is_over else 'stopped'}",
+            anew if is_over else f"let it run again first: wakeful agent resume {parent.agent_id}{place}",
             in_its_place=message_in_place(failed),
         )
-    name = failed.row.agent_name
-    raise RetryRefused(f"agent {name} is stopped, so its turns do not go on", f"wakeful agent resume {name}")
+    if agent.control == "paused" and agent.cause != "failure":
+        return None  # it goes on with the pause's end
+    # Also of one that runs: whoever is about to stop it, because its turn had failed, sees that somebody came between.
+    return AgentStateChanged(
+        control="running",
+        changed_by=requested_by,
+        reason="its failed turn is tried again",
+        instead_of=agent.changed_at,
+    )
 
 
 async def failed_turn(store: Store, turn_id: str) -> FailedTurn:
     """A turn that failed, as its log has it. Raises TurnNotFound or RetryRefused."""
-    row = await store.turn(turn_id)
+    row, place = await store.turn(turn_id), f" --store {quote(store.location)}"
     if row is None or row.deleted_at is not None:
         raise TurnNotFound(f"there is no turn {turn_id} in {store.location}")
     if row.is_open:
         rests = row.state == "suspended"
         hint = f"go on with it: wakeful resume {turn_id}" if rests else f"look: wakeful why {turn_id}"
-        raise RetryRefused(f"turn {turn_id} has not failed: it is {row.state}", hint)
+        raise RetryRefused(f"turn {turn_id} has not failed: it is {row.state}", hint + place)
     speak = await _speak(store, row)
-    again = f'send it again: {speak} "..."'
+    again = f'send it again: {speak} "..."{place}'
     if row.state not in ("failed", "incomplete"):
         raise RetryRefused(f"turn {turn_id} was {row.state}, so there is nothing to try again", again)
     recorded = await store.read(row.agent_id, after=row.window_from - 1, thread_id=row.thread_id)
@@ -126,7 +184,9 @@ async def failed_turn(store: Store, turn_id: str) -> FailedTurn:
         )
     said = [entry.fact.event for entry in await read_turn(store, row)]
     asked = "\n".join(event.item.text for event in said if isinstance(event, MessageAdmitted | TurnInterjected))
-    return FailedTurn(row, state, started.message_ids, asked, ended.stop_reason, ended.message, ended.retryable, speak)
+    return FailedTurn(
+        row, state, started.message_ids, asked, ended.stop_reason, ended.message, ended.retryable, place, speak
+    )
 
 
 def _raised(failed: FailedTurn, budget: Budget | None, max_steps: int | None) -> Limits | None:
@@ -147,7 +207,7 @@ def _raised(failed: FailedTurn, budget: Budget | None, max_steps: int | None) ->
             raise RetryRefused(
                 f"turn {turn_id} would end at once as before: {failed.message}",
                 "say what it may use in all, what it has used included: "
-                f"wakeful retry {turn_id} {OPTIONS[reason]} NUMBER",
+                f"wakeful retry {turn_id} {OPTIONS[reason]} NUMBER{failed.place}",
             )
     elif not failed.retryable:
         raise RetryRefused(
@@ -174,13 +234,15 @@ def _gone_on(failed: FailedTurn, later: TurnRow) -> RetryRefused:
 
 
 def _send(failed: FailedTurn) -> str:
-    return f'{failed.speak} "$(wakeful retry {failed.row.turn_id} --message)"'
+    return f'{failed.speak} "$(wakeful retry {failed.row.turn_id} --message{failed.place})"{failed.place}'
 
 
 async def _speak(store: Store, row: TurnRow) -> str:
-    """An agent of single runs has no mailbox."""
-    is_alive = await store.runtime_agent(row.agent_id) is not None
-    return f"wakeful send {row.agent_name}" if is_alive else "wakeful run"
+    """An agent of single runs has no mailbox, and people speak to a private child through whom it works for."""
+    agent = await store.runtime_agent(row.agent_id)
+    while agent is not None and agent.ownership == "parent_supervised":
+        agent = await store.runtime_agent(agent.parent or "")
+    return "wakeful run" if agent is None else f"wakeful send {agent.agent_id}"
 
 
 def message_in_place(failed: FailedTurn) -> str:

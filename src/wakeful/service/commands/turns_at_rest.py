@@ -33,13 +33,15 @@ SOON = 20.0
 
 
 async def rest_until_due(engine: Engine, row: TurnRow, watch: Watch, longest: float) -> bool:
-    """Wait until a turn at rest is due, or until somebody says something to it, if it is due in so many seconds.
+    """Wait until a turn at rest is due, or until somebody says something to it, if it is due in so many seconds. One
+    that somebody has taken up since is waited for by whoever wants to claim it.
 
     False: no time moves it, or it is due too late to be waited for here; a later resume takes it up.
     """
     wake = await engine.store.wake(row.agent_id, row.thread_id, row.turn_id)
     if wake is None or wake.due_at is None:
-        return False
+        now = await engine.store.turn(row.turn_id)
+        return now is not None and now.state != "suspended"
     seconds = (wake.due_at - engine.clock.now()) / 1_000_000
     if seconds > longest:
         return False

@@ -25,9 +25,11 @@ class DoctorQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ShutdownRequest:
-    """Let go of everything and end. Agents stay as they are, and go on when somebody starts it again."""
+    """Begin nothing more, let what is under way end, and end. Agents stay as they are, and go on at the next start."""
 
     by: str = ""
+    drain: float | None = None
+    """Seconds that calls of models and tools under way have to end in; 0: none. None: as `[daemon] drain` says."""
 
 
 async def _status(opened: OpenStore, asked: StatusQuestion) -> "RuntimeStatus":
@@ -47,11 +49,13 @@ async def _doctor(opened: OpenStore, asked: DoctorQuestion) -> "DoctorReport":
 
 async def _shutdown(opened: OpenStore, asked: ShutdownRequest) -> "RuntimeStatus":
     from wakeful.service.queries.process_status import process_status
+    from wakeful.service.serving.options import check_drain
 
     check_no_tool("the runtime")
+    check_drain(asked.drain)
     process = _serving(opened)
     status = await process_status(process, opened.engine)
-    process.shut_down(asked.by)
+    process.shut_down(asked.by, asked.drain)
     return status
 
 

@@ -51,15 +51,17 @@ async def _retry(opened: OpenStore, asked: TurnRetry) -> "SteeredTurn":
 
     check_no_tool("a turn that failed")
     row = await named_turn(opened, asked.turn)
-    now = await retry_turn(
-        opened.engine, row.turn_id, requested_by=asked.by, budget=_budget(asked), max_steps=asked.max_steps
-    )
+    budget, max_steps = budget_in(asked), asked.max_steps
+    if opened.living is not None:
+        now = await opened.living.retry(row, by=asked.by, budget=budget, max_steps=max_steps)
+    else:
+        now = await retry_turn(opened.engine, row.turn_id, requested_by=asked.by, budget=budget, max_steps=max_steps)
     ahead = await turn_ahead(opened, row.turn_id)
     return SteeredTurn(**dict(turn_record(now)), accepted=True, before=row.state, ahead=ahead)
 
 
-def _budget(asked: TurnRetry) -> "Budget | None":
-    """Raises InvalidBudget."""
+def budget_in(asked: TurnRetry) -> "Budget | None":
+    """What a request says of limits; None: nothing. Raises InvalidBudget."""
     from wakeful.contracts.budgets import Budget
 
     names = ("usd", "tokens", "model_calls", "tool_calls", "seconds", "subtasks")

@@ -10,7 +10,14 @@ from typing import Literal, TypeAlias
 
 from wakeful.contracts.envelope import StoredFact
 from wakeful.contracts.errors import InvalidRequest
-from wakeful.contracts.events import BriefCreated, MessageAdmitted, ModelFailed, TurnInterjected
+from wakeful.contracts.events import (
+    BriefCreated,
+    MessageAdmitted,
+    ModelAnswered,
+    ModelFailed,
+    ModelWaiting,
+    TurnInterjected,
+)
 from wakeful.engine.turn_messages import admitted_message, read_turn
 from wakeful.ports import Store, TurnRow
 from wakeful.ports.turns import TURNS, TURNS_OF_AGENT, TURNS_OF_THREAD
@@ -19,7 +26,7 @@ from wakeful.service.queries.operator_feed import EventPresenter
 from wakeful.views.presentation.feed_entries import TranscriptLine
 from wakeful.views.presentation.replayed_events import ReplayedEvent
 
-LineKind: TypeAlias = Literal["operator_message", "brief", "provider_failure"]
+LineKind: TypeAlias = Literal["operator_message", "brief", "provider_failure", "provider_wait"]
 
 
 async def transcript_of(
@@ -76,8 +83,10 @@ def _kind(recorded: StoredFact) -> LineKind | None:
             return "operator_message"
         case BriefCreated():
             return "brief"
-        case ModelFailed():
+        case ModelFailed(after_wait=False):
             return "provider_failure"
+        case ModelWaiting(told=True) | ModelAnswered():
+            return "provider_wait"
         case _:
             return None
 

@@ -16,7 +16,7 @@ from wakeful.service.run_result import RunResult
 LOCAL, RUNTIME = "local", "runtime"
 OF_TURNS = {"completed": "succeeded", "cancelled": "cancelled"}
 """The rest of what a turn can end as is a failure of the task."""
-AT_REST = ("approval_required", "runtime_tool_pending")
+AT_REST = ("approval_required", "runtime_tool_pending", "waiting")
 
 
 def key_of(run_id: str) -> str:
@@ -47,13 +47,14 @@ async def message_of(engine: Engine, agent: str, run_id: str) -> MessageRow | No
 
 
 def told(result: RunResult[Any]) -> dict[str, Any]:
-    """A turn's result as that of a task. One that rests on somebody is still running."""
+    """A turn's result as that of a task. One that rests is still running: its turn goes on, and ends it then."""
     provenance = {"turn_id": result.turn_id, "agent": result.agent, "agent_id": result.agent_id}
     if result.status in AT_REST:
+        what = result.waiting_for if result.status == "waiting" else result.status
         return {
             "status": "running",
             "provenance": provenance,
-            "diagnostics": {"turn_id": result.turn_id, "waiting_for": result.status},
+            "diagnostics": {"turn_id": result.turn_id, "waiting_for": what},
         }
     status = OF_TURNS.get(result.status, "failed")
     done: dict[str, Any] = {

@@ -20,6 +20,7 @@ from wakeful.runtime.agent_roster import RosterEntry
 from wakeful.service.owner_hooks import read_hooks
 from wakeful.settings.agent_homes import FOLDER
 from wakeful.settings.connect_profiles import connect_profiles
+from wakeful.settings.daemon import owner_drain
 from wakeful.settings.file_lines import FieldPath, toml_lines, yaml_lines
 from wakeful.settings.heartbeat import check_heartbeat
 from wakeful.settings.model_rules import model_rules
@@ -90,6 +91,7 @@ def check_owner_file(path: Path, providers: CheckPart, keys: Callable[[], frozen
         lambda part: owner_log(_NOTHING, part),
         check_heartbeat,
         lambda part: owner_patience(_NOTHING, part),
+        lambda part: owner_drain(_NOTHING, part),
         lambda part: read_hooks(part, keys),
         connect_profiles,
         lambda part: OutputBudget.from_settings(part.table("runtime"), _NOTHING),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from wakeful.engine.run_request import Engine
 from wakeful.service.queries.agent_records import is_listed, lives_of
 from wakeful.service.queries.doctor import DoctorReport
-from wakeful.views.process_status import ProcessFailure, RuntimeStatus, activity_of
+from wakeful.views.process_status import DrainStatus, ProcessFailure, RuntimeStatus, activity_of
 
 WAITING = ("awaiting_task", "asleep")
 NEWEST = 50
@@ -23,8 +23,9 @@ class ServingProcess:
     home_dir: str
     store: str
     started_at: float
-    shut_down: Callable[[str], None]
-    """Ask it to end, in the name of somebody."""
+    shut_down: Callable[[str, float | None], None]
+    """Ask it to end, in the name of somebody, and within so many seconds; None: as its settings say."""
+    draining: Callable[[], DrainStatus | None] = lambda: None
     access: str = "local"
     socket_path: str | None = None
     http_addr: str | None = None
@@ -59,6 +60,7 @@ async def process_status(process: ServingProcess, engine: Engine) -> RuntimeStat
         last_failure=await newest_failure(engine),
         problems=tuple(process.problems()),
         refused=process.refused(),
+        draining=process.draining(),
     )
 
 

@@ -1,5 +1,6 @@
 """The system's manager of services: files with which it starts the daemon by itself, and what it is told by it."""
 
+import math
 import os
 import re
 import shlex
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape
 
+from wakeful.service.serving.options import END_SECONDS
 from wakeful.service.serving.run_files import SECRETS, home_folder, log_path
+from wakeful.settings.daemon import owner_drain
 
 Manager: TypeAlias = Literal["systemd", "launchd"]
 UNIT = "wakeful.service"
@@ -56,7 +59,7 @@ Environment=WAKEFUL_HOME={_quoted(str(home))}
 EnvironmentFile=-{str(home / SECRETS).replace("%", "%%")}
 KillMode=process
 KillSignal=SIGTERM
-TimeoutStopSec=20
+TimeoutStopSec={_stop_seconds()}
 Restart=on-failure
 RestartSec=5
 WatchdogSec={WATCHDOG_SECONDS}
@@ -94,7 +97,7 @@ def _launchd(arguments: tuple[str, ...], folder: Path | None) -> StartFile:
   <key>RunAtLoad</key><true/>
   <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
   <key>AbandonProcessGroup</key><true/>
-  <key>ExitTimeOut</key><integer>20</integer>
+  <key>ExitTimeOut</key><integer>{_stop_seconds()}</integer>
   <key>StandardOutPath</key><string>{escape(str(log_path().absolute()))}</string>
   <key>StandardErrorPath</key><string>{escape(str(log_path().absolute()))}</string>
 </dict>
@@ -102,6 +105,11 @@ def _launchd(arguments: tuple[str, ...], folder: Path | None) -> StartFile:
 """
     path = Path.home() / "Library" / "LaunchAgents" / AGENT
     return StartFile(path, text, (f"launchctl bootstrap gui/{os.getuid()} {shlex.quote(str(path))}",))
+
+
+def _stop_seconds() -> int:
+    """How long the manager waits before it kills: longer than a drain takes. systemd is told anew when one begins."""
+    return math.ceil(owner_drain() + END_SECONDS)
 
 
 def _word(value: str) -> str:

@@ -9,15 +9,25 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from wakeful.contracts.errors import ForTheCaller, WakefulError
+from wakeful.contracts.errors import ForTheCaller, InvalidConfig, WakefulError
+from wakeful.contracts.owner_settings import DRAIN_SECONDS
 from wakeful.contracts.values import Value
 from wakeful.service.access import NewTokenRecord, create_token, list_tokens
 from wakeful.service.serving.control import ask_process, is_listening
 from wakeful.service.serving.daemon_client import ControlRefused, NoAnswer, NobodyThere
-from wakeful.service.serving.options import KeptOptions, ServeOptions, fingerprint, keep_options, typed
+from wakeful.service.serving.options import (
+    END_SECONDS,
+    KeptOptions,
+    ServeOptions,
+    check_drain,
+    fingerprint,
+    keep_options,
+    typed,
+)
 from wakeful.service.serving.run_files import (
     LOGS,
     HomeServed,
@@ -35,14 +45,18 @@ from wakeful.service.serving.run_files import (
     write_failure,
 )
 from wakeful.service.serving.socket_place import socket_path
+from wakeful.settings.daemon import owner_drain
 from wakeful.settings.home import home
-from wakeful.views.process_status import ProcessFailure, RuntimeActivity
+from wakeful.views.process_status import DrainStatus, ProcessFailure, RuntimeActivity, drain_words
 
 STATUS, SHUTDOWN = "/control/runtime/status", "/control/runtime/shutdown"
 START_SECONDS = 60.0
-DRAIN_SECONDS = 15.0
-"""The drain of ten seconds, and what comes before and after it."""
 TERM_SECONDS = 5.0
+LOOK_SECONDS = 1.0
+"""How often a process that drains is asked what it waits for."""
+TELL_SECONDS = 15.0
+"""After so long it is told again, although it is the same."""
+END_NOW = "wakeful daemon stop --drain 0"
 LOG_LINES = 60
 MODULE = "wakeful.surfaces.http"
 
@@ -69,6 +83,8 @@ class DaemonStatus(Value):
     fingerprint_matches: bool | None = None
     """Was it started with what these options and settings say? None: it does not run, or does not say."""
     activity: RuntimeActivity | None = None
+    draining: DrainStatus | None = None
+    """It ends once what is under way has ended."""
     last_failure: ProcessFailure | None = None
     problems: tuple[str, ...] = ()
     next_step: str = ""
@@ -132,6 +148,7 @@ def daemon_status(options: ServeOptions | None = None) -> DaemonStatus:
         http_addr=found.get("http_addr"),
         fingerprint_matches=found.get("fingerprint") == fingerprint(options) if found.get("fingerprint") else None,
         activity=_optional(RuntimeActivity, found.get("activity")),
+        draining=_optional(DrainStatus, found.get("draining")),
         last_failure=failure or read_failure(),
         problems=tuple(found.get("problems") or ()),
         next_step=LOGS if failure is not None else "",
@@ -162,6 +179,11 @@ def start_daemon(options: ServeOptions) -> tuple[DaemonStatus, bool]:
 
 def _start(options: ServeOptions) -> tuple[DaemonStatus, bool]:
     found = daemon_status(options)
+    if found.draining is not None:
+        raise DaemonConflict(
+            f"the daemon for {home()} is shutting down (process {found.pid}): {drain_words(found.draining)}",
+            f"Start it when that one has ended. To end it now: {END_NOW}",
+        )
     if found.healthy:
         if found.fingerprint_matches is False:
             raise DaemonConflict(
@@ -186,11 +208,16 @@ def _start(options: ServeOptions) -> tuple[DaemonStatus, bool]:
     return daemon_status(options), True
 
 
-def stop_daemon() -> bool:
-    """Let it drain and end. False: none ran. Raises DaemonProblem when it cannot be ended."""
+def stop_daemon(drain: float | None = None, tell: Callable[[str], None] = lambda _: None) -> bool:
+    """Let it drain and end. False: none ran. Raises DaemonProblem when it cannot be ended.
+
+    `drain`: the seconds that calls under way have to end in; None: as its settings say. `tell` hears what it waits for.
+    """
+    check_drain(drain)
     path, record = socket_path(), read_record()
+    patience = _owner_drain() if drain is None else drain
     try:
-        told = ask_process(path, "POST", SHUTDOWN)
+        told = ask_process(path, "POST", SHUTDOWN, None if drain is None else {"drain": drain})
         record = record if record is not None and record.pid == told.get("pid") else None
         pid: int | None = told.get("pid")
     except (NoAnswer, ControlRefused):
@@ -198,9 +225,9 @@ def stop_daemon() -> bool:
             _clean_up()
             clear_failure()
             return False
-        pid = record.pid
+        pid, patience = record.pid, 0.0  # it has to say that it drains
         _signal(record, signal.SIGTERM)
-    if not _ended(pid, record, DRAIN_SECONDS):
+    if not _drained(pid, record, patience, tell):
         for what, seconds in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
             if record is None or not _signal(record, what) or _ended(pid, record, seconds):
                 break
@@ -212,6 +239,34 @@ def stop_daemon() -> bool:
     return True
 
 
+def _owner_drain() -> float:
+    try:
+        return owner_drain()
+    except InvalidConfig:
+        return DRAIN_SECONDS  # a file that was damaged since keeps nobody from stopping
+
+
+def _drained(pid: int | None, record: ProcessRecord | None, drain: float, tell: Callable[[str], None]) -> bool:
+    """Has it ended in its time, or in what it says that it has left? Tells what it waits for when that changes."""
+    until, tell_again, before = time.monotonic() + drain + END_SECONDS, 0.0, None
+    while not _ended(pid, record, min(LOOK_SECONDS, max(0.0, until - time.monotonic()))):
+        if (found := _draining()) is not None:
+            until = time.monotonic() + found.seconds_left + END_SECONDS
+            names = sorted((each.agent_id, each.tool) for each in found.waits_for)
+            if found.seconds_left and (names != before or time.monotonic() > tell_again):
+                tell(f"{drain_words(found)}; to end it now: {END_NOW}")
+                before, tell_again = names, time.monotonic() + TELL_SECONDS
+        if time.monotonic() >= until:
+            return False
+    return True
+
+
+def _draining() -> DrainStatus | None:
+    with suppress(NoAnswer, ControlRefused):
+        return _optional(DrainStatus, ask_process(socket_path(), "GET", STATUS).get("draining"))  # type: ignore[no-any-return]
+    return None
+
+
 def options_of_restart(given: ServeOptions, *, is_placed: bool) -> KeptOptions:
     """What the daemon is started with in the place of the one that runs, or was killed. A token that it was given is
     on no file, and is not kept."""
@@ -219,14 +274,17 @@ def options_of_restart(given: ServeOptions, *, is_placed: bool) -> KeptOptions:
     return keep_options(given, record.options if record is not None else ServeOptions(), is_placed=is_placed)
 
 
-def restart_daemon(terms: KeptOptions) -> RestartedDaemon:
-    """The whole process is replaced. Turns that run are cut off and go on in the new one.
+def restart_daemon(
+    terms: KeptOptions, drain: float | None = None, tell: Callable[[str], None] = lambda _: None
+) -> RestartedDaemon:
+    """The whole process is replaced. Turns that run are left at a step and go on in the new one.
 
     What a start would end with is found before anything is stopped. Raises DaemonProblem, and the daemon goes on.
     """
+    check_drain(drain)
     make_run_folder()
     _check_start(terms.options)
-    stop_daemon()
+    stop_daemon(drain, tell)
     try:
         status = start_daemon(terms.options)[0]
     except DaemonProblem as problem:  # nothing says any more what the other one was started with

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from wakeful.contracts.errors import InvalidRequest
+from wakeful.contracts.owner_settings import LONGEST_DRAIN
 from wakeful.contracts.values import Value
 from wakeful.settings.home import home
 from wakeful.settings.owner_file import owner_file
@@ -23,6 +24,8 @@ ACCESS = ("local", "lan", "tunnel", "tailnet")
 DEFAULT_PORT = 7717
 SHORTEST_TOKEN = 20
 NOWHERE = "none"
+END_SECONDS = 20.0
+"""How long a process takes to end beyond its drain, at most: requests that are being answered, tasks, the store."""
 
 
 class ServeOptions(Value):
@@ -92,6 +95,13 @@ def checked_options(
         tools=tuple(tools),
         folder=str(Path.cwd()) if tools else "",
     )
+
+
+def check_drain(seconds: float | None) -> None:
+    """Raises InvalidRequest for what is no span that a daemon may take to end in."""
+    if seconds is not None and not 0 <= seconds <= LONGEST_DRAIN:
+        hint = f"Give seconds, from 0 (at once) to {LONGEST_DRAIN:.0f} (a day)."
+        raise InvalidRequest(f"drain is {seconds:g}", hint)
 
 
 class KeptOptions(NamedTuple):

@@ -1,17 +1,21 @@
-"""Rules of `tasks`: a task is created once, ends once, and nothing is said about it afterwards.
+"""Rules of `tasks`: a task is created once, ends once, and nothing is said about it afterwards. Only one that failed
+goes on once more, where a turn of its child is tried again.
 
 One that somebody asked to end has a wake until it has: whichever process asked, the one that looks after it is told.
 """
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from wakeful.contracts.envelope import Fact
 from wakeful.contracts.errors import EventRefused
-from wakeful.contracts.events import TaskCreated, TaskEnded, TaskStatusChanged
+from wakeful.contracts.events import TaskCreated, TaskEnded, TaskRetried, TaskStatusChanged
 from wakeful.ports.tasks import TASKS, TaskRow
 from wakeful.ports.wakes import WAKES, WakeRow
 from wakeful.store.tables.row_rules import AtHand, Gone, LogEntry, Need, RowKey, RowRule, Rules
 from wakeful.store.tables.runtime_agents import NEEDS_AGENT, agent_row
+
+AboutTask: TypeAlias = TaskStatusChanged | TaskEnded | TaskRetried
 
 
 def _created(entry: LogEntry, event: TaskCreated, rows: AtHand) -> list[TaskRow]:
@@ -46,6 +50,7 @@ def _created(entry: LogEntry, event: TaskCreated, rows: AtHand) -> list[TaskRow]
             created_at=entry.fact.at,
             updated_at=entry.fact.at,
             ended_at=None,
+            retried_at=None,
         )
     ]
 
@@ -71,11 +76,30 @@ def _ended(entry: LogEntry, event: TaskEnded, rows: AtHand) -> list[TaskRow]:
     return [ended]
 
 
+def _retried(entry: LogEntry, event: TaskRetried, rows: AtHand) -> list[TaskRow]:
+    """It runs again, and nothing is known of its next end."""
+    row = _known(entry, event, rows)
+    if row.status != "failed":
+        raise EventRefused(f"task {event.task_id} is {row.status}", "One that failed can go on, and no other.")
+    again = row._replace(
+        status="running",
+        exit_status=None,
+        result_summary="",
+        failure=None,
+        output_summary="",
+        output_bytes=0,
+        output_truncated=False,
+        duration_ms=0,
+        updated_at=entry.fact.at,
+        ended_at=None,
+        retried_at=entry.fact.at,
+    )
+    return [again]
+
+
 def _running(entry: LogEntry, event: TaskStatusChanged | TaskEnded, rows: AtHand) -> TaskRow:
     """A task that is not over. Raises EventRefused: a fact about another one is too late, or nobody's."""
-    row = rows.get(TASKS, event.task_id)
-    if row is None or row.agent_id != entry.agent_id:
-        raise EventRefused(f"agent {entry.agent_id} has no task {event.task_id}", "Create it first.")
+    row = _known(entry, event, rows)
     if row.is_over:
         raise EventRefused(
             f"{event.kind} about task {event.task_id}, which is {row.status} since {row.ended_at}",
@@ -84,7 +108,15 @@ def _running(entry: LogEntry, event: TaskStatusChanged | TaskEnded, rows: AtHand
     return row
 
 
-def _of_task(agent_id: str, fact: Fact, event: TaskCreated | TaskStatusChanged | TaskEnded) -> Sequence[Need]:
+def _known(entry: LogEntry, event: AboutTask, rows: AtHand) -> TaskRow:
+    """Raises EventRefused for a task that is nobody's, or another agent's."""
+    row = rows.get(TASKS, event.task_id)
+    if row is None or row.agent_id != entry.agent_id:
+        raise EventRefused(f"agent {entry.agent_id} has no task {event.task_id}", "Create it first.")
+    return row
+
+
+def _of_task(agent_id: str, fact: Fact, event: TaskCreated | AboutTask) -> Sequence[Need]:
     return (RowKey(TASKS, (event.task_id,)),)
 
 
@@ -135,4 +167,5 @@ TASK_RULES: Rules = {
     TaskCreated: RowRule(_created, (_of_task,)),
     TaskStatusChanged: RowRule(_status_changed, (_of_task,)),
     TaskEnded: RowRule(_ended, (_of_task,)),
+    TaskRetried: RowRule(_retried, (_of_task,)),
 }

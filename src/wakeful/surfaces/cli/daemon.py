@@ -17,6 +17,7 @@ from wakeful.service.serving.lifecycle import (
 )
 from wakeful.service.serving.options import ServeOptions, checked_options
 from wakeful.surfaces.cli.options import JsonOption, ToolsOption
+from wakeful.surfaces.cli.problems import note
 from wakeful.surfaces.cli.screen import prose
 from wakeful.surfaces.cli.serving_options import (
     AccessOption,
@@ -32,8 +33,16 @@ from wakeful.surfaces.cli.serving_options import (
     show_first_token,
 )
 from wakeful.surfaces.cli.shown_values import ago, json_text, local_times, out, plain
-from wakeful.views.process_status import ProcessFailure
+from wakeful.views.process_status import ProcessFailure, drain_words
 
+DrainOption = Annotated[
+    float | None,
+    typer.Option(
+        "--drain",
+        metavar="SECONDS",
+        help="How long model and tool calls under way may take to end. 0: end now. Default: [daemon] drain, or 120.",
+    ),
+]
 LinesOption = Annotated[int, typer.Option("--lines", metavar="N", help="How many lines of the log.")]
 
 
@@ -66,27 +75,31 @@ def restart(
     token_file: TokenFileOption = None,
     model: DefaultModelOption = None,
     tools: ToolsOption = None,
+    drain: DrainOption = None,
     json: JsonOption = False,
 ) -> None:
     """Stop the daemon and start another process. Turns continue in the new one.
 
-    It keeps what it was started with unless something else is given: --tools, --model, and as one thing where it
-    listens and for whom. Files, code, store and address are checked first: where the new process could not start, the
-    old one goes on.
+    Model and tool calls under way may end first. It keeps what it was started with unless something else is given:
+    --tools, --model, and as one thing where it listens and for whom. Files, code, store and address are checked first:
+    where the new process could not start, the old one goes on.
     """
     given = _options(access or "local", host, port, listen, advertise, token, token_file, model, tools)
     is_placed = any(each is not None for each in (access, host, port, listen, advertise))
     terms = options_of_restart(given, is_placed=is_placed)
     show_first_token(terms.options)
-    restarted = restart_daemon(terms)
+    restarted = restart_daemon(terms, drain, note)
     _told(restarted, "restarted", json=json)
     if not json:
         out(restart_lines(restarted))
 
 
-def stop(json: JsonOption = False) -> None:
-    """Stop the daemon. Agents stay as they are, and continue when it is started again."""
-    stopped = stop_daemon()
+def stop(drain: DrainOption = None, json: JsonOption = False) -> None:
+    """Stop the daemon. Agents stay as they are, and continue when it is started again.
+
+    It begins nothing more, and lets model and tool calls under way end.
+    """
+    stopped = stop_daemon(drain, note)
     if json:
         out(json_text({"stopped": stopped}, indent=2))
     else:
@@ -185,6 +198,8 @@ def _told(status: DaemonStatus, words: str, *, json: bool) -> None:
             f"  agents   {busy.state}: {busy.processing_agent_count} working, {busy.waiting_agent_count} waiting, "
             f"{busy.active_agent_count} active; {busy.active_task_count} tasks"
         )
+    if status.draining is not None:
+        prose(plain(f"It is shutting down: {drain_words(status.draining)}"))
     if status.fingerprint_matches is False:
         prose("It was started with other options than the ones configured now. To replace it: wakeful daemon restart")
     if status.last_failure is not None:

@@ -93,7 +93,7 @@ def turn_of_daemon(asked: MessageToAgent, place: StoreAddress, *, quiet: bool = 
     watching = _watch(sent.message_id, place) if sys.stderr.isatty() and not quiet else None
     try:
         result = answer_of(sent.message_id, place, quiet=quiet)
-        if watching is not None:
+        if watching is not None and result.get("waiting_for") != "provider":  # else lines may come in an hour
             watching.join(LAST_LINES_SECONDS)
     except KeyboardInterrupt:
         note(f"\nThe daemon goes on with it: wakeful transcript {sent.agent}{place.flag}")
@@ -176,7 +176,7 @@ def show_progress(address: "DaemonAddress", message: str) -> None:
             if isinstance(event, ToolCallEvent) and said.strip():
                 console.print(Text(f"  {plain(said).strip()}", "dim"), overflow="ellipsis", no_wrap=True)
             said = ""  # words before a call are progress, the last ones are the answer
-            is_over = isinstance(event, StatusEvent) and (event.is_terminal or event.status == "suspended")
+            is_over = isinstance(event, StatusEvent) and (event.is_terminal or _rests(event.status, event.reason))
             words = line(event) if event is not None and not is_over else None
             if words is not None:
                 console.print(words, overflow="ellipsis", no_wrap=True)
@@ -200,7 +200,9 @@ def show_output(address: "DaemonAddress", message: str) -> None:
     client = DaemonClient(address)
     try:
         for event in client.follow(f"/messages/{quote(message, safe='')}", away=_waiting(client)):
-            if event.event in ("turn_suspended", "turn_terminal"):
+            if event.event == "turn_terminal":
+                return
+            if event.event == "turn_suspended" and _rests("suspended", json_lines.loads(event.data)["reason"]):
                 return
             if event.event == "tool_output":
                 lines = [plain(each) for each in json_lines.loads(event.data)["text"].splitlines()]
@@ -211,6 +213,11 @@ def show_output(address: "DaemonAddress", message: str) -> None:
         return
     finally:
         client.close()
+
+
+def _rests(status: str, reason: str | None) -> bool:
+    """Until somebody acts: a turn that waits for its provider goes on by itself."""
+    return status == "suspended" and reason != "provider"
 
 
 def _turn_of(client: "DaemonClient", message: str) -> str:

@@ -83,7 +83,8 @@ def entry_line(entry: FeedEntry, me: str = "") -> str:
 
 def spoken_lines(line: TranscriptLine) -> list[str]:
     """The speaker, and below it the whole text."""
-    who = {"operator_message": "you", "provider_failure": "provider"}.get(line.kind, plain(line.agent_id))
+    speakers = {"operator_message": "you", "provider_failure": "provider", "provider_wait": "provider"}
+    who = speakers.get(line.kind, plain(line.agent_id))
     when = datetime.fromisoformat(line.ts).astimezone()
     first = f"{when:%Y-%m-%d %H:%M} {who}"
     if line.kind == "brief" and line.presentation.title not in ("Result", "Note"):

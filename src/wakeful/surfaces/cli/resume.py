@@ -18,6 +18,7 @@ from wakeful.hosts.packages.workflows import settle_package
 from wakeful.service import Agent, Engine, Store, TurnRow
 from wakeful.service.code_loader import LoadedCode, code_options, load
 from wakeful.service.commands.agent_rebuild import (
+    NOT_RUN,
     RUN_IT,
     NeverBegan,
     ToolsNotSupplied,
@@ -25,7 +26,9 @@ from wakeful.service.commands.agent_rebuild import (
     rebuilt_agent,
 )
 from wakeful.service.commands.turn_claims import recall
+from wakeful.service.commands.turn_retries import check_retry
 from wakeful.service.commands.turns import resume_turn
+from wakeful.service.operations.retries import TurnRetry, budget_in
 from wakeful.service.queries.history import unknown_calls
 from wakeful.service.queries.turns import find_turn, open_turns, shown_states
 from wakeful.service.run_result import RunResult
@@ -181,6 +184,29 @@ def _as_json(row: TurnRow) -> dict[str, Any]:
     return {**{name: getattr(row, name) for name in wanted}, "waiting_for": list(row.waiting_for)}
 
 
+async def check_code(asked: TurnRetry, place: StoreAddress, supplied: SuppliedCode, given: str) -> None:
+    """Raises NeedsPerson where a turn that is to be tried again would go on here and its code is missing: then it stays
+    as it was. Of one that cannot be tried again at all, that is said first. `given` are the options that were typed:
+    the command takes the code of tools and of agents, and no other model."""
+    if place.is_far:
+        return
+    async with opened_store(place.path) as store:
+        row = await find_turn(store, asked.turn)
+        system, again = new_engine(store), f"wakeful retry {short(row.turn_id)}{given}"
+        is_of_daemon = place.daemon is not None and await store.runtime_agent(row.agent_id) is not None
+        if row.is_open or is_of_daemon or await code_needed(store, row, system.resolve_model) is None:
+            return
+        await check_retry(store, row.turn_id, budget=budget_in(asked), max_steps=asked.max_steps)
+        try:
+            await _with_own(system, row, supplied)
+        except ToolsNotSupplied as missing:
+            raise _with_command(missing, again, place) from missing
+        except (AgentMissing, ToolMissing) as missing:
+            line = f"{again}{place.flag} --tools MODULE:AGENT"
+            hint = f"{NOT_RUN}try it again from your program, or name the agent\n{line}"
+            raise NeedsPerson(missing.message, hint) from missing
+
+
 async def resume_turns(
     turns: Sequence[str] | None, place: StoreAddress, supplied: SuppliedCode, *, single: bool, json: bool, quiet: bool
 ) -> list[int]:
@@ -250,7 +276,7 @@ async def _one(
         await settle_package(system, row, result)
         return result
     except (AgentMissing, ToolMissing) as missing:
-        raise _with_command(missing, row, place) from missing
+        raise _with_command(missing, f"wakeful resume {short(row.turn_id)}", place) from missing
 
 
 async def _with_own(system: Engine, row: TurnRow, supplied: SuppliedCode) -> list[Agent[Any, Any]]:
@@ -280,7 +306,7 @@ async def _with_own(system: Engine, row: TurnRow, supplied: SuppliedCode) -> lis
     return [*agents, *(agent for agent in imported if agent.name not in there)]
 
 
-def _with_command(missing: WakefulError, row: TurnRow, place: StoreAddress) -> NeedsPerson:
+def _with_command(missing: WakefulError, command: str, place: StoreAddress) -> NeedsPerson:
     """The same words, and the line to type."""
     if missing.hint == RUN_IT:
         return NeedsPerson(missing.message, missing.hint)
@@ -288,4 +314,4 @@ def _with_command(missing: WakefulError, row: TurnRow, place: StoreAddress) -> N
         options = " ".join(f"--tools MODULE:{name.rpartition('/')[2]}" for name in missing.names)
     else:
         options = "--model PROVIDER:MODEL" if "--model" in missing.hint else "--tools MODULE:AGENT"
-    return NeedsPerson(missing.message, f"{missing.hint}\nwakeful resume {short(row.turn_id)}{place.flag} {options}")
+    return NeedsPerson(missing.message, f"{missing.hint}\n{command}{place.flag} {options}")

@@ -1,6 +1,7 @@
 """`wakeful retry`: try turns again that failed. What happened in them stands."""
 
 import asyncio
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +24,7 @@ from wakeful.surfaces.cli.exit_codes import INTERRUPTED
 from wakeful.surfaces.cli.options import JsonOption, NoInputOption, StoreOption, ToolsOption
 from wakeful.surfaces.cli.places import StoreAddress, ask, place_to_ask
 from wakeful.surfaces.cli.problems import NeedsPerson, WrongRequest, complain, note
-from wakeful.surfaces.cli.resume import SuppliedCode, resume_turns
+from wakeful.surfaces.cli.resume import SuppliedCode, check_code, resume_turns
 from wakeful.surfaces.cli.screen import columns, prose, short
 from wakeful.surfaces.cli.shown_values import age_cell, counted, json_text, moment, one_line, out, plain
 from wakeful.views.store_records import FailedTurnRecord, SteeredTurn
@@ -81,13 +82,14 @@ def command(
     A turn that its thread has gone on from stays as it is: --message prints what can be sent in its place.
     Turns of the daemon's agents go on in the daemon; others go on here, with code from --tools.
     """
+    where = "" if store is None else f" --store {shlex.quote(str(store))}"
     if failed == (turn is not None):
         given = "TURN and --failed were both given" if failed else "neither a turn nor --failed was given"
-        raise WrongRequest(given, "wakeful retry TURN, or wakeful retry --failed")
+        raise WrongRequest(given, f"wakeful retry TURN{where}, or wakeful retry --failed{where}")
     if turn is not None and (since or cause):
-        raise WrongRequest("--since and --cause go with --failed", f"wakeful retry {turn}")
+        raise WrongRequest("--since and --cause go with --failed", f"wakeful retry {turn}{where}")
     if turn is None and message:
-        raise WrongRequest("--message goes with a turn", "wakeful retry TURN --message")
+        raise WrongRequest("--message goes with a turn", f"wakeful retry TURN --message{where}")
     which = FailureQuery(agent, moment_named(since) if since is not None else None, cause, MOST)
     place = place_to_ask(store)
     if turn is not None and message:
@@ -96,14 +98,21 @@ def command(
     asked = TurnRetry("", "", usd, tokens, calls, tool_calls, seconds, subtasks, max_steps)
     raised = [option for name, option in OPTIONS_OF.items() if getattr(asked, name) is not None]
     wanted = [turn] if turn is not None else _chosen(place, which, raised, yes=yes, json=json)
+    file = Path(agent) if turn is not None and agent is not None else None
+    supplied = _supplied(tools, file, no_input=no_input)
+    given = "".join(f" {option} {value}" for name, option in OPTIONS_OF.items() if (value := getattr(asked, name)))
     opened: list[SteeredTurn] = []
+    codes = []
     for each in wanted:
+        request = replace(asked, turn=each)
         try:
-            opened.append(ask(RETRY, replace(asked, turn=each), place))
-        except RetryRefused as refusal:
+            asyncio.run(check_code(request, place, supplied, given))
+            opened.append(ask(RETRY, request, place))
+        except (RetryRefused, NeedsPerson) as refusal:
             if turn is not None:
                 raise
-            complain(refusal.message, refusal.hint)
+            complain(refusal.message, refusal.hint)  # the others go on
+            codes += [refusal.exit_code] if isinstance(refusal, NeedsPerson) else []
     here = [each.turn_id for each in opened if each.ahead is not None]
     away = [each for each in opened if each.ahead is None]
     if away and json and not here:
@@ -112,8 +121,19 @@ def command(
     elif away:
         _tell_opened(away, place)
     if here:
-        file = Path(agent) if turn is not None and agent is not None else None
-        _go_on(here, place, tools, file, single=turn is not None, no_input=no_input, json=json, quiet=quiet)
+        codes += _go_on(here, place, supplied, single=turn is not None, json=json, quiet=quiet)
+    if codes:
+        raise typer.Exit(max(codes))
+
+
+def _supplied(tools: list[str] | None, file: Path | None, *, no_input: bool) -> SuppliedCode:
+    """Code for the turns that go on here."""
+    loaded = load(tools or [])
+    for words in loaded.notes:
+        note(words)
+    agents = [*loaded.agents, *([Agent.from_file(file, loaded.tools)] if file is not None else [])]
+    code = code_options(tools, file)
+    return SuppliedCode(None, None, None, no_input, code, loaded, agents, None, lift_pause=True)
 
 
 def _chosen(place: StoreAddress, which: FailureQuery, raised: list[str], *, yes: bool, json: bool) -> list[str]:
@@ -124,7 +144,7 @@ def _chosen(place: StoreAddress, which: FailureQuery, raised: list[str], *, yes:
         out("[]" if json else _none(which))
         raise typer.Exit(0)
     if not json:
-        _summarise(found, ready)
+        _summarise(found, ready, place)
     if not ready:
         out("[]" if json else ())
         raise typer.Exit(0)
@@ -150,7 +170,7 @@ def _is_wanted(number: str) -> bool:
         return False
 
 
-def _summarise(found: list[FailedTurnRecord], ready: list[FailedTurnRecord]) -> None:
+def _summarise(found: list[FailedTurnRecord], ready: list[FailedTurnRecord], place: StoreAddress) -> None:
     can = {each.turn_id for each in ready}
     groups: dict[tuple[str, str], list[FailedTurnRecord]] = {}
     for each in found:
@@ -174,7 +194,7 @@ def _summarise(found: list[FailedTurnRecord], ready: list[FailedTurnRecord]) -> 
     if any(not each.retryable for each in found):
         prose(
             "Some cannot be tried again: their threads have gone on, or the same would follow. Print a message to send "
-            "in the place of one: wakeful retry TURN --message"
+            f"in the place of one: wakeful retry TURN --message{place.flag}"
         )
 
 
@@ -189,21 +209,13 @@ def _tell_opened(away: list[SteeredTurn], place: StoreAddress) -> None:
 
 
 def _go_on(
-    turns: list[str], place: StoreAddress, tools: list[str] | None, file: Path | None, *, single: bool, no_input: bool,
-    json: bool, quiet: bool,
-) -> None:  # fmt: skip
-    """Turns that no runtime goes on with: here and now, one after the other."""
-    loaded = load(tools or [])
-    for words in loaded.notes:
-        note(words)
-    agents = [*loaded.agents, *([Agent.from_file(file, loaded.tools)] if file is not None else [])]
-    code = code_options(tools, file)
-    supplied = SuppliedCode(None, None, None, no_input, code, loaded, agents, None, lift_pause=True)
+    turns: list[str], place: StoreAddress, supplied: SuppliedCode, *, single: bool, json: bool, quiet: bool
+) -> list[int]:
+    """Turns that no runtime goes on with: here and now, one after the other. The exit code of each."""
     try:
-        codes = asyncio.run(
+        return asyncio.run(
             resume_turns(turns, place._replace(daemon=None), supplied, single=single, json=json, quiet=quiet)
         )
     except KeyboardInterrupt:
         note(f"\nInterrupted. To continue: wakeful resume {short(turns[0]) if single else ''}{place.flag}")
         raise typer.Exit(INTERRUPTED) from None
-    raise typer.Exit(max(codes, default=0))

@@ -21,6 +21,7 @@ _CONTROL = "/control/agents/{agent_id}"
 _APPROVAL = "/approvals/{approval_id}"
 _TRIGGER = "/control/triggers/{trigger_id}"
 BODIES: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("POST", "/control/runtime/shutdown"): {"drain": 300.0},
     ("POST", "/control/runtime/hold"): {"control": "paused", "reason": "the database moves"},
     ("POST", "/agents"): {
         "definition": {"name": "ops", "model": "openai:gpt-5.5", "instructions": "Watch the builds."}

@@ -1,19 +1,16 @@
 """The serving process: one store, one runtime on it, a socket for this machine and an address for tokens.
 
-It ends in order: no new connection and no new turn, streams and waiting answers told to come back, turns let go of at a
-step, the store closed. There is one deadline: requests that are being answered and turns that run have the same
-seconds, at the same time, so that whoever ends the process does not run out of patience in between.
+It ends in order: no new turn and no new step of one, streams and waiting answers told to come back, turns let go of at
+a step (`drain`), no new connection, requests that are being answered brought to their end, the store closed.
 """
 
 import asyncio
 import contextlib
 import logging
 import os
-import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
@@ -48,10 +45,12 @@ from wakeful.service.serving.run_files import (
 from wakeful.service.serving.socket_place import socket_path
 from wakeful.surfaces.http.application import application, front
 from wakeful.surfaces.http.connections import NetworkConnections, raise_file_limit
+from wakeful.surfaces.http.drain import ServingDrain
 from wakeful.surfaces.http.guard import Guard
 from wakeful.surfaces.http.peer_protocol import PeerProtocol
 
-DRAIN_SECONDS = 10.0
+REQUEST_SECONDS = 10
+"""How long requests have that are being answered when no turn runs any more."""
 BACKLOG = 512
 """Connections that the kernel keeps until they are accepted."""
 ACCEPTED_AT_ONCE = 64
@@ -60,37 +59,6 @@ UNSENT_BYTES = 65_536
 """How much the kernel takes for a client that does not read. Otherwise it is up to 4 MB, all of it presented."""
 _LEAST_UNSENT = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 _log = logging.getLogger("wakeful.serve")
-
-
-@dataclass(slots=True)
-class _Drain:
-    """The end that somebody asks for, once."""
-
-    tell: Callable[[], None]
-    """Called when it begins."""
-    closing: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when it begins: streams and waiting answers end."""
-    _until: float = 0.0
-
-    def begin(self) -> None:
-        if self.closing.is_set():
-            return
-        self._until = asyncio.get_running_loop().time() + DRAIN_SECONDS
-        self.closing.set()
-        self.tell()
-
-    @property
-    def seconds_left(self) -> float:
-        """Of those that it has, once it has begun."""
-        return max(0.0, self._until - asyncio.get_running_loop().time())
-
-    def hear_signals(self) -> None:
-        """A signal begins it, and another one cuts nothing short: as long as the loop runs, none ends the process. A
-        terminal that is closed says so by a signal, too, unless the process was begun with `nohup`."""
-        loop = asyncio.get_running_loop()
-        closed = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL else []
-        for each in (signal.SIGTERM, signal.SIGINT, *closed):
-            loop.add_signal_handler(each, self.begin)
 
 
 class _Server(uvicorn.Server):
@@ -108,6 +76,7 @@ class _Server(uvicorn.Server):
 
 async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
     """Serve the home until somebody ends it. `announce` tells a person what they need to know."""
+    _check_owner_file("daemon")
     make_run_folder()
     PeerProtocol.network = NetworkConnections(raise_file_limit())
     code = load(options.tools, options.folder)
@@ -126,26 +95,24 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             tools=code.tools,
             folder=home_folder() / "agents",
             places=Places(),
-            grace=DRAIN_SECONDS,
+            grace=0,  # the drain comes before
             public_url=public,
         )
         async with runtime as living:
             living.default_model = options.model
 
-            def ending() -> None:
+            def close() -> None:
                 server.should_exit = True
-                living.scheduler.begin_nothing_more()
-                notify("STOPPING=1")
-                announce("draining")
 
-            drain = _Drain(ending)
+            drain = ServingDrain(living, announce, close)
             process = ServingProcess(
                 pid=os.getpid(),
                 version=__version__,
                 home_dir=str(home_folder()),
                 store=living.engine.store.location,
                 started_at=time.time(),
-                shut_down=lambda by: _shut_down(drain, by),
+                shut_down=lambda by, seconds: _shut_down(drain, by, seconds),
+                draining=lambda: drain.status,
                 access=options.access,
                 socket_path=str(listening),
                 http_addr=address,
@@ -177,7 +144,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
                 proxy_headers=False,  # who is at the other end is what the kernel says, never a header
                 date_header=True,
                 timeout_keep_alive=30,
-                timeout_graceful_shutdown=int(DRAIN_SECONDS),
+                timeout_graceful_shutdown=REQUEST_SECONDS,
                 backlog=ACCEPTED_AT_ONCE,
             )
             server = _Server(config)
@@ -194,8 +161,7 @@ async def serve(options: ServeOptions, announce: Callable[[str], None]) -> None:
             try:
                 await server.serve([each for each in (local, network) if each is not None])
             finally:
-                drain.begin()
-                living.grace = drain.seconds_left
+                drain.begin(0)
                 alive.cancel()
                 package.cancel()
                 ends.cancel()
@@ -209,10 +175,7 @@ async def check_start(options: ServeOptions, *, binds: bool) -> None:
 
     Raises what a start would end with.
     """
-    for problem in owner_problems():
-        if problem.level == "error":
-            where = "" if problem.place in problem.message else f"{problem.place}: "
-            raise InvalidConfig(f"{where}{problem.message}", "Look at everything that is wrong: wakeful check")
+    _check_owner_file()
     load(options.tools, options.folder)
     store = default_store()
     if await asyncio.to_thread(Path(store).exists):
@@ -221,6 +184,15 @@ async def check_start(options: ServeOptions, *, binds: bool) -> None:
     if binds and options.host is not None:
         with network_socket(options):
             pass
+
+
+def _check_owner_file(table: str = "") -> None:
+    """Raises InvalidConfig for the first problem, of this table or any."""
+    for problem in owner_problems():
+        if problem.level == "error" and (not table or problem.field.partition(".")[0] == table):
+            line = f", line {problem.line}" if problem.line is not None else ""
+            where = "" if problem.place in problem.message else f"{problem.place}{line}: "
+            raise InvalidConfig(f"{where}{problem.message}", "Look at everything that is wrong: wakeful check")
 
 
 def _problems(living: LivingRuntime) -> list[str]:
@@ -245,9 +217,9 @@ async def _say_alive(living: LivingRuntime) -> None:
         await asyncio.sleep(seconds)
 
 
-def _shut_down(drain: _Drain, by: str) -> None:
+def _shut_down(drain: ServingDrain, by: str, seconds: float | None) -> None:
     _log.info("shutdown asked for by %s", by)
-    asyncio.get_running_loop().call_later(0.05, drain.begin)  # the answer goes out first
+    asyncio.get_running_loop().call_later(0.05, drain.begin, seconds)  # the answer goes out first
 
 
 @contextlib.contextmanager

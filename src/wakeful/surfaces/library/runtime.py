@@ -273,12 +273,10 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkflows, Runt
         """Try a failed turn again. It goes on where it failed, and calls that have finished stay finished; `answer` of
         its message gives the result. After a limit, `budget` says what it may use in all. Raises RetryRefused.
         """
-        from wakeful.service.commands.turn_retries import retry_turn
         from wakeful.service.queries.turns import find_turn
 
-        engine = self._here.engine
-        row = await find_turn(engine.store, turn)
-        await retry_turn(engine, row.turn_id, requested_by=by, budget=budget, max_steps=max_steps)
+        row = await find_turn(self._here.engine.store, turn)
+        await self._here.retry(row, by=by, budget=budget, max_steps=max_steps)
 
     async def compact(self, *, dry_run: bool = False) -> "RetentionReport":
         """Remove now what has reached its age, instead of waiting until the runtime does it by itself."""

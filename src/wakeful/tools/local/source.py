@@ -54,6 +54,7 @@ class LocalTools(ToolSource):
     async def offer(self) -> Offer:
         if self._tools is None:
             await asyncio.to_thread(self._close_imports)
+        if self._tools is None:  # still: another turn may have asked meanwhile, and only one sandbox is closed
             self._tools = tuple(self._made())
         return Offer(self._tools)
 

@@ -20,9 +20,10 @@ class TranscriptLine(Value):
     event_id: str
     event_seq: int
     ts: str
-    kind: Literal["operator_message", "brief", "provider_failure"]
+    kind: Literal["operator_message", "brief", "provider_failure", "provider_wait"]
     """provider_failure: an attempt of the model was lost; then it was retried, another model was asked, or the round
-    was given up."""
+    was given up. provider_wait: the turn waits for a provider, or that is over; attempts that are made meanwhile are
+    left out."""
     agent_id: str
     thread_id: str
     turn_id: str | None = None

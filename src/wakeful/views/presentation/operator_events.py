@@ -1,6 +1,7 @@
 """One raw event as people are told of it: how near it is, what it is about, one line, and the details behind it."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
@@ -11,7 +12,7 @@ from wakeful.contracts.values import Value
 from wakeful.decisions.notices import notice_of
 from wakeful.views.presentation.event_details import FAILURE_WIDTH, event_detail
 from wakeful.views.presentation.placements import Category, Visibility, place
-from wakeful.views.presentation.plain_text import arguments_text, duration, one_line, plain, short
+from wakeful.views.presentation.plain_text import arguments_text, duration, one_line, plain, rough_span, short
 
 BODY_CHARS: Final = 4_000
 """Of the details that are shown of one event; the log has all of it."""
@@ -43,7 +44,8 @@ def present(event: RuntimeEvent, *, words: str = "") -> OperatorEventPresentatio
         summary = one_line(words or str(has.get("text", "")), FAILURE_WIDTH) or _WITH_WORDS[event.type]
         body: str | None = words or str(has.get("text", ""))
     else:
-        summary = _notice(event) or (summarise(has) if summarise is not None else "") or _plain_summary(event)
+        told = _away(event) if event.type == "model.wait_started" else _notice(event)
+        summary = told or (summarise(has) if summarise is not None else "") or _plain_summary(event)
         body = _BODIES[event.type](has) if event.type in _BODIES else None
     return OperatorEventPresentation(
         visibility=at.visibility,
@@ -75,6 +77,18 @@ def _notice(event: RuntimeEvent) -> str:
     except ValidationError:  # of another version
         return ""
     return "" if found is None else found.words
+
+
+def _away(event: RuntimeEvent) -> str:
+    """That a provider does not answer: the words of a run that waits for it."""
+    has = event.payload
+    seconds = max(0.0, int(has.get("next_try") or 0) / 1e6 - datetime.fromisoformat(event.timestamp).timestamp())
+    provider = str(has.get("model_ref")).partition(":")[0]
+    return f"waiting for {provider} ({has.get('failure_kind')}), next try in {rough_span(seconds)}"
+
+
+def _answered(has: Payload) -> str:
+    return f"{has.get('model_ref')} answers, after {rough_span(int(has.get('waited_ms') or 0) / 1000)}"
 
 
 def _plain_summary(event: RuntimeEvent) -> str:
@@ -149,6 +163,10 @@ def _task_over(has: Payload) -> str:
     return f"task {short(str(has.get('task_id')))} {has.get('status')}{f': {said}' if said else ''}"
 
 
+def _task_retried(has: Payload) -> str:
+    return f"task {short(str(has.get('task_id')))} goes on: {has.get('requested_by')} tries its failed turn again"
+
+
 def _item_new(has: Payload) -> str:
     return f"work item: {has.get('objective', '')}"
 
@@ -213,6 +231,8 @@ _TITLES: Final = {
     "action.reminded": "Needs you",
     "assistant.recorded": "Progress",
     "message.admitted": "Message",
+    "model.wait_started": "Waiting",
+    "model.answered": "Provider",
     "turn.interjected": "Message",
     "tool.result": "Tool",
     "tool.failed": "Tool",
@@ -225,9 +245,11 @@ _SUMMARIES: Final[Mapping[str, Callable[[Any], str]]] = {
     "tool.result": _call_ended,
     "tool.failed": _call_failed,
     "turn.failed": _turn_stopped,
+    "model.answered": _answered,
     "task.created": _task_begun,
     "task.status_changed": _task_changed,
     "task.ended": _task_over,
+    "task.retried": _task_retried,
     "work_item.created": _item_new,
     "work_item.enqueued": _item_new,
     "work_item.blocker_changed": _item_blocked,
@@ -241,4 +263,5 @@ _BODIES: Final[Mapping[str, Callable[[Any], str]]] = {
     "task.ended": lambda has: str(has.get("output_summary") or ""),
     "runtime.warning": lambda has: str(has.get("message") or ""),
     "model.failed": lambda has: str(has.get("message") or ""),
+    "model.wait_started": lambda has: str(has.get("message") or ""),
 }

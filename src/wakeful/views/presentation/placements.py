@@ -76,6 +76,7 @@ _BY_KIND: Final[Mapping[str, Placement]] = {
     "task.created": Placement("progress", "task"),
     "task.status_changed": Placement("progress", "task"),
     "task.ended": Placement("progress", "task"),
+    "task.retried": Placement("progress", "task"),
     "work_item.created": Placement("progress", "work_item"),
     "work_item.enqueued": Placement("progress", "work_item"),
     "work_item.picked": Placement("progress", "work_item"),
@@ -91,7 +92,7 @@ _BY_KIND: Final[Mapping[str, Placement]] = {
     "worktree.failed": Placement("progress", "workspace"),
     "worktree.removed": Placement("progress", "workspace"),
     "worktree.retained": Placement("progress", "workspace"),
-    "model.failed": Placement("progress", "runtime"),
+    "model.answered": Placement("turn_result", "waiting"),
     "routing.fallback.applied": Placement("trace", "runtime"),  # the failure before it says the same
     "runtime.warning": Placement("trace", "runtime"),
     "runtime.control_changed": Placement("progress", "runtime"),
@@ -170,6 +171,15 @@ def _limit(field: Field) -> Placement:
     return _TOLD if field("window") is not None else TRACE
 
 
+def _lost(field: Field) -> Placement:
+    """Who follows knows of a wait; they are not told of each attempt that is made to end it."""
+    return TRACE if field("after_wait") else Placement("progress", "runtime")
+
+
+def _waits_for_model(field: Field) -> Placement:
+    return Placement("turn_result", "waiting") if field("told") else TRACE
+
+
 def _parked(field: Field) -> Placement:
     return _TOLD if not field("probes") else TRACE
 
@@ -202,6 +212,8 @@ _BY_FIELD: Final[Mapping[str, Callable[[Field], Placement]]] = {
     "brief.created": _brief,
     "action.resolved": _decided,
     "limit.changed": _limit,
+    "model.failed": _lost,
+    "model.wait_started": _waits_for_model,
     "provider.parked": _parked,
     "channel.troubled": _troubled,
     "heartbeat.changed": _beats,

@@ -56,6 +56,13 @@ def duration(ms: float) -> str:
     return f"{ms:.0f} ms" if ms >= 10 else f"{ms:.1f} ms"
 
 
+def rough_span(seconds: float) -> str:
+    """`8 s`, `12 min`, `3 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3_600:.0f} h"
+
+
 def short(name: str) -> str:
     """An id as people see and type it: `turn_01K4M3...` without its last letters. Other names stay as they are."""
     word, _, letters = name.rpartition("_")

@@ -8,7 +8,7 @@ import pytest
 from kit.hosts.task_host import MANAGER, OTHER, OWNER, TaskHost
 from kit.runs.asked_runs import World
 from kit.runs.engine_runs import calls
-from wakeful import Agent, tool
+from wakeful import Agent, Retry, tool
 from wakeful.contracts.approvals import Approve
 from wakeful.contracts.events import MessageAdmitted
 from wakeful.hosts.run_access import RunRefused
@@ -96,6 +96,22 @@ async def test_a_task_that_rests_on_a_person_runs_until_somebody_decided_and_it_
     assert (done.status, done.output, len(world.done)) == ("succeeded", "refunded", 1)
     assert done.diagnostics == {}, "what it waited for is no matter any more"
     assert (await host.call("get_task_run", AT))["status"] == "succeeded"
+
+
+async def test_a_task_whose_provider_is_away_has_not_failed_and_ends_as_its_turn_does() -> None:
+    said = iter([{"fail": [{"kind": "server_error", "status": 503}]}] * 3 + ["There you are."])
+    away = Agent("worker", ScriptedModel(lambda: next(said)), retry=Retry(patience=0))
+    host = TaskHost(MemoryStore(), agents=[away])
+    resting = await host.call("run_task", TASK)
+    assert (resting["status"], resting["diagnostics"]["waiting_for"]) == ("running", "provider")
+    assert (await host.call("get_task_run", AT))["status"] == "running"
+    host.host.caller = OWNER
+    for _ in range(200):  # the provider is asked again after a second
+        done = await host.host.dispatcher.resume("s1", "r1", OWNER)
+        if done.status != "running":
+            break
+        await asyncio.sleep(0.1)
+    assert (done.status, done.output, done.diagnostics) == ("succeeded", "There you are.", {})
 
 
 async def test_a_run_at_rest_is_cancelled_with_its_turn() -> None:

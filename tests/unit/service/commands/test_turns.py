@@ -1,6 +1,7 @@
 """One path for every entrance: keys, threads, and who runs a turn."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -181,6 +182,44 @@ async def test_a_follower_whose_owner_is_gone_takes_over() -> None:
     assert (await second).output == "go, by two"
     first.cancel()
     await asyncio.wait({first})
+
+
+class TakenUp(WrappedStore):
+    """Somebody else goes on with the turn at rest in the moment before its wake is looked up."""
+
+    def __init__(self, memory: Memory, taken_up: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(MemoryStore(memory))
+        self._taken_up = taken_up
+
+    async def wake(self, agent_id: str, thread_id: str, turn_id: str) -> Any:
+        await self._taken_up()
+        return await super().wake(agent_id, thread_id, turn_id)
+
+
+async def test_of_two_who_wait_for_a_provider_both_get_the_answer() -> None:
+    memory, asked, go, others = Memory(), asyncio.Event(), asyncio.Event(), []
+    lost = iter([{"fail": [{"kind": "server_error", "status": 503}]}] * 3)
+
+    async def answer(request: ModelRequest) -> Any:
+        if (failure := next(lost, None)) is not None:
+            return failure
+        asked.set()
+        await go.wait()
+        return "done"
+
+    agent = Agent("any", scripted(answer))
+
+    async def taken_up() -> None:
+        if not others:
+            others.append(asyncio.create_task(run(agent, "go", store=MemoryStore(memory), key="k")))
+            await asked.wait()
+            asyncio.get_running_loop().call_soon(go.set)
+
+    first = await run(agent, "go", store=TakenUp(memory, taken_up), key="k")
+    other = await others[0]
+    assert [(each.status, each.output, each.turn_id) for each in (first, other)] == [
+        ("completed", "done", first.turn_id)
+    ] * 2
 
 
 async def test_messages_to_a_busy_thread_are_each_run_by_their_own_caller_in_the_order_they_came() -> None:

@@ -18,6 +18,7 @@ from wakeful.retrieval.named_collections import FIELDS as COLLECTION
 from wakeful.service.owner_hooks import KNOWN as HOOK
 from wakeful.service.queries.schemas import agent_schema, owner_schema
 from wakeful.settings.connect_profiles import KNOWN as CONNECT
+from wakeful.settings.daemon import KNOWN as DAEMON
 from wakeful.settings.heartbeat import KNOWN as HEARTBEAT
 from wakeful.settings.model_rules import KNOWN as MODELS
 from wakeful.settings.notify_targets import KNOWN as NOTIFY
@@ -118,6 +119,7 @@ def test_the_owners_schema_has_the_settings_that_the_readers_know() -> None:
         "ConnectTable": CONNECT,
         "HeartbeatTable": HEARTBEAT,
         "RetryTable": RETRY,
+        "DaemonTable": DAEMON,
     }
     schema = owner_schema()
     assert set(schema["properties"]) == set(SECTIONS)
