@@ -280,6 +280,8 @@ class TurnRunner:
         await asyncio.gather(*(requests.shut_down() for requests in steps.requests.all()))
         await steps.calls.shut_down()
         finished = self._inbox.take()
+        if finished:
+            finished = [*work.say_skip(), *finished]
         if isinstance(error, StoreProblem):
             await self._tell_lost(error, finished)
         elif finished:

@@ -271,6 +271,20 @@ def test_nobody_waits_for_a_turn_that_only_waits(home: Home, provider: SlowProvi
     assert home.start().ends(sent) == ANSWER
 
 
+def test_a_file_that_was_damaged_since_keeps_nobody_from_stopping(home: Home, provider: SlowProvider) -> None:
+    home.start()
+    sent = home.send()
+    provider.until_asked()
+    home.say("[daemon\ndrain")
+    stop = Said(home.begin("daemon", "stop"))
+    stop.until("waiting for 1 model call (agent ops, ")
+    provider.may_answer.set()
+    stop.ended()
+    home.say()
+    assert home.start().ends(sent) == ANSWER
+    assert len(provider.server.requests) == 1
+
+
 def test_a_span_that_is_none_is_refused_where_it_is_given(home: Home) -> None:
     home.say('[daemon]\ndrain = "long"\n')
     line = (home.folder / "wakeful.toml").read_text().splitlines().index('drain = "long"') + 1

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
-from wakeful import Agent, RunContext, Runtime, SpendWindow, tool
+from wakeful import Agent, Retry, RunContext, Runtime, SpendWindow, tool
 from wakeful.contracts.errors import ModelFailure
 from wakeful.contracts.models import FailureKind, ModelGlimpse, Reply, Stage, TokenUsage
+from wakeful.contracts.retries import LONGEST_PATIENCE
 from wakeful.contracts.tasks import CommandSpec, SupervisedEnd
 from wakeful.ports import ModelRequest
 from wakeful.ports.tasks import TaskOrder
@@ -197,6 +198,7 @@ def _agent(name: str, deeds: Deeds) -> Agent[None, str]:
         work_items=name == WORKER,
         spawn=name in (PARENT, SPENDER),
         spend_windows=[SpendWindow("hour", HOURLY)] if name == SPENDER else [],
+        retry=Retry(patience=LONGEST_PATIENCE),  # the weather of a world ends sooner, so it fails no message
     )
 
 

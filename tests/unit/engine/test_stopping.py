@@ -352,6 +352,24 @@ async def test_time_in_which_the_machine_slept_is_free(skipped: float, spoken_to
     assert (await replay_turn(store, row)).divergence is None
 
 
+async def test_a_caller_that_leaves_as_the_time_runs_out_leaves_a_log_that_adds_up() -> None:
+    """The clock was set back meanwhile: the log says so before it says how long the turn has worked."""
+    clock, begun, store = FixedClock(), asyncio.Event(), MemoryStore()
+    agent = Agent("any", scripted([calls("act")], leftover="ignore"), tools=[hanging("irreversible", begun)])
+    request = RunRequest(agent, "go", budget=Budget(seconds=10), key="k")
+    task = asyncio.create_task(run_turn(new_engine(store, clock=clock), request))
+    await begun.wait()
+    await clock.somebody_sleeps()
+    clock.skip(-3600.0)
+    clock.advance(11)
+    task.cancel()
+    await asyncio.wait({task})
+    result = await run_turn(new_engine(store, clock=clock), request)
+    assert [limit.observed for limit in of_kind(result, LimitChanged)] == [11]
+    row = await store.turn_of_key("k")
+    assert row is not None and (await replay_turn(store, row)).divergence is None
+
+
 # --- nothing waits for ever ------------------------------------------------------------------------------------------
 
 
