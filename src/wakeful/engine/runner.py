@@ -87,13 +87,15 @@ class TurnRunner:
         self._answers = _answers(state)
         self.steps.waiting.reopen(state.all_open_calls())
         self.steps.stop_again()
-        timekeeper = asyncio.create_task(self._keep_time())
+        timekeeper: asyncio.Task[None] | None = None
         try:
             while True:
                 outcomes = await self._pass(outcomes)
                 state = self._work.state
                 if state.phase in ("ended", "suspended"):
                     return
+                if timekeeper is None and self._is_in_step:  # its time counts from its first commit
+                    timekeeper = asyncio.create_task(self._keep_time())
                 if outcomes or inbox.look:
                     await asyncio.sleep(0)  # others are there, too, and a turn may never have to wait
                 elif self._work.drain.is_on and not state.tree.in_flight:
@@ -108,7 +110,8 @@ class TurnRunner:
             raise
         finally:
             outsiders.close()
-            timekeeper.cancel()
+            if timekeeper is not None:
+                timekeeper.cancel()
             self._alarm.close()
             self._work.audience.on_dropped = None
             self.steps.close()

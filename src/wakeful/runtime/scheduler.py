@@ -232,7 +232,10 @@ class Scheduler:
 
     def look_at(self, threads: Iterable[tuple[str, str]]) -> None:
         """Run these threads soon: their turns were cut off, and no time makes them due."""
-        self._cut_off.update((DueJob(*thread), None) for thread in threads)
+        for job in (DueJob(*thread) for thread in threads):
+            self._cut_off[job] = None
+            if (setback := self._setbacks.get(job)) is not None:
+                setback.until = 0.0
         self._stirred.set()
 
     def forget_failures(self, agent_id: str) -> None:
@@ -382,6 +385,8 @@ class Scheduler:
             setback = self._setbacks.setdefault(job, _Setback())
             setback.rows |= rows
             setback.until, setback.words = self.clock.monotonic() + held.seconds, held.words
+            if None in rows:
+                self._cut_off[job] = None  # no time makes it due: it is looked at again all the same
         except Exception as problem:
             await self._failed(job, rows, problem)
         finally:

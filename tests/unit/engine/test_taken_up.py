@@ -8,12 +8,16 @@ import pytest
 
 from kit.runs.engine_runs import Died, calls, facts_of, kinds
 from wakeful import Agent, cancel, pause, resume, run, tool
+from wakeful.bootstrap.engines import new_engine
 from wakeful.contracts.envelope import Fact, StoredFact
+from wakeful.engine.run_request import RunRequest
 from wakeful.ports import Claim, ModelRequest, Store
+from wakeful.service.commands.steering import interject
+from wakeful.service.commands.turns import run_turn
 from wakeful.service.queries.replay import replay_turn
 from wakeful.store.memory import MemoryStore
 from wakeful.store.sqlite import SqliteStore
-from wakeful.testing import scripted
+from wakeful.testing import FixedClock, scripted
 from wakeful.testing.wrapped_store import WrappedStore
 
 Say = Callable[[Store], Awaitable[object]]
@@ -137,3 +141,20 @@ async def replays(store: Store, turn_id: str) -> bool:
     report = await replay_turn(store, row)
     assert report.identical, report.divergence
     return True
+
+
+@pytest.mark.parametrize("moment", ["read", "append"])
+async def test_hours_before_a_turn_is_taken_up_do_not_end_it_where_somebody_spoke_to_it_meanwhile(
+    store: Store, moment: Any
+) -> None:
+    clock, till = FixedClock(), Till(store)
+    with pytest.raises(Died):
+        await run_turn(new_engine(till, clock=clock), RunRequest(agent([], till, "pure"), "go", key="k"))
+    (row,) = await store.turns()
+    clock.advance(2 * 3600.0)
+    between = SaidInBetween(
+        store, lambda inner: interject(new_engine(inner, clock=clock), row.turn_id, "Hurry."), moment
+    )
+    result = await run_turn(new_engine(between, clock=clock), RunRequest(agent([], effect="pure"), "go", key="k"))
+    assert (result.output, result.stop_reason) == ("done", "natural")
+    assert await replays(store, row.turn_id)

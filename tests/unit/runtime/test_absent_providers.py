@@ -257,3 +257,25 @@ async def test_hours_in_which_nothing_was_asked_use_up_no_patience(tmp_path: Pat
         for _ in range(6):
             await passes(rt, clock, 60)
         assert [(await state(rt, each))[1] for each in sent] == ["failed"] * 2
+
+
+async def test_a_turn_that_a_kill_cut_off_goes_on_with_the_others_once_the_provider_answers(tmp_path: Path) -> None:
+    clock = FixedClock()
+    provider = Provider(clock)
+    provider.takes = {"ann": HOUR}
+    agents = [provider.agent("ann"), provider.agent("bob")]
+    async with Runtime(tmp_path, agents=agents, clock=clock, grace=0) as rt:
+        cut_off = await rt.send("ann", "Hello.")
+        await until(lambda: provider.asked == ["ann"])
+        await rt.pause("ann")
+    provider.takes.clear()
+    async with Runtime(tmp_path, agents=agents, clock=clock) as rt:
+        await rt.send("bob", "Hello.")
+        await rt.settled()
+        await rt.resume("ann")
+        await rt.settled()
+        assert away(rt) and (await state(rt, cut_off))[1] == "running", "bob asks for both"
+        provider.is_away = False
+        clock.advance(11)
+        await rt.settled()
+        assert (await state(rt, cut_off))[1] == "completed"

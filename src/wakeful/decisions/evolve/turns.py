@@ -250,10 +250,12 @@ def turn_ended(state: TurnState, event: TurnCompleted | TurnFailed) -> None:
 
 
 def interrupted(state: TurnState, fact: Fact, event: TurnInterruptRequested) -> None:
-    """The first request holds; of any other one it is told that it changes nothing."""
+    """The first request holds; of any other one it is told that it changes nothing. Where the turn's time is over,
+    it comes to the same whichever of the two was heard first."""
     if state.phase == "ended":
         return
-    if state.stop is not None and state.stop.interrupt_id is not None:
+    before = state.stop
+    if before is not None and before.interrupt_id is not None:
         state.unheeded.append(event.interrupt_id)
         return
     cause: StopCause = "cancelled"
@@ -262,7 +264,9 @@ def interrupted(state: TurnState, fact: Fact, event: TurnInterruptRequested) -> 
         cause, message = "superseded", f"a newer message of {event.requested_by} took its place"
     elif event.reason == "runtime_shutdown":
         cause = "interrupted"
-    state.stop = Stop("cancelled", cause, message, event.interrupt_id, fact.at, abort=event.reason)
+    stop = state.stop = Stop("cancelled", cause, message, event.interrupt_id, fact.at, abort=event.reason)
+    if before is not None and before.reason == "wall_clock":
+        stop.is_overdue, stop.applied = True, before.applied
 
 
 def limited(state: TurnState, fact: Fact, event: LimitChanged) -> None:
