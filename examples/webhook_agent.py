@@ -45,11 +45,10 @@ async def rehearse() -> None:
     signed = {"Content-Type": "application/json", "X-Hub-Signature-256": f"sha256={code}"}
     async with Runtime(HOME, agents=[watcher]) as rt:
         url = await rt.trigger_url("watcher/ci")
-        for sent in (body, body, body.replace(b"7", b"8")):
-            came = await rt.deliver(url, sent, signed)
+        receipts = [await rt.deliver(url, sent, signed) for sent in (body, body, body.replace(b"7", b"8"))]
+        for came in receipts:
             print(came.outcome, came.reason or "")
-        await rt.settled()
-        print((await rt.briefs("watcher"))[0].text)
+        print((await rt.answer(receipts[0])).output)
 
 
 if __name__ == "__main__":

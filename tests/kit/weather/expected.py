@@ -80,8 +80,6 @@ SHORT = {
     "test_what_is_sent_while_nobody_runs_the_agents_is_answered_by_the_next_runtime": (
         "runs a runtime until nothing is due, and who waits for a provider is not"
     ),
-    "test_an_agent_is_woken_by_a_signed_webhook_once": "looks at what was said once nothing is due",
-    "a_program_that_runs_as_printed[webhooks]": "prints what was said once nothing is due",
     "test_client_tools_are_asked_and_answered_while_the_stream_goes_on": "waits for the first rest of its turn",
 }
 """Weather that is over before a turn has to rest: no outage."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         TimerRecord,
         WorkItemRecord,
     )
+    from wakeful.views.trigger_records import DeliveryReceipt
 
 STORE, AGENTS = "wakeful.db", "agents"
 """The database and the folder of files, in a home."""
@@ -257,14 +258,15 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkflows, Runt
             )
         return sent_message(row)
 
-    async def message(self, message: "SentMessage | str") -> "MessageEnvelope":
+    async def message(self, message: "SentMessage | DeliveryReceipt | str") -> "MessageEnvelope":
         """Everything that is known of a message: its origin, whose word it is, how it came in, its body."""
         from wakeful.service.queries.runtime_agents import envelope_of
 
         return await envelope_of(self._here.engine.store, _message_id(message))
 
-    async def answer(self, message: "SentMessage | str") -> "RunResult[Any]":
-        """Wait until the turn that takes a message has ended or rests on somebody, and give its result."""
+    async def answer(self, message: "SentMessage | DeliveryReceipt | str") -> "RunResult[Any]":
+        """Wait until the turn that takes a message has ended or rests on somebody, and give its result. `message` is
+        what `send` or `deliver` returned, or an id."""
         return await self._here.answer(_message_id(message))
 
     async def retry(
@@ -430,10 +432,13 @@ class Runtime(LivingAgents, RuntimeFeed, RuntimeTriggers, RuntimeWorkflows, Runt
         return self._living
 
 
-def _message_id(message: "SentMessage | str") -> str:
+def _message_id(message: "SentMessage | DeliveryReceipt | str") -> str:
     found = message if isinstance(message, str) else getattr(message, "message_id", None)
     if not isinstance(found, str):
         raise InvalidValue(
-            "invalid_message", "message", f"{reprlib.repr(message)} is none", "Give what `send` returned."
+            "invalid_message",
+            "message",
+            f"{reprlib.repr(message)} is none",
+            "Give what `send` returned, or `deliver` of a delivery that brought a message.",
         )
     return found
