@@ -354,9 +354,6 @@ CONTROLS: dict[str, tuple[str, ...]] = {
         f"{STOPPED}::test_inversion_without_asking_for_the_lease_the_woken_owner_changes_what_its_successor_wrote",
         "unit/store/sqlite/test_forks.py::test_inversion_a_child_that_keeps_the_lock_makes_its_dead_parent_look_alive",
     ),
-    "only pure calls begin before their intent is on disk": (
-        "crash/test_ahead_kills.py::test_inversion_a_call_with_an_effect_that_runs_ahead_is_found_out",
-    ),
     "a message is run by its own caller": (
         "contract/store/test_claims.py::test_inversion_without_a_reservation_the_turn_is_anybodys_who_asks_first",
     ),
