@@ -75,8 +75,10 @@ class Connections:
             worker.join()
 
     def refuse(self, seconds: float) -> None:
-        """Nobody listens for so long."""
+        """Nobody listens for so long, and from when this returns on."""
         self._refused_until = time.monotonic() + seconds
+        while self._listens and time.monotonic() < self._refused_until:
+            time.sleep(_LOOK / 10)
 
     # --- the listening thread -----------------------------------------------------------------------------------------
 
@@ -106,8 +108,8 @@ class Connections:
         """The socket that listens is closed; another one, which does not listen, keeps the port."""
         self._socket.close()
         self._socket = _bound(self.port)
-        self._listens = False
         self._drop_all()
+        self._listens = False
 
     def _drop_all(self) -> None:
         with self._lock:
@@ -175,20 +177,20 @@ def deliver(handler: BaseHTTPRequestHandler, delivery: WireDelivery, connections
         handler.send_header("content-length", str(sum(map(len, delivery.parts))))
     handler.end_headers()
     pause = trouble.number("seconds", 0.05) if trouble.word == "drip" else 0
-    for part in parts:
+    *first, last = [b"%x\r\n%s\r\n" % (len(part), part) if delivery.chunked else part for part in parts] or [b""]
+    for part in first:
         if pause and connections.closing.wait(pause):
             return False
-        handler.wfile.write(b"%x\r\n%s\r\n" % (len(part), part) if delivery.chunked else part)
+        handler.wfile.write(part)
+    if pause and connections.closing.wait(pause):
+        return False
+    is_whole = whole and trouble.word != "hang_inside"
+    if is_whole and delivery.record is not None:  # before the last bytes are out: whoever has them finds it so
+        delivery.record.delivered = len(parts) == len(delivery.parts)
+    handler.wfile.write(last + (b"0\r\n\r\n" if is_whole and delivery.chunked else b""))
     if trouble.word == "hang_inside":
         _hang(handler.connection, trouble, connections)
-        return False
-    if not whole:
-        return False
-    if delivery.chunked:
-        handler.wfile.write(b"0\r\n\r\n")
-    if delivery.record is not None:
-        delivery.record.delivered = len(parts) == len(delivery.parts)
-    return True
+    return is_whole
 
 
 def _parts(delivery: WireDelivery) -> tuple[list[bytes], bool]:
