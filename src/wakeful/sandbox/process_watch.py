@@ -96,11 +96,12 @@ class Growth:
         self._free = {root: _free(root) for root in self._roots}
         self._suspicious = dict.fromkeys(self._roots, most_bytes)
 
-    def is_too_much(self, deleted_bytes: int) -> bool:
+    def is_too_much(self, deleted_bytes: Callable[[], int]) -> bool:
+        """`deleted_bytes` is asked for what is held at this moment: an older answer would hide what came since."""
         fallen = {root: before - _free(root) for root, before in self._free.items()}
         if all(fallen[root] <= self._suspicious[root] for root in self._roots):
             return False
-        written = deleted_bytes + self._written()
+        written = deleted_bytes() + self._written()
         for root in self._roots:  # before so much more is gone, it cannot be too much
             self._suspicious[root] = max(self._suspicious[root], fallen[root] + max(0, self._most - written))
         return written > self._most
@@ -160,7 +161,7 @@ class ProcessWatch:
             why = "processes"
         elif weight.memory_bytes + self._held.memory_bytes > self._memory:
             why = "memory"
-        elif self._growth is not None and self._growth.is_too_much(self._held.deleted_bytes):
+        elif self._growth is not None and self._growth.is_too_much(lambda: held(self.root, self._shared).deleted_bytes):
             why = "growth"
         if why is not None:
             self.stop()
