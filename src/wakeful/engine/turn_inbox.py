@@ -23,14 +23,6 @@ class TurnInbox:
         self.look = False
         """There may be something to decide although no outcome came in."""
 
-    @property
-    def is_empty(self) -> bool:
-        return not self._facts
-
-    @property
-    def is_broken(self) -> bool:
-        return self._broken is not None
-
     def post(self, facts: list[Fact]) -> None:
         """Take an outcome from whoever carried a step out."""
         self._facts.extend(facts)
